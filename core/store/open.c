@@ -1,7 +1,7 @@
 /*
- * A trace is opened: checked, and completed where its recorder died
+ * Opening a trace: checking it, and completing it if its recorder died
  *
- * Not here: what is loaded (core/store/read/trace_load.c).
+ * Not here: loading it (core/store/read/trace_load.c).
  */
 #include "core/store/open.h"
 
@@ -17,7 +17,7 @@
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 
-/* Is the recorder that began this trace still at it? */
+/* Is the recorder of this trace still running? */
 static bool recorder_alive(sqlite3 *db)
 {
 	int64_t pid = sql_int(db, "SELECT value FROM meta WHERE key = 'recorder'", 0);
@@ -37,7 +37,7 @@ static bool recorder_alive(sqlite3 *db)
 	return same && pid > 0 && session_process_alive((pid_t)pid, (uint64_t)start);
 }
 
-/* What its maker last said of it: 1 it is recorded, 0 it is whole, or -errno. */
+/* The state in its meta: 1 it is being recorded, 0 it is whole, or -errno. */
 static int get_state(sqlite3 *db, const char *path)
 {
 	sqlite3_stmt *stmt;
@@ -63,7 +63,7 @@ static int get_state(sqlite3 *db, const char *path)
 	return err;
 }
 
-/* The database of a trace whose recorder did not finish; completes it. */
+/* Complete a trace whose recorder did not finish it. */
 static int recover_db(sqlite3 *db, const char *path)
 {
 	int err;
@@ -77,7 +77,7 @@ static int recover_db(sqlite3 *db, const char *path)
 		err = get_state(db, path);
 	if (err < 0)
 		return err;
-	if (!err) /* whole, but its recorder died before it could say so */
+	if (!err) /* whole, but its recorder died before it was made one file */
 		return complete_file(db);
 	if (recorder_alive(db))
 		return log_err(-EBUSY, "%s is still being recorded; wait for its end", path);
@@ -85,7 +85,7 @@ static int recover_db(sqlite3 *db, const char *path)
 	return complete_trace(db, COMPLETE_INTERRUPTED);
 }
 
-/* With nothing run or believed of what its schema says. */
+/* Opens without trusting the schema: nothing in it is run. */
 static int open_with(const char *path, int flags, sqlite3 **ret_db)
 {
 	int err = sql_open(path, SQLITE_OPEN_FULLMUTEX | flags, ret_db);
@@ -125,7 +125,7 @@ static int open_db(const char *path, sqlite3 **ret_db)
 			     " meta WHERE key = 'state'",
 			     0))
 			return 0;
-		/* it died before the WAL was there */
+		/* the recorder died before it made the WAL */
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;
 	}

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Numbers of <infiniband/verbs.h> that the store itself decides by; all others
- * it knows by their names only (core/wire/desc.h). They are part of a binary
+ * The numbers of <infiniband/verbs.h> that the store's own code depends on; it
+ * knows all others only by name (core/wire/desc.h). They are part of a binary
  * interface and never change.
  */
 
@@ -9,7 +9,7 @@ enum abi {
 	ABI_WC_SUCCESS = 0,
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
 	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: the field is an rkey, not immediate data */
-	/* those of the requester: InfiniBand specification, 11.6.2 */
+	/* only a requester gets these: InfiniBand specification, 11.6.2 */
 	ABI_WC_WR_FLUSH_ERR = 5,
 	ABI_WC_MW_BIND_ERR = 6,
 	ABI_WC_BAD_RESP_ERR = 7,

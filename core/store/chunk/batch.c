@@ -1,5 +1,5 @@
 /*
- * Events of one thread into columns, and these into a chunk
+ * Writing the events of one thread into columns, and the columns into a chunk
  *
  * A chunk's bytes:
  *
@@ -11,7 +11,7 @@
  *		ZSTD:   bytes, bytes before compression    varints
  *	the bytes of the RAW and ZSTD columns in the same order
  *
- * Reading one column needs the directory and that column's bytes, no other.
+ * To read one column takes the directory and that column's bytes only.
  *
  * Not here: which columns there are (core/wire/data.list), reading (block.c).
  */
@@ -42,7 +42,7 @@ static void put_event(struct batch *batch, uint64_t n, int64_t time, uint32_t ki
 	PUT(batch, kind, kind);
 }
 
-/* Also that they have room: an honest post of any length has. */
+/* Also checks that the batch has room: an undamaged post of any length fits. */
 static int check_wrs(const struct batch *batch, const struct event_post *event)
 {
 	size_t left = event->head.words * 8u - sizeof(*event);
@@ -102,7 +102,7 @@ static const uint8_t *put_sges(struct batch *batch, const uint8_t *at, unsigned 
 	return (const uint8_t *)from;
 }
 
-/* Checked by check_wrs(). Returns the byte behind it. */
+/* check_wrs() has checked it. Returns the byte behind it. */
 static const uint8_t *put_wr(struct batch *batch, const uint8_t *at)
 {
 	const struct event_wr *from = (const void *)at;
@@ -158,7 +158,7 @@ bool batch_close(struct batch *batch)
 	return true;
 }
 
-/* The next part of the post that is open. */
+/* Add the next part to the open post. */
 static void go_on(struct batch *batch, const struct event_post *event)
 {
 	batch->open_nwr += event->nwr;
@@ -280,7 +280,7 @@ static int reserve_bytes(struct packer *packer, size_t bytes)
 	return 0;
 }
 
-/* Append the column's bytes, compressed where that helps; returns how many, 0 without memory. */
+/* Append the column's bytes, compressed where that helps. Returns their number, 0: no memory. */
 static size_t pack_bytes(struct packer *packer, const struct column *column,
 			 enum column_code *ret_code)
 {
@@ -307,7 +307,7 @@ static size_t put_linear(uint8_t *head, const struct column *column)
 	return n + varint_put(head + n, zigzag_encode(column->step));
 }
 
-/* One entry of the directory, and the column's bytes. */
+/* Write one entry of the directory, and the column's bytes. */
 static int pack_column(struct packer *packer, const struct column *column, unsigned int id,
 		       uint8_t *head, size_t *used)
 {
@@ -333,7 +333,7 @@ static int pack_column(struct packer *packer, const struct column *column, unsig
 	return 0;
 }
 
-/* The directory's length is known last: the bytes go behind room for the longest. */
+/* The directory's length is known last: room for the longest is left in front of the bytes. */
 int packer_pack(struct packer *packer, const struct batch *batch)
 {
 	uint8_t head[HEAD_MAX];

@@ -13,12 +13,12 @@
 #include "core/store/chunk/columns.h"
 #include "core/wire/event.h"
 
-/* Zeroed it is empty. */
+/* Empty when zeroed. */
 struct batch {
 	struct column columns[COLUMN_COUNT];
 	uint64_t first_n, last_n;
 	int64_t begin, end; /* ns */
-	/* a post that came in parts and is not whole yet */
+	/* a post that comes in parts, the last of which has not come yet */
 	bool open;
 	uint64_t open_n;
 	int64_t open_time;
@@ -28,8 +28,8 @@ struct batch {
 };
 
 /*
- * Add one event of that number and time. Nothing of it is trusted: -EBADMSG,
- * and nothing was added, where its lengths or its verb are impossible.
+ * Add event @n. The event is not trusted: -EBADMSG, with nothing added, if its
+ * lengths or its verb are impossible.
  */
 int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
 	       uint32_t stack);
@@ -37,7 +37,7 @@ int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, 
 	       uint64_t empty);
 int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);
 
-/* A post whose last part never came: closed as it is. True if there was one. */
+/* Close a post whose last part never came, as it is. Returns true if there was one. */
 bool batch_close(struct batch *batch);
 
 static inline uint32_t batch_events(const struct batch *batch)
@@ -53,12 +53,12 @@ static inline bool batch_full(const struct batch *batch)
 				batch->columns[COLUMN_wc_wr_id].count >= BATCH_ROWS);
 }
 
-/* Empty, and keep the memory. */
+/* Make it empty, but keep its memory. */
 void batch_clear(struct batch *batch);
 
 void batch_fini(struct batch *batch);
 
-/* Packs batches; keeps its memory from one to the next. */
+/* Packs batches; keeps its memory between them. */
 struct packer {
 	void *cctx;
 	uint8_t *bytes;

@@ -1,13 +1,13 @@
 /*
- * A chunk being read
+ * Reading a chunk
  *
- * The bytes come from a file that anybody may have written. The directory is
- * checked as it is read; then the structure: as many posts as the kinds say,
- * as many work requests as the posts say, and so on, so that a walk needs no
- * checks of its own. A column has at most the rows that a writer puts into a
- * chunk, and what it says of its size is held against what its compressed
- * bytes say before any memory is asked for: a chunk is at most 2.1 million elements
- * of 3 columns, and 0.1 million rows of the others, or 100 MB.
+ * Anybody may have written the file, so the bytes are not trusted. The directory
+ * is checked as it is read, then the structure: as many posts as the kinds say,
+ * as many work requests as the posts say, and so on. A walk then needs no checks
+ * of its own. A column has at most the rows that a writer puts into a chunk, and
+ * its size in the directory must agree with the one in its compressed bytes
+ * before memory is allocated. So a chunk takes at most 100 MB: 2.1 million
+ * elements in 3 columns, and 0.1 million rows in the others.
  *
  * Not here: the format (batch.c).
  */
@@ -80,7 +80,7 @@ static int read_directory(struct block *block, struct in *in)
 		if (err)
 			return err;
 	}
-	/* the bytes lie in the directory's order, and that is the columns' */
+	/* the bytes are in the order of the directory, which is that of the columns */
 	for (int id = 0; id < COLUMN_COUNT; id++) {
 		struct column_view *view = &block->views[id];
 
@@ -143,7 +143,7 @@ int block_need(struct block *block, enum column_id id)
 	return err;
 }
 
-/* The sum of a column, and that no value is above @max. */
+/* Sum up a column; -EBADMSG if a value is above @max. */
 static int sum_column(struct block *block, enum column_id id, uint64_t max, uint64_t *ret_sum)
 {
 	uint64_t total = 0;
@@ -160,7 +160,7 @@ static int sum_column(struct block *block, enum column_id id, uint64_t max, uint
 	return err;
 }
 
-/* All columns of a family have @rows rows. */
+/* Do all columns of the family have @rows rows? */
 static int check_family(const struct block *block, enum family family, uint64_t rows)
 {
 	for (int id = 0; id < COLUMN_COUNT; id++)
@@ -169,7 +169,7 @@ static int check_family(const struct block *block, enum family family, uint64_t 
 	return 0;
 }
 
-/* Posts, polls and the rest. */
+/* Count the posts, the polls and the other events. */
 static int count_kinds(struct block *block, uint32_t *counts)
 {
 	uint32_t events = block_count(block, COLUMN_kind);
@@ -190,7 +190,7 @@ static int count_kinds(struct block *block, uint32_t *counts)
 	return err ? err : check_family(block, FAMILY_EVENT, events);
 }
 
-/* Each family of a part has as many rows as work requests have its bit. */
+/* The family of a part must have a row for each work request that has its bit. */
 static int check_parts(struct block *block)
 {
 	static const enum family families[] = {
@@ -233,7 +233,7 @@ static int check_posts(struct block *block, uint32_t posts, unsigned int familie
 	return err;
 }
 
-/* As many rows of EXTRA as completions in polls that have it. */
+/* EXTRA must have a row for each completion of the polls with KIND_EXTRA. */
 static int check_extras(struct block *block)
 {
 	uint32_t events = block_count(block, COLUMN_kind), polls = 0;

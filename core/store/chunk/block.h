@@ -1,9 +1,9 @@
 #pragma once
 /*
- * A chunk being read: columns by name, and a walk over its events.
+ * Reading a chunk: its columns by name, and a walk over its events.
  *
- * Filled from a chunk's bytes or, for a trace that was unpacked, row by row
- * from plain tables. A column is decoded when it is first asked for. One thread.
+ * A block is filled from a chunk's bytes or, for an unpacked trace, row by row
+ * from plain tables. A column is decoded on first use. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,22 +24,22 @@ struct block {
 };
 
 /*
- * Take a chunk: copies @bytes and checks the directory and that the families
- * fit each other as far as @families (a bit each) says they will be walked.
- * What was there before goes. Returns 0, -EBADMSG or -ENOMEM.
+ * Load a chunk in place of what the block had: copy @bytes, check the directory,
+ * and check that the families that will be walked (@families, a bit each) fit
+ * each other. Returns 0, -EBADMSG or -ENOMEM.
  */
 int block_load(struct block *block, const void *bytes, size_t n, unsigned int families);
 
-/* The same with all families and all columns ready; one without events is -EBADMSG. */
+/* The same, with all families and all columns decoded; -EBADMSG if it has no events. */
 int block_load_all(struct block *block, const void *bytes, size_t n);
 
-/* Empty it, to be filled by block_add(); the memory stays. */
+/* Make it empty, to be filled by block_add(); keeps its memory. */
 void block_clear(struct block *block);
 
-/* Append to a column of a block that is filled by hand. 0, -ENOMEM, or -EBADMSG: it is full. */
+/* Append to a column, after block_clear(). 0, -ENOMEM, or -EBADMSG: the column is full. */
 int block_add(struct block *block, enum column_id id, uint64_t value);
 
-/* Bytes of memory that it has. */
+/* The bytes of memory that it has allocated. */
 size_t block_bytes(const struct block *block);
 
 /* Accepts one that is zeroed. */
@@ -53,7 +53,7 @@ static inline uint32_t block_count(const struct block *block, enum column_id id)
 	return block->views[id].count;
 }
 
-/* A value of a column that block_need() has made ready; 0 past its end. */
+/* A value of a column that block_need() has decoded; 0 past its end. */
 static inline uint64_t block_get(const struct block *block, enum column_id id, uint32_t row)
 {
 	const struct column_view *view = &block->views[id];
@@ -65,7 +65,7 @@ static inline uint64_t block_get(const struct block *block, enum column_id id, u
 	return view->base + view->step * row;
 }
 
-/* Which row of each family is the current one. */
+/* The current row of each family. */
 struct walk {
 	uint32_t at[FAMILY_COUNT];
 };
@@ -74,7 +74,7 @@ struct walk {
 #define FAMILY_BIT(name) (1u << FAMILY_##name)
 #define FAMILIES_ALL     ((1u << FAMILY_COUNT) - 1)
 
-/* Kind of the current event, with KIND_FLAGS. */
+/* The kind of the current event, with KIND_FLAGS. */
 static inline uint32_t walk_kind(const struct block *block, const struct walk *walk)
 {
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);

@@ -11,15 +11,15 @@
 enum { CHUNK_VERSION = 2 };
 
 enum {
-	BATCH_EVENTS = 8192, /* a chunk is closed with so many events */
-	BATCH_ROWS = 32768,  /* or so many work requests or completions */
-	/* no chunk has more: what a full one has, and one event that came last */
+	BATCH_EVENTS = 8192, /* a chunk is closed when it has this many events */
+	BATCH_ROWS = 32768,  /* or this many work requests or completions */
+	/* the most that a chunk may have: almost full, then one event of the largest size */
 	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* with a post that was cut short */
 	BATCH_ROWS_MAX = BATCH_ROWS + EVENT_POST_WRS,
 	BATCH_SGES_MAX = BATCH_ROWS + EVENT_POST_WRS * EVENT_POST_SGES,
 };
 
-/* How many rows a chunk may have of that family. */
+/* The most rows of the family that a chunk may have. */
 static inline uint32_t batch_rows_max(enum family family)
 {
 	switch (family) {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * One column of integers on its way into a chunk, and out of one.
+ * One column of integers, written into a chunk and read from one.
  *
  * See column.c for the bytes. One thread.
  */
@@ -16,17 +16,17 @@ enum column_code {
 	COLUMN_CODES,
 };
 
-/* Being filled. Zeroed it is empty. */
+/* A column being written. Empty when zeroed. */
 struct column {
 	uint64_t last, step, base;
 	uint32_t count;
-	bool bent;   /* not linear: what came is in @bytes */
-	bool failed; /* out of memory: the column is not to be used */
+	bool bent;   /* not linear: the values are in @bytes */
+	bool failed; /* out of memory: the column must not be used */
 	uint32_t used, size;
 	uint8_t *bytes;
 };
 
-/* The first value that is not on the line. */
+/* Add the first value that makes the column non-linear. */
 void column_bend(struct column *column, uint64_t step);
 
 /* Make room for one more varint. */
@@ -54,7 +54,7 @@ static inline size_t varint_put(uint8_t *at, uint64_t n)
 	return used;
 }
 
-/* Bytes read, or 0 where @left does not hold a whole one. */
+/* Returns the number of bytes read; 0 if the varint does not end within @left. */
 static inline size_t varint_get(const uint8_t *at, size_t left, uint64_t *ret)
 {
 	uint64_t n = 0;
@@ -89,7 +89,7 @@ static inline void column_put(struct column *column, uint64_t value)
 			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
-/* Empty, and keep the memory. */
+/* Make it empty, but keep its memory. */
 static inline void column_clear(struct column *column)
 {
 	column->last = column->step = column->base = 0;
@@ -99,20 +99,20 @@ static inline void column_clear(struct column *column)
 
 void column_fini(struct column *column);
 
-/* As it lies in a chunk; @bytes are borrowed from there. */
+/* A column in a chunk; @bytes are borrowed from there. */
 struct column_view {
 	enum column_code code;
 	uint32_t count;
 	uint64_t base, step; /* COLUMN_LINEAR */
 	const uint8_t *bytes;
-	uint32_t packed, unpacked; /* of @bytes; before compression */
+	uint32_t packed, unpacked; /* size of @bytes; and before compression */
 };
 
-/* Do the compressed bytes of @view say the same of their size as the directory? */
+/* Is the size in the compressed bytes of @view the one in the directory? */
 bool column_is_sized(const struct column_view *view);
 
 /*
- * All values of @view, which is not linear, into @values (view->count of
- * them). @scratch has view->unpacked bytes. Returns 0 or -EBADMSG.
+ * Decode @view, which is not linear, into @values (view->count of them).
+ * @scratch has view->unpacked bytes. Returns 0 or -EBADMSG.
  */
 int column_read(const struct column_view *view, void *dctx, uint8_t *scratch, uint64_t *values);

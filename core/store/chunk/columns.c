@@ -1,5 +1,5 @@
 /*
- * Which verb a post or a poll was, as the column `kind` has it
+ * Column `kind`: the verbs of posts and polls
  */
 #include "core/store/chunk/columns.h"
 

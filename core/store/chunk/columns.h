@@ -34,7 +34,7 @@ enum column_id {
 };
 /* clang-format on */
 
-/* Column `kind`: one of these, with KIND_INNER where the library or a provider called. */
+/* Column `kind`: one of these, with KIND_INNER if the library or a provider was the caller. */
 enum event_kind {
 	KIND_POST_SEND = 1,
 	KIND_POST_RECV,
@@ -49,7 +49,7 @@ enum event_kind {
 	KIND_NEXT_POLL,  /* ibv_next_poll */
 	KINDS,
 	KIND_MASK = 31 & ~KIND_INNER,
-	KIND_EXTRA = 32, /* of a poll: more is known of its completions */
+	KIND_EXTRA = 32, /* a poll with family EXTRA: values that struct ibv_wc does not have */
 	KIND_FLAGS = KIND_INNER | KIND_EXTRA,
 };
 
@@ -59,7 +59,7 @@ enum event_kind {
 
 #define KINDS_OF_POLLS (1u << KIND_POLL | 1u << KIND_START_POLL | 1u << KIND_NEXT_POLL)
 
-/* Of @kind without KIND_FLAGS. */
+/* @kind is without KIND_FLAGS. */
 static inline bool kind_is_post(uint32_t kind)
 {
 	return KINDS_OF_POSTS >> kind & 1;
@@ -71,8 +71,8 @@ static inline bool kind_is_poll(uint32_t kind)
 }
 
 /*
- * The verb of a post or a poll; VERB_COUNT where it is neither. Its inverse: 0
- * where the verb is neither.
+ * The verb of a post or a poll; VERB_COUNT if @kind is neither. And the inverse: 0
+ * if the verb is neither.
  */
 enum verb kind_verb(uint32_t kind);
 uint32_t kind_of_verb(enum verb verb);
@@ -84,5 +84,5 @@ static const unsigned char column_family[COLUMN_COUNT] = {
 #undef F
 };
 
-/* The bit of enum event_wc_part that says that a column of EXTRA is valid. */
+/* The bit of enum event_wc_part that marks a column of EXTRA as valid. */
 unsigned int extra_part(enum column_id id);

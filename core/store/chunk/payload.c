@@ -9,13 +9,13 @@
  *		for each row:
  *			n, time         varints zigzag_encode(difference to the row before)
  *			i               varint
- *			kind, why       1 byte each; bit 7 of kind: there is a hash
+ *			kind, why       1 byte each; bit 7 of kind: a hash follows
  *			before          1 byte
- *			hash            8 bytes, where there is one
+ *			hash            8 bytes, if there is one
  *			total, bytes    varints
  *		the bytes of all rows
  *
- * Not here: pieces on their way (payloads.c), the table (payload_table.c).
+ * Not here: joining pieces (payloads.c), the table (payload_table.c).
  */
 #include "core/store/chunk/payload.h"
 
@@ -125,7 +125,7 @@ int payload_pack(const struct payload_rows *rows, uint8_t **ret_data, size_t *re
 	return 0;
 }
 
-/* What is read of a chunk. */
+/* The bytes of a chunk that are still to be read. */
 struct source {
 	const uint8_t *at, *end;
 };

@@ -6,12 +6,12 @@
 #include "core/store/chunk/columns.h"
 #include "core/base/text.h"
 
-/* Where a value comes from. */
+/* Where the values of a column come from. */
 enum value {
 	VALUE_THREAD,
 	VALUE_N,
-	VALUE_I, /* which work request, which completion of the event */
-	VALUE_J, /* which element */
+	VALUE_I, /* index of the work request or completion in the event */
+	VALUE_J, /* index of the element in the work request */
 	VALUE_TIME,
 	VALUE_PROCESS,
 	VALUE_INNER,
@@ -24,21 +24,21 @@ enum value {
 	VALUE_CQ,
 	VALUE_WC_QP,
 	VALUE_VERB,
-	VALUE_STACK,     /* of a post; NULL not known */
-	VALUE_NOT_TAKEN, /* 1: the post failed before it came to this request */
+	VALUE_STACK,     /* of a post; NULL if not known */
+	VALUE_NOT_TAKEN, /* 1: the post failed at this request or before it */
 	VALUE_OPCODE,    /* of a request; NULL for a receive */
 	VALUE_SEND_FLAGS,
 	VALUE_NUM_SGE,
 	VALUE_BYTES, /* sum of the elements' lengths */
 	VALUE_NAME,  /* the enumerator of the column before */
-	VALUE_KIND,  /* of a payload, with the rest */
+	VALUE_KIND,  /* this and the next: of a payload */
 	VALUE_LENGTH,
 	VALUE_CAPTURED,
 	VALUE_BEFORE,
 	VALUE_HASH,
 	VALUE_WHY,
 	VALUE_PAYLOAD,
-	VALUE_WR_THREAD, /* found by the matcher, with the rest; NULL unknown */
+	VALUE_WR_THREAD, /* this and the next: found by the matcher; NULL if unknown */
 	VALUE_WR_N,
 	VALUE_WR_I,
 	VALUE_POSTED,
@@ -48,7 +48,7 @@ struct table_column {
 	const char *name;
 	enum value value;
 	enum column_id column; /* VALUE_COLUMN, VALUE_PART */
-	const char *names;     /* VALUE_NAME: of which enum */
+	const char *names;     /* VALUE_NAME: the enum */
 };
 
 enum { TABLE_COLUMNS = 40 };
@@ -56,7 +56,7 @@ enum { TABLE_COLUMNS = 40 };
 struct table {
 	const char *name;
 	const char *key;                            /* "thread, n, i" */
-	unsigned int families;                      /* that a walk of it needs: FAMILY_BIT() */
+	unsigned int families;                      /* FAMILY_BIT() of those that a walk needs */
 	struct table_column columns[TABLE_COLUMNS]; /* up to one without a name */
 };
 
@@ -76,7 +76,8 @@ extern const struct table tables[TABLES];
 
 /*
  * "NAME(thread INTEGER, ...)" for CREATE TABLE: of a virtual table, or of a
- * plain one, whose names of enumerators follow their numbers when these change.
- * By its key SQLite tells rows that it has met before, in a query with OR.
+ * plain one, where the names of enumerators are generated from their numbers.
+ * SQLite needs the key to recognise rows that it has already met, in a query with
+ * OR.
  */
 void table_declare(const struct table *table, bool plain, struct text *sql);

@@ -14,7 +14,7 @@
 struct args {
 	atomic_uint refs;
 	bool parsed;
-	struct json_node *root; /* NULL: not parsed yet, or no JSON */
+	struct json_node *root; /* NULL: not parsed yet, or not JSON */
 	size_t size;
 	char json[];
 };
@@ -52,7 +52,7 @@ int args_parse(const struct args *args)
 {
 	static atomic_flag told = ATOMIC_FLAG_INIT;
 	struct args *unparsed =
-		(struct args *)args; /* its text, and so its values, stay the same */
+		(struct args *)args; /* const for callers: parsing does not change its values */
 	int err;
 
 	if (!args || args->parsed)
@@ -87,7 +87,7 @@ const struct json_node *args_member(const struct args *args, const char *name)
 	return json_find_member(args_root(args), name, strlen(name));
 }
 
-/* One step of a path: "name" or "[3]"; @path moves behind it and a dot. */
+/* Go one step of a path, "name" or "[3]"; moves *@path behind it and the dot. */
 static const struct json_node *step_path(const struct json_node *at, const char **path)
 {
 	size_t n;

@@ -1,12 +1,12 @@
 /*
- * What codec.h made, as JSON
+ * The codec's words (core/wire/codec.h) as JSON
  *
- * The codec's walk names fields and elements; this keeps where in the text
- * and in the path the walk is. A level is a field that holds others: its
- * elements are objects, or plain values where the type is a scalar.
+ * The codec walks over fields and elements; we track the position in the text and
+ * in the path. A level is a field with elements: objects, or plain values if the
+ * type is a scalar.
  *
- * Words that are damaged, or cut short, end the walk anywhere: a name or a
- * scalar's place that is left without a value gets null.
+ * Damaged or truncated words may end the walk anywhere: a name or a scalar
+ * without a value gets null.
  *
  * Not here: reading JSON (args.c).
  */
@@ -53,7 +53,7 @@ static void fill_bare(struct args_writer *json)
 	json->bare = false;
 }
 
-/* A field's own name, unless it is the value that its parent stands for. */
+/* Write the field's name, unless its parent's name stands for it. */
 static void put_field_name(struct args_writer *json, const struct field_info *field)
 {
 	if (!json->scalar)
@@ -128,7 +128,7 @@ static void put_bytes(void *arg, const struct field_info *field, const char *byt
 	json->bare = false;
 }
 
-/* All of it as any bytes; less as an object that says how much there was. */
+/* Private data that is complete is written as bytes, else as an object with its length. */
 static void put_private(void *arg, const struct field_info *field, const struct codec_private *p)
 {
 	struct args_writer *json = arg;

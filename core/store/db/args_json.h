@@ -1,14 +1,17 @@
 #pragma once
 /*
- * What codec.h made, as the JSON of a trace.
+ * The codec's words (core/wire/codec.h) as the JSON of a trace:
  *
- * Numbers are signed 64-bit integers (handles, addresses and flags, too),
- * enumerators their names ("IBV_QPS_RTS"; a number if it has none), bytes hex
- * text, addresses of the network text ("192.0.2.1:7471"), structures objects, arrays arrays,
- * private data of which not all was recorded an object with its length and what is there of its
- * hash and its first bytes, a pointer to one structure that structure, a pointer to one value that
- * value, no pointer null. What the mask of a verb leaves out is absent. It is JSON whatever the
- * words are. One thread.
+ *	number, handle, address, flags  a signed 64-bit integer
+ *	enumerator                      its name ("IBV_QPS_RTS"), or a number if it has none
+ *	bytes                           hex text
+ *	network address                 text ("192.0.2.1:7471")
+ *	structure, array                an object, an array
+ *	private data, truncated         an object: its length, and its hash and first bytes if known
+ *	pointer                         what it points to; NULL is null
+ *
+ * Fields that are not in the mask of a verb are left out. Damaged words give valid
+ * JSON, too. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +20,7 @@
 #include "core/base/text.h"
 #include "core/wire/codec.h"
 
-/* Told about each number, with its path: "attr.sg_list[0].lkey". @field may be an element's. */
+/* Called for each number, with its path: "attr.sg_list[0].lkey". @field may be an element's. */
 typedef void args_told(void *arg, const char *path, const struct field_info *field, int64_t value);
 
 struct args_writer {
@@ -28,23 +31,23 @@ struct args_writer {
 	struct text path;
 	size_t path_ends[32];
 	unsigned int depth;
-	bool comma;  /* something stands before in this object or array */
+	bool comma;  /* the next member or element needs a comma before it */
 	bool scalar; /* the next number has no name */
-	bool bare;   /* a name stands last, or a scalar's place: without its value it is null */
+	bool bare;   /* the text ends where a value must follow: null if none does */
 };
 
-/* Write the members of @info's structure, without the braces. As codec_visit(). */
+/* Write the members of @info's structure, without the braces. Returns as codec_visit(). */
 ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size_t nwords,
 			   const struct struct_info *info);
 
 /*
  * Write what a verb made, as member "ret": the fields of the new object, or an
- * array where there are several. @ret is the verb's. As codec_visit().
+ * array if there are several. @ret is the verb's. Returns as codec_visit().
  */
 ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 			const uint64_t *words, size_t nwords);
 
-/* The objects that the verb with these @args has changed, each by its argument's name. */
+/* Write the objects that the verb has changed, each under the name of its argument. */
 ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args,
 			   const uint64_t *words, size_t nwords);
 

@@ -1,8 +1,9 @@
 /*
  * The time by which reading must end
  *
- * SQLite checks it every so many steps of a statement, a cursor every so many
- * events. Code that does neither for long is stopped by the caller that set it.
+ * SQLite checks it every STEPS steps of a statement, a cursor after a number of
+ * events. Code that runs long without either is stopped by whoever set the
+ * deadline.
  */
 #include "core/store/db/deadline.h"
 
@@ -13,9 +14,9 @@
 #include "core/store/db/sqlite.h"
 #include "core/wire/log.h"
 
-enum { STEPS = 10000 }; /* of SQLite's machine: well below a millisecond */
+enum { STEPS = 10000 }; /* of SQLite's virtual machine: well below a millisecond */
 
-static int64_t end; /* ns of CLOCK_MONOTONIC; 0: there is none */
+static int64_t end; /* ns of CLOCK_MONOTONIC; 0: no deadline */
 
 static int64_t read_clock(void)
 {

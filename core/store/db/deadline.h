@@ -1,20 +1,20 @@
 #pragma once
 /*
- * The time by which reading must end: one for the process. deadline_start()
- * before a trace is opened; the rest from any thread.
+ * The time by which reading must end: one for the process. deadline_start() is to
+ * be called before a trace is opened, the others from any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 struct sqlite3;
 
-/* It is @ns from now. Without a call there is none. */
+/* Set it to @ns from now. Without this call there is no deadline. */
 void deadline_start(uint64_t ns);
 
 bool deadline_is_over(void);
 
-/* -ETIME; the first call says so. */
+/* Returns -ETIME; the first call logs it. */
 int deadline_fail(void);
 
-/* Statements of @db end by it, with SQLITE_INTERRUPT. */
+/* Make statements of @db end at the deadline, with SQLITE_INTERRUPT. */
 void deadline_watch(struct sqlite3 *db);

@@ -1,8 +1,8 @@
 /*
  * The trace file: recognising, locking and replacing it
  *
- * Only SQLite's header is looked at here: opening a file as a database makes SQLite act on it,
- * and the file is not trusted.
+ * We read only SQLite's header here: the file is not trusted, and to open it as a
+ * database would make SQLite act on it.
  *
  *	byte 0    "SQLite format 3", NUL
  *	16        page size, 2 bytes
@@ -60,8 +60,9 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 }
 
 /*
- * What a journal holds must be undone before anything is read, and what is in a
- * WAL belongs to it. They are beside the file itself, not beside a link to it.
+ * Does a journal or WAL lie beside it? A journal must be rolled back before
+ * anything is read, and a WAL has part of the content. They lie beside the file
+ * itself, not beside a link to it.
  */
 static bool has_more(const char *path)
 {
@@ -117,7 +118,7 @@ static bool is_trace(int fd)
 	       !memcmp(head, "SQLite format 3", 16) && get_be32(head + 68) == SCHEMA_APPLICATION;
 }
 
-/* Does another process hold it? A recorder does as long as it lives. */
+/* Has another process locked it? A recorder holds its lock as long as it lives. */
 static bool is_locked(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -147,7 +148,7 @@ static int check_replaceable(const char *path, const struct stat *st)
 	return err;
 }
 
-/* Also what others may have laid beside it. */
+/* Also removes a journal or WAL that others may have put beside it. */
 static int remove_all(const char *path)
 {
 	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };

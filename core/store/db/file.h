@@ -6,16 +6,16 @@
 #include <stddef.h>
 
 /*
- * Is @path a trace of this version? Returns 0 and whether somebody was not
- * done with it (it has a WAL, or a journal or WAL lies beside it); or -errno after
- * log_err(): -ENOENT, -EACCES, -EINVAL not a trace or cut off, -EPROTO another
- * version's.
+ * Is @path a trace of this version? Returns 0, and in *@ret_unfinished whether a
+ * writer has not finished it (it uses a WAL, or a journal or WAL lies beside it);
+ * or -errno after log_err(): -ENOENT, -EACCES, -EINVAL not a trace or truncated,
+ * -EPROTO another version's.
  */
 int file_check(const char *path, bool *ret_unfinished);
 
 /*
- * Make an empty file of our own at @path. A trace that is there and not being
- * recorded is removed first; anything else is refused: -EEXIST, -ELOOP,
+ * Make an empty file of ours at @path. A trace that lies there and is not being
+ * recorded is removed first; anything else is an error: -EEXIST, -ELOOP,
  * -EACCES, -EBUSY, after log_err().
  */
 int file_make_way(const char *path);
@@ -23,5 +23,5 @@ int file_make_way(const char *path);
 /* Remove @path and what SQLite may have put beside it. */
 void file_remove(const char *path);
 
-/* What tells this boot of the machine from another. */
+/* A text that identifies this boot of the machine. */
 void file_boot_id(char text[64]);

@@ -1,18 +1,18 @@
 #pragma once
 /*
- * What all tables name: events and objects.
+ * Events and objects, as all tables name them.
  */
 #include <stdint.h>
 
 #include "core/wire/desc.h"
 
-/* T:N, the name of an event: thread of the trace from 1, event of that thread from 1. */
+/* The name of an event, T:N: thread of the trace and event of the thread, both from 1. */
 struct event_id {
 	uint32_t thread; /* 0: none */
 	uint64_t n;
 };
 
-/* For "%u:%llu"-like output: writes "3:1042" or "-" into @text, and returns it. */
+/* Write "3:1042", or "-" for none, into @text, and return it. */
 const char *event_id_text(struct event_id id, char text[32]);
 
 /* An object of the trace: table `object`. Never changes while the trace is open. */
@@ -25,9 +25,9 @@ struct object {
 	uint32_t number;           /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
 	uint32_t rkey;             /* of an MR */
 	uint32_t parent;           /* id of the PD, context or device it was made from; 0 none */
-	struct event_id created;   /* call that made it; 0:0 for one that was there before */
-	struct event_id destroyed; /* call that destroyed it with success; 0:0 if none did */
+	struct event_id created;   /* call that made it; 0:0: it existed before the recording */
+	struct event_id destroyed; /* call that destroyed it; 0:0: none did */
 	int64_t created_at;        /* ns: return of that call */
 	int64_t destroyed_at;      /* ns: begin of that call; INT64_MAX if none */
-	const char *name;          /* "qp2" within the process; a device's own name */
+	const char *name;          /* "qp2", unique in the process; or the device's own name */
 };

@@ -1,8 +1,8 @@
 /*
  * The tables of a trace
  *
- * Times are nanoseconds since the start of the recording, handles and
- * addresses are 64-bit integers as signed ones. (thread, n) is an event's name.
+ * Times are nanoseconds since the start of the recording; handles and addresses
+ * are unsigned 64-bit integers, stored as signed. (thread, n) names an event.
  *
  * Not here: the data plane's columns (columns.h), its virtual tables (vtab.c).
  */
@@ -72,9 +72,9 @@ static const char *const controls[] = {
 };
 
 enum {
-	WHOLE = 1,    /* only worth having in a whole trace */
-	FOLLOWED = 2, /* needed to read it while it is written */
-	CROWDED = 4,  /* what finding the forks of many processes takes */
+	WHOLE = 1,    /* made when the trace is finished */
+	FOLLOWED = 2, /* needed to read a trace while it is written */
+	CROWDED = 4,  /* needed to find the forks of many processes */
 };
 
 static const struct {
@@ -126,7 +126,7 @@ int schema_create(sqlite3 *db)
 	return err ? err : sql_exec(db, "COMMIT");
 }
 
-/* The statement that makes a table of an unpacked trace: is @what that? */
+/* Is @what the statement that makes a table of an unpacked trace? */
 static bool is_unpacked(const char *what)
 {
 	size_t n = strcspn(what, "(");
@@ -142,7 +142,7 @@ static bool is_unpacked(const char *what)
 	return same;
 }
 
-/* Is this one of the statements that make a trace, letter by letter? */
+/* Is @sql exactly one of the statements that make a trace? */
 static bool is_ours(const char *sql)
 {
 	static const char table[] = "CREATE TABLE ", index[] = "CREATE INDEX ";
@@ -162,7 +162,7 @@ static bool is_ours(const char *sql)
 	return is_unpacked(what);
 }
 
-/* A trigger, a view, a virtual table, a generated column: SQLite would run what they say. */
+/* Refuse foreign triggers, views, virtual tables, generated columns: SQLite would run them. */
 static int check_statements(sqlite3 *db)
 {
 	sqlite3_stmt *stmt;
@@ -172,7 +172,7 @@ static int check_statements(sqlite3 *db)
 		const char *sql = (const char *)sqlite3_column_text(stmt, 2);
 
 		err = 0;
-		if (sql && *sql && !is_ours(sql)) /* without one: what UNIQUE needs */
+		if (sql && *sql && !is_ours(sql)) /* an index of a UNIQUE has no statement */
 			err = log_err(-EPROTO,
 				      "%s: its %.16s '%.64s' is not one that this verbatim "
 				      "makes: it was changed, or is of another build; read "
@@ -193,7 +193,7 @@ int schema_check(sqlite3 *db)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(controls[i], "("), controls[i]);
-		/* what is damaged is said by who reads it */
+		/* damage is reported by whoever reads the table */
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_ERROR)
 			err = log_err(-EPROTO,

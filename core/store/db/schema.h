@@ -1,7 +1,6 @@
 #pragma once
 /*
- * The tables of a trace: the one list of them. docs/TRACE-FORMAT.md describes
- * each.
+ * The one list of the tables of a trace. docs/TRACE-FORMAT.md describes each.
  */
 #include "core/store/db/sql.h"
 
@@ -14,22 +13,23 @@ enum {
 int schema_create(sqlite3 *db);
 
 /*
- * Are all tables there, and is nothing there but what this build makes? What a
- * schema says is run by who reads the tables: a stranger's triggers, views and
- * generated columns. Builds between two releases have the same version and may
- * have other tables. -EPROTO after log_err(); before anything else is read.
+ * Check that the file has the tables that this build makes, and nothing else:
+ * reading a table runs the triggers, views and generated columns of its schema,
+ * which a stranger may have written. Builds between two releases have the same
+ * version but may have other tables. To be called before anything else is read.
+ * Returns 0 or -errno after log_err(): -EPROTO it has others.
  */
 int schema_check(sqlite3 *db);
 
-/* What is only worth having in a whole trace. */
+/* Make the indexes that only a finished trace has. */
 int schema_complete(sqlite3 *db);
 
-/* What finding the forks of many processes takes. */
+/* Make the indexes for finding the forks of many processes. */
 int schema_index_processes(sqlite3 *db);
 
-/* What is needed to read it while it is written. */
+/* Make the indexes for reading a trace while it is written. */
 int schema_follow(sqlite3 *db);
 
-/* Table meta. */
+/* Set a row of table meta. */
 int schema_set_meta(sqlite3 *db, const char *key, const char *value);
 int schema_set_meta_int(sqlite3 *db, const char *key, int64_t value);

@@ -1,5 +1,5 @@
 /*
- * An address of the network as text
+ * Network addresses as text
  */
 #include "core/store/db/sockaddr.h"
 

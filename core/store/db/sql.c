@@ -1,5 +1,5 @@
 /*
- * SQLite, as this folder uses it
+ * Calls of SQLite
  *
  * Not here: what is in the file (schema.c).
  */
@@ -25,7 +25,7 @@ static int error_of(sqlite3 *db)
 	case SQLITE_NOTADB:
 	case SQLITE_TOOBIG:
 	case SQLITE_CONSTRAINT:
-	case SQLITE_ERROR: /* a table that is not there */
+	case SQLITE_ERROR: /* such as a missing table */
 		return -EINVAL;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -57,7 +57,7 @@ int sql_fail(sqlite3 *db, const char *what)
 	const char *path = sqlite3_db_filename(db, "main");
 	int err = error_of(db);
 
-	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* vtab.c: it was said */
+	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* vtab.c has logged it */
 		return err;
 	if (err == -ETIME)
 		return deadline_fail();
@@ -86,7 +86,7 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db)
 		return 0;
 	}
 	err = db ? error_of(db) : -ENOMEM;
-	if (err == -ENOENT && !access(path, F_OK)) /* SQLite takes 512 bytes from the root */
+	if (err == -ENOENT && !access(path, F_OK)) /* SQLite's limit: 512 bytes from the root */
 		err = -ENAMETOOLONG;
 	sqlite3_close(db);
 	return log_err(err, "open %s", path);
@@ -220,7 +220,7 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
 {
-	enum { GAPS = 1 << 16 }; /* somebody may have taken rows away by hand */
+	enum { GAPS = 1 << 16 }; /* somebody may have deleted rows by hand */
 	char sql[96];
 	int64_t max, rows;
 

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The only door to SQLite.
+ * SQLite's header, for this room.
  *
- * The loadable extension is compiled with STORE_EXTENSION and then calls the
- * SQLite that loaded it, never one of its own.
+ * The loadable extension is compiled with STORE_EXTENSION: it calls the SQLite
+ * that loaded it, never one of its own.
  */
 #ifdef STORE_EXTENSION
 #include <sqlite3ext.h>

@@ -1,26 +1,27 @@
 /*
  * The files that SQLite may touch
  *
- * Left alone, SQLite believes what lies beside a database: a journal is played
- * back into it, and then the super-journal that the journal names is deleted,
- * whatever file that is. Both may be made by anybody who can write to the
- * directory. So SQLite reaches files through this table of functions only:
+ * By default, SQLite trusts the files that lie beside a database: it plays a
+ * journal back into it, then deletes the super-journal that the journal names,
+ * whatever file that is. Anybody who can write to the directory can make such a
+ * journal. So SQLite accesses files only through this table of functions:
  *
- *	opened for reading   the file itself; there is no journal and no WAL
+ *	opened for reading   the file itself, no journal and no WAL
  *	opened for writing   the file itself, NAME-journal and NAME-wal in the directory
  *			     that it was found in, never through a link
  *	anything else        temporary files without a name; no other name can be
  *			     opened, looked at or deleted
  *
- * A journal or WAL that was there before is refused where another user may
- * have made or written it, where it has a second name, or names a
- * super-journal: we never write one.
+ * A journal or WAL that was there before is refused if another user may have made
+ * or written it, if it has a second name, or if it names a super-journal: we never
+ * write one.
  *
- * The locks are SQLite's own bytes, seen by any other program, but held by the
- * open file (F_OFD_SETLK): closing another descriptor of the file keeps them.
+ * The locks are on the bytes that SQLite uses, so that any other program sees
+ * them, but they belong to the open file (F_OFD_SETLK): to close another
+ * descriptor of the file does not release them.
  *
- * Not here: shared memory for a WAL, which one who holds the file alone needs
- * not (PRAGMA locking_mode=EXCLUSIVE); names of files (sql_path()).
+ * Not here: shared memory for a WAL, which we do not need since we hold the file
+ * exclusively (PRAGMA locking_mode=EXCLUSIVE); names of files (sql_path()).
  */
 #include "core/store/db/vfs.h"
 
@@ -45,7 +46,7 @@ enum {
 	SECTOR = 4096,
 };
 
-/* A trace that is open for writing: where its journal and its WAL may be. */
+/* A trace that is open for writing, and the directory for its journal and WAL. */
 struct place {
 	struct place *next;
 	int dir;
@@ -74,7 +75,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The directory of a trace that is open for writing, if @name is what may be beside it; or -1. */
+/* If @name is the journal or WAL of a trace that is open for writing, its directory; or -1. */
 static int dir_of(const char *name)
 {
 	int dir = -1;
@@ -137,7 +138,7 @@ static int place_new(const char *path, struct place **ret_place)
 	return 0;
 }
 
-/* Does a journal end with the name of a super-journal? fileformat.html, 3. */
+/* Does the journal end with the name of a super-journal? fileformat.html, 3. */
 static bool names_another(int fd, off_t size)
 {
 	static const unsigned char magic[8] = { 0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7 };
@@ -147,7 +148,7 @@ static bool names_another(int fd, off_t size)
 	       !memcmp(end, magic, sizeof(end));
 }
 
-/* Why nobody should believe this file, or NULL. */
+/* Returns the reason not to trust this file, or NULL. */
 static const char *distrust_file(int fd)
 {
 	struct stat st;
@@ -167,7 +168,7 @@ static const char *distrust_file(int fd)
 	return NULL;
 }
 
-/* A file beside a trace. Returns its descriptor or -errno, -EINVAL after log_err(). */
+/* Open a journal or WAL. Returns its descriptor or -errno, -EINVAL after log_err(). */
 static int open_beside(int dir, const char *path, bool make)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -175,7 +176,7 @@ static int open_beside(int dir, const char *path, bool make)
 	int fd = make ? openat(dir, name, flags | O_CREAT | O_EXCL, 0600) : -1;
 
 	if (fd >= 0)
-		return fd; /* ours, and nobody knew it before */
+		return fd; /* we have just created it */
 	if (make && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, flags);
@@ -206,7 +207,7 @@ static int check_beside(int dir, const char *path, const char *tail)
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
 }
 
-/* Links to a trace are followed here, once; nothing is from here on. */
+/* A link to a trace is followed here, once; later no link is. */
 static int check_trace(int dir, const char *path)
 {
 	struct stat st;
@@ -332,7 +333,7 @@ static int set_lock(sqlite3_file *file, short type, off_t from, off_t to)
 		       : SQLITE_IOERR_LOCK;
 }
 
-/* Who writes at all keeps everybody else out: a trace has one writer, and readers after it. */
+/* Any write lock excludes all others: a trace has one writer, and readers only after it. */
 static int lock_file(sqlite3_file *file, int level)
 {
 	if (level <= SQLITE_LOCK_SHARED)
@@ -374,7 +375,7 @@ static int sector_of_file(sqlite3_file *file)
 	return SECTOR;
 }
 
-/* As SQLite's own takes any disk to be: what is not written does not change when power fails. */
+/* As SQLite's own VFS: a power failure does not change bytes that are not being written. */
 static int traits_of_file(sqlite3_file *file)
 {
 	(void)file;
@@ -431,7 +432,7 @@ static int open_name(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int
 	int dir, err;
 
 	base->pMethods = NULL;
-	if (!name) /* a temporary file, which is deleted before it is used */
+	if (!name) /* a temporary file, which is unlinked before it is used */
 		return real_of(vfs)->xOpen(real_of(vfs), name, base, flags, ret_flags);
 	*file = (struct file){ .fd = -1 };
 	if (flags & SQLITE_OPEN_MAIN_DB) {
@@ -469,7 +470,7 @@ static int delete_name(sqlite3_vfs *vfs, const char *name, int sync)
 	return SQLITE_OK;
 }
 
-/* An empty journal is none, as SQLite's own has it. */
+/* An empty journal counts as none, as in SQLite's own VFS. */
 static int look_at_name(sqlite3_vfs *vfs, const char *name, int flags, int *ret_there)
 {
 	struct stat st;
@@ -510,7 +511,7 @@ static int get_error(sqlite3_vfs *vfs, int size, char *text)
 	return errno;
 }
 
-/* No xDl...: nothing is loaded. */
+/* Without the xDl functions: no extension can be loaded. */
 static sqlite3_vfs vfs = {
 	.iVersion = 1,
 	.zName = "verbatim",

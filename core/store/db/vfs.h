@@ -1,15 +1,15 @@
 #pragma once
 /*
- * What SQLite may touch of the machine: a trace, and what belongs beside it.
- * Any thread.
+ * Limits the files that SQLite may access to a trace, its journal and its WAL. Any
+ * thread.
  */
 
-/* The name to open databases with. */
+/* The name of the VFS, for opening databases. */
 const char *vfs_name(void);
 
 /*
- * May SQLite complete the trace at @path? It, its journal and its WAL must be
- * files of ours that nobody else can write to. 0, or -errno after log_err():
- * -EINVAL what lies beside it is not to be trusted.
+ * May SQLite complete the trace at @path? The trace, its journal and its WAL must
+ * be files of ours that nobody else can write to. 0, or -errno after log_err():
+ * -EINVAL the journal or WAL cannot be trusted.
  */
 int vfs_check(const char *path);

@@ -1,8 +1,8 @@
 /*
- * What is made of a recording when it ends
+ * Completing a trace when its recording ends
  *
- * All of it comes from what the recorder wrote, in one transaction; so it can
- * be done as well by the one who finds a trace whose recorder died.
+ * Everything is derived from what the recorder wrote, in one transaction. So
+ * whoever finds a trace whose recorder died can complete it as well.
  *
  * Not here: objects and what refers to them (lifetimes.c, refs.c).
  */
@@ -16,21 +16,21 @@
 #include "core/store/db/schema.h"
 #include "core/wire/log.h"
 
-enum { FEW = 100 }; /* processes are found without an index */
+enum { FEW = 100 }; /* so many processes are found without an index */
 
-/* The forks of a pid are numbered; a pid that came back has the last process's. */
+/* Forks with the same pid are numbered; of a pid that was used again the last process counts. */
 static const char forks_sql[] =
 	"UPDATE process SET (parent, fork_thread, fork_n) ="
 	" (SELECT f.process, f.thread, f.n FROM fork f JOIN process p ON p.id = f.process"
 	"  WHERE p.pid = process.forked_from AND f.fork_seq = process.fork_seq"
 	"  AND p.id < process.id ORDER BY p.id DESC LIMIT 1) WHERE forked_from IS NOT NULL;"
-	/* a parent that recorded nothing of the fork */
+	/* the parent did not record the fork */
 	"UPDATE process SET parent = (SELECT max(p.id) FROM process p"
 	"  WHERE p.pid = process.forked_from AND p.id < process.id)"
 	" WHERE forked_from IS NOT NULL AND parent IS NULL;"
 	"UPDATE fork SET child = (SELECT p.id FROM process p"
 	"  WHERE p.fork_thread = fork.thread AND p.fork_n = fork.n);"
-	/* images that are new, by pid where that is known */
+	/* new images: by pid, if the fork has it */
 	"UPDATE fork SET child = (SELECT p.id FROM process p WHERE p.pid = fork.pid"
 	"  AND p.forked_from IS NULL AND p.start >= fork.time ORDER BY p.start LIMIT 1)"
 	" WHERE fork.pid IS NOT NULL AND child IS NULL;"
@@ -38,7 +38,7 @@ static const char forks_sql[] =
 	"  ON old.id = fork.process"
 	"  WHERE p.pid = old.pid AND p.id > old.id AND p.start >= fork.time ORDER BY p.id LIMIT 1)"
 	" WHERE how = 'exec' AND error IS NULL;"
-	/* else the last that its parent made before it was there */
+	/* else the last fork of its parent before its start */
 	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t,"
 	"  f.n AS n"
 	"  FROM process p JOIN process parent ON parent.pid = p.ppid AND parent.id < p.id"
@@ -49,15 +49,15 @@ static const char forks_sql[] =
 	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
 
 static const char processes_sql[] =
-	/* nothing of a process comes after its end */
+	/* the end of a process is not before the ends of its threads */
 	"UPDATE process SET end = max(process.end, t.end) FROM (SELECT process, max(end) AS end"
 	"  FROM thread GROUP BY process) t WHERE t.process = process.id"
 	"  AND process.end NOT NULL AND t.end NOT NULL;";
 
-/* What is damaged is not there; a function of JSON would end the statement. */
+/* Damaged JSON counts as missing: else a JSON function would end the statement. */
 #define SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
 
-/* Attributes come from whatever asked for them, the program's calls or ours; the last counts. */
+/* Attributes come from any call that queried them, the program's or ours; the last counts. */
 /* clang-format off */
 static const char devices_sql[] =
 	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
@@ -119,7 +119,7 @@ struct module {
 struct modules {
 	struct module *list; /* by process */
 	size_t count;
-	struct objects processes; /* their lineage only */
+	struct objects processes; /* only the lineages are loaded */
 };
 
 static int load_modules(sqlite3 *db, struct modules *modules)
@@ -157,7 +157,7 @@ static bool is_module_before(const void *module, const void *process)
 	return ((const struct module *)module)->process < *(const uint32_t *)process;
 }
 
-/* The first of a process's, or where it would be. */
+/* The first module of the process, or where it would be. */
 static const struct module *first_of(const struct modules *modules, uint32_t process)
 {
 	return modules->list + vec_count_before(modules->list, modules->count,
@@ -165,8 +165,8 @@ static const struct module *first_of(const struct modules *modules, uint32_t pro
 }
 
 /*
- * The module that was there when a stack was taken whose newest has number
- * @serial: in the process, or before the fork in one it was forked from.
+ * The module that has @ip in a stack whose newest module has number @serial: one
+ * of the process, or one that an ancestor had before the fork.
  */
 static const struct module *module_at(const struct modules *modules, uint32_t process,
 				      uint32_t serial, uint64_t ip)
@@ -251,7 +251,7 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 	if (!err)
 		err = complete_frames(db);
 	if (!err)
-		err = schema_complete(db); /* what follows looks for verbs */
+		err = schema_complete(db); /* the statements below need its index on verbs */
 	if (!err)
 		err = sql_exec(db, devices_sql);
 	if (!err)

@@ -1,14 +1,15 @@
 /*
- * Objects out of calls
+ * Deriving the objects of a trace from its calls
  *
- * Creations count when they return, destructions when they begin: in that
- * order an address always belongs to at most one object. Only what succeeded
- * counts; a destruction that failed (EBUSY) ends nothing. What a library or
- * provider creates inside another creation and hands up is one object, made
- * by the outermost call. A device is made by the first list that has it.
+ * An object lives from the return of its creation to the begin of its
+ * destruction: so an address belongs to at most one object at a time. Only calls
+ * that succeeded count; a destruction that failed (EBUSY) ends nothing. An object
+ * that a library or provider creates inside another creation, and returns to the
+ * application, counts as made by the outermost call. A device is made by the
+ * first list that has it.
  *
- * A handle that is used and was never made in the trace, nor in a process
- * that it was forked from, is an object that was there before: made by 0:0.
+ * A handle that is used but was made neither in the process nor in one that it was
+ * forked from is an object that existed before the recording: made by 0:0.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -34,10 +35,10 @@ struct action {
 	char *name; /* a device's */
 };
 
-/* What a live object is known by while the actions are played. */
+/* The live object at an address, while the actions are played in order. */
 struct slot {
 	uint32_t object; /* index + 1, 0 empty */
-	uint64_t end_n;  /* of the call that made it */
+	uint64_t end_n;  /* number of the return of the call that made it */
 	uint32_t thread;
 };
 
@@ -50,11 +51,11 @@ struct build {
 	struct {
 		uint64_t parent;
 		enum object_kind kind;
-	} * parents; /* by first place in list */
+	} * parents; /* by the place in list before it is sorted */
 	uint32_t nparents;
-	struct slot *slots; /* open addressing: the last object of each address */
+	struct slot *slots; /* open addressing: the last object at each address */
 	size_t slots_size;
-	uint64_t *end_ns; /* beside the list: end of the call that made it */
+	uint64_t *end_ns; /* parallel to list: slot.end_n */
 };
 
 static struct action *add_action(struct build *b)
@@ -106,7 +107,7 @@ int object_made(enum object_kind kind, const struct args *out, struct object_mad
 	return 0;
 }
 
-/* One action for each device of a list. */
+/* Add an action for each device of a list. */
 static int read_devices(struct build *b, const struct action *call, const struct args *out)
 {
 	int64_t handle;
@@ -134,7 +135,7 @@ static int read_devices(struct build *b, const struct action *call, const struct
 	return err;
 }
 
-/* The identifier that comes with a request to connect. */
+/* A connection request makes a new identifier. */
 static int read_request(struct build *b, const struct action *call, const struct args *out)
 {
 	const char *type;
@@ -201,7 +202,7 @@ static int read_row(struct build *b, sqlite3_stmt *stmt)
 	return err;
 }
 
-/* All calls that succeeded and make or end objects. */
+/* Read all calls that succeeded and make or destroy objects. */
 static int read_calls(struct build *b)
 {
 	struct text sql = { 0 };
@@ -240,7 +241,7 @@ static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t han
 	return map_hash(handle ^ (uint64_t)process << 40 ^ (uint64_t)kind << 56);
 }
 
-/* Where the last object of that address is, or would be. */
+/* The slot of the last object at that address, or the empty one where it would be. */
 static struct slot *slot_of(struct build *b, uint32_t process, enum object_kind kind,
 			    uint64_t handle)
 {
@@ -270,7 +271,7 @@ static int make_room(struct build *b)
 	return 0;
 }
 
-/* Was the object made inside this call? Then it is this call's, the outer one's. */
+/* Was the object made inside this call? Then it counts as made by this, the outer one. */
 static bool is_made_inside(const struct build *b, const struct object *o,
 			   const struct action *outer)
 {
@@ -312,7 +313,7 @@ static void play_create(struct build *b, struct action *action)
 	b->end_ns[o - b->objects.list] = action->end_n;
 }
 
-/* Is it, perhaps, an ancestor's? Then it goes on there. */
+/* May the handle be that of an ancestor's object? Then no object is made for it here. */
 static bool is_inherited(struct build *b, const struct action *action)
 {
 	uint32_t process = action->process;
@@ -341,7 +342,7 @@ static void play_destroy(struct build *b, const struct action *action)
 	}
 	o = &b->objects.list[slot->object - 1];
 	if (o->destroyed_at != INT64_MAX)
-		return; /* twice, or inside the one that did it */
+		return; /* destroyed twice, or by a call inside the one that destroyed it */
 	o->destroyed = (struct event_id){ action->thread, action->n };
 	o->destroyed_at = action->time;
 }
@@ -368,7 +369,7 @@ static int play_actions(struct build *b)
 	return 0;
 }
 
-/* Handles in arguments that are nobody's: what was there before. */
+/* Handles in arguments that belong to no object: these existed before the recording. */
 static int add_unknown(struct build *b)
 {
 	sqlite3_stmt *stmt;
@@ -415,7 +416,7 @@ static int by_creation(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Identifiers in the order of creation, ordinals and names within process and kind. */
+/* Assign ids in the order of creation; ordinals and names by process and kind. */
 static int number_objects(struct build *b)
 {
 	size_t processes = b->objects.nlineages;
@@ -441,7 +442,7 @@ static int number_objects(struct build *b)
 	return 0;
 }
 
-/* The list is sorted now; parents are known by the place that objects had before. */
+/* The list is sorted by now, but parents are given by the place before that. */
 static void find_parents(struct build *b)
 {
 	for (uint32_t i = 0; i < b->objects.count; i++) {

@@ -1,12 +1,12 @@
 /*
- * The objects of a trace: found by address and time
+ * Finding the objects of a trace by address and time
  *
- * An address is used again as soon as it is free, so an object is an interval
- * of an address. All that ever were at an address lie side by side in an array
- * sorted by process, kind, address and time: the one meant at a time is the
- * last one made until then.
+ * An address is used again as soon as it is free, so an object is an address and
+ * an interval of time. An array sorted by process, kind, address and time has all
+ * objects of an address next to each other: the one valid at a time is the last
+ * one made until then.
  *
- * Not here: how objects are made of calls (lifetimes.c).
+ * Not here: deriving objects from calls (lifetimes.c).
  */
 #include "core/store/finish/objects.h"
 
@@ -77,7 +77,7 @@ int objects_index(struct objects *objects)
 	return 0;
 }
 
-/* How many objects of the array come at or before the one described by @key. */
+/* The number of objects in the array that compare less than or equal to @key. */
 static uint32_t find_after(struct object **array, uint32_t count, const struct object *key,
 			   int (*compare)(const void *, const void *))
 {
@@ -108,7 +108,7 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 {
 	struct object *found = NULL;
 
-	/* a process is younger than its parent, so this ends */
+	/* ends: a process is younger than its parent */
 	while (process && process <= objects->nlineages && !found && handle) {
 		const struct lineage *from = &objects->lineages[process - 1];
 		struct object key = { .id = UINT32_MAX,
@@ -142,7 +142,7 @@ struct object *objects_after(const struct objects *objects, uint32_t process, en
 
 uint32_t objects_context(const struct objects *objects, const struct object *object)
 {
-	/* context, PD, parent domain of a PD: never deep; a damaged trace may have a circle */
+	/* context, PD, parent domain of a PD: never deep; a damaged trace may have a cycle */
 	for (int depth = 0; object && depth < 8; depth++) {
 		if (object->kind == OBJECT_context)
 			return object->id;
@@ -153,7 +153,7 @@ uint32_t objects_context(const struct objects *objects, const struct object *obj
 	return 0;
 }
 
-/* The last queue pair of that number made until @key's time, on @context if that is known. */
+/* The last queue pair with that number made until @key's time; on @context unless 0. */
 static struct object *last_qp(const struct objects *objects, const struct object *key,
 			      uint32_t context)
 {
@@ -253,7 +253,7 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 	return sql_need_text(stmt, 4, "object", id, &o->name);
 }
 
-/* Who walks up from an object to its context or device must get there. */
+/* Check that a walk up the parents ends at a context or device. */
 static int check_parents(const struct objects *objects)
 {
 	enum {
@@ -340,7 +340,7 @@ uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *ob
 	return e->id;
 }
 
-/* When the next queue pair gets that number in the process. */
+/* The time when the next queue pair of the process gets that number. */
 static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_t number,
 			int64_t time)
 {

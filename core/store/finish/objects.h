@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The objects of a trace: found by address and time.
+ * Finding the objects of a trace by address and time.
  *
  * One thread.
  */
@@ -28,34 +28,34 @@ struct objects {
 /* Read tables `object` and `process`. Returns 0 or -errno after log_err(). */
 int objects_load(sqlite3 *db, struct objects *ret_objects);
 
-/* Only the processes. */
+/* The same for table `process` only. */
 int objects_load_lineages(sqlite3 *db, struct objects *objects);
 
-/* Accepts one that is zeroed. */
+/* Accepts zeroed objects. */
 void objects_fini(struct objects *objects);
 
-/* Sort what is in list: by_handle, qps. 0 or -ENOMEM. */
+/* Make by_handle and qps from list. 0 or -ENOMEM. */
 int objects_index(struct objects *objects);
 
-/* trace_object_at() */
+/* As trace_object_at(). */
 struct object *objects_at(const struct objects *objects, uint32_t process, enum object_kind kind,
 			  uint64_t handle, int64_t time);
 
-/* The next object at that address to be made after @time in the same process, or NULL. */
+/* The next object made at that address in the same process after @time, or NULL. */
 struct object *objects_after(const struct objects *objects, uint32_t process, enum object_kind kind,
 			     uint64_t handle, int64_t time);
 
 /*
- * The queue pair of that number at @time. The same number may live on two
- * devices of a process: the one on the device of CQ @cq (an id, 0 any).
+ * The queue pair with that number at @time. Two devices of a process may use the
+ * same number: gives the one on the device of CQ @cq (an id, 0: any).
  */
 struct object *objects_qp(const struct objects *objects, uint32_t process, uint32_t number,
 			  uint32_t cq, int64_t time);
 
-/* The device context that an object belongs to, id; 0 unknown. */
+/* The id of the device context that an object belongs to; 0: unknown. */
 uint32_t objects_context(const struct objects *objects, const struct object *object);
 
-/* What a creation tells of its object: number, keys, and its parent's handle (0 none). */
+/* An object's number, keys, and parent's handle (0: none), from the call that created it. */
 struct object_made {
 	uint32_t number, rkey;
 	enum object_kind parent_kind;
@@ -63,23 +63,23 @@ struct object_made {
 };
 int object_made(enum object_kind kind, const struct args *out, struct object_made *ret_made);
 
-/* Build table `object` from table `call`, and resolve what refers to it (refs.h). */
+/* Build table `object` from table `call`, and resolve the references to it (refs.h). */
 int objects_build(sqlite3 *db);
 
 /*
- * Answers of objects_at() and objects_qp(), remembered: a scan asks the same
- * few objects millions of times. Zeroed it is empty.
+ * A cache for objects_at() and objects_qp(): a scan asks for the same few objects
+ * millions of times. Empty when zeroed.
  */
 struct objects_cache {
 	struct {
 		uint32_t process, cq, id;
 		int kind;            /* -1: by number */
 		uint64_t handle;     /* or the number */
-		int64_t from, until; /* the answer holds for these times */
+		int64_t from, until; /* the answer is valid for these times */
 	} entries[512];
 };
 
-/* The id, 0 if there is none. */
+/* Returns the id, 0 if there is none. */
 uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
 			   uint32_t process, enum object_kind kind, uint64_t handle, int64_t time);
 uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *objects,

@@ -1,15 +1,16 @@
 /*
- * Handles in other tables, as objects
+ * Resolving the handles in other tables to objects
  *
- * What a call takes is meant as of its begin, what it gives as of its end.
+ * A handle that a call takes is resolved at the begin of the call, one that it
+ * returns at its end.
  */
 #include "core/store/finish/refs.h"
 
 #include <string.h>
 
 /*
- * A handle that @call of @thread uses. A call inside the creation of the very
- * object uses it before it is there: then the next one made is meant.
+ * The object of a handle that @call uses. A call inside the creation of an object
+ * may use its handle before the creation returns: then it is the next one made.
  */
 static const struct object *find_meant(const struct objects *objects, uint32_t process, int kind,
 				       uint64_t handle, int64_t time, struct event_id call,
@@ -36,9 +37,9 @@ struct row {
 };
 
 /*
- * For each row of @select (thread, n, process, kind, handle, time, depth, and
- * what tells the row from others of that name) run @update (object, thread, n,
- * that).
+ * For each row of @select (thread, n, process, kind, handle, time, depth, key) run
+ * @update (object, thread, n, key). The key tells the row from others of the same
+ * event.
  */
 static int resolve_refs(sqlite3 *db, const struct objects *objects, const char *select,
 			const char *update)
@@ -81,7 +82,7 @@ static void kind_of_verb(sqlite3_context *context, int n, sqlite3_value **values
 				    SQLITE_STATIC);
 }
 
-/* A handle in `call` is what the verb acts on, or what it made. */
+/* The handle in `call` is the object that the verb acts on, or the one that it made. */
 static const char calls[] =
 	"SELECT thread, n, process, kind_of_verb(verb), handle,"
 	" CASE WHEN failed = 0 AND makes(verb) THEN end ELSE begin END, depth, 0"

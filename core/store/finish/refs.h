@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Handles in other tables, as objects: column `object` of call, ref, event,
- * coverage, and `cq` of poll_count.
+ * Resolving the handles in other tables to objects: column `object` of call, ref,
+ * event, coverage, and `cq` of poll_count.
  */
 #include "core/store/finish/objects.h"
 

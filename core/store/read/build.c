@@ -1,10 +1,10 @@
 /*
- * The arguments of a recorded call, in memory again
+ * Rebuilding the arguments of a recorded call in memory
  *
- * The walk is that of the codec, from JSON to memory: each value goes to its
- * field's offset, an embedded structure into its place, what was behind a
- * pointer into memory of its own, whose address goes to the offset. All of
- * that memory is one list, freed as one.
+ * As the codec's walk, but from JSON to memory: each value goes to its field's
+ * offset, an embedded structure to its own. What a pointer pointed to gets memory
+ * of its own, whose address goes to the offset. All of that memory is in one list,
+ * freed together.
  */
 #include "core/store/read/build.h"
 
@@ -103,7 +103,7 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 		store_number(&type->fields[0], at, (uint64_t)read_number(&type->fields[0], from));
 }
 
-/* As many elements as there are, and @more: the verb counts itself how many there should be. */
+/* Elements as in the JSON, with room for @more: another argument has their number. */
 static void put_pointer(struct build *build, const struct field_info *field, char *at,
 			const struct json_node *from, size_t more)
 {
@@ -118,7 +118,7 @@ static void put_pointer(struct build *build, const struct field_info *field, cha
 	memcpy(at, &memory, sizeof(memory));
 }
 
-/* The number that sibling @field says; in a damaged trace no more than is ever recorded. */
+/* The number in the field that counts @field, at most what is ever recorded: it may be damaged. */
 static size_t count_elements(const struct struct_info *info, const struct field_info *field,
 			     char *base)
 {
@@ -155,7 +155,7 @@ static void put_field(struct build *build, const struct field_info *field, char 
 	case FIELD_SOCKADDR:
 	case FIELD_BLOB:
 	case FIELD_PRIVATE:
-		break; /* of librdmacm, which is not called again */
+		break; /* of librdmacm, which replay does not call */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
 		store_number(field, at, build->resolve(build->arg, field, (uint64_t)get_int(from)));
@@ -186,7 +186,7 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 		if (value && !is_counted(field))
 			put_field(build, field, base + field->offset, value);
 	}
-	for (unsigned int i = 0; i < info->nfields; i++) { /* the counts are there now */
+	for (unsigned int i = 0; i < info->nfields; i++) { /* pointers last: they need the counts */
 		const struct field_info *field = &info->fields[i];
 		const struct json_node *value = find_value(from, field);
 
@@ -196,7 +196,7 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 	}
 }
 
-/* How many elements the verb may write: as many as the call said, or could have. */
+/* The number of elements that the verb may write: what the call said, or else the limit. */
 static size_t count_room(const struct struct_info *info, const struct field_info *field,
 			 uint64_t *args)
 {
@@ -205,7 +205,7 @@ static size_t count_room(const struct struct_info *info, const struct field_info
 	return field->count >= 0 ? count_elements(info, field, (char *)args) : 1;
 }
 
-/* What is only written has no value in the JSON. */
+/* Arguments that the verb only writes have no value in the JSON. */
 static void put_out(struct build *build, const struct struct_info *info, uint64_t *args,
 		    unsigned int index)
 {
@@ -263,7 +263,7 @@ void build_free(struct build *build)
 	free(build);
 }
 
-enum { OUT_WORDS = 8192 }; /* as much as an event of a ring has */
+enum { OUT_WORDS = 8192 }; /* the most that an event of a ring has */
 
 static bool write_outs(struct args_writer *json, enum verb verb, const uint64_t *words,
 		       size_t nwords)

@@ -1,10 +1,9 @@
 #pragma once
 /*
- * The arguments of a recorded call, in memory again.
+ * Rebuilding the arguments of a recorded call in memory.
  *
- * What codec.h took from memory and json.h wrote is put back by the same
- * descriptors, from the JSON alone: a trace changed by hand is a changed call.
- * One thread.
+ * Reverses what codec.h and args_json.h did, by the same descriptors, from the
+ * JSON alone: to change the trace by hand is to change the call. One thread.
  */
 #include <stdint.h>
 
@@ -16,15 +15,15 @@ enum { BUILD_ARGS = 16 }; /* more than a verb has */
 /* The memory behind one call's arguments. */
 struct build;
 
-/* A handle or an address of the recording (FIELD_OBJ, FIELD_ADDR) as it is here. */
+/* Translate a handle or an address of the recording (FIELD_OBJ, FIELD_ADDR) to one of ours. */
 typedef uint64_t build_resolve(void *arg, const struct field_info *field, uint64_t recorded);
 
 /*
- * Fill @args from those of a recorded call of @verb. What the verb writes to gets
- * zeroed memory as large as the call said, or as the structure is.
+ * Fill @args from those of a recorded call of @verb. Arguments that the verb
+ * writes to get zeroed memory, as large as the call said or as the structure is.
  *
- * Returns 0 and what build_free() takes; or -EINVAL after log_err() where the
- * JSON is none, or -ENOMEM.
+ * Returns 0 and a build to be given to build_free(); or -EINVAL after log_err() if
+ * the arguments are not JSON, or -ENOMEM.
  */
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
 	       uint64_t args[BUILD_ARGS], struct build **ret_build);
@@ -33,7 +32,8 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 void build_free(struct build *build);
 
 /*
- * What came out of a call, as the JSON that recording would have made of it
- * (column `out` of table `call`): for free(). Returns 0 or -ENOMEM, -ENOSPC.
+ * The results of a call, as the JSON that recording would have made of them
+ * (column `out` of table `call`); the caller frees it. Returns 0 or -ENOMEM,
+ * -ENOSPC.
  */
 int args_out_json(enum verb verb, const uint64_t *args, int64_t ret, char **ret_json);

@@ -1,20 +1,20 @@
 /*
  * All events of a trace in time order
  *
- * A heap of the threads by the time of each one's next event; equal times go
- * by thread. The ends of processes, which no thread sees, are merged in from
- * a sorted list, after all else of that time.
+ * A heap has the threads by the time of their next events; at equal times the
+ * lower thread is first. The ends of processes, which no thread sees, are merged
+ * in, after everything else at that time.
  *
- * Completions are matched on the way, but for a trace of one verb of N: what
- * looks like the request of a completion there is most likely another's. So everything
- * since the start is read, even where a filter gives only a part of it; only a filter
- * on processes, or on control verbs, leaves the rest unread.
+ * Completions are matched to their requests on the way; not where only one of N
+ * verbs was recorded, since most matches would be wrong. Matching needs every
+ * event since the start, even where the filter asks only for some; only a filter
+ * on processes, or on control verbs, saves reading the others.
  *
- * What threads have decoded stays decoded, up to a bound: beyond it those at the
- * end of the heap, whose next events are mostly far away, give theirs back.
+ * Decoded data of threads is kept up to a limit. Above it, the threads at the end
+ * of the heap, whose next events are mostly far away, give theirs back.
  *
- * Not here: what is in the heap, and where objects and ends of processes come
- * from (cursor_whole.c, cursor_live.c).
+ * Not here: which threads are in the heap, and where objects and ends of processes
+ * come from (cursor_whole.c, cursor_live.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@
 #include "core/wire/log.h"
 
 enum {
-	HELD_MAX = 640 << 20, /* bytes: a thread of sound traffic has about one MB of them */
-	LOOKS = 1024,         /* events from one look at the deadline to the next */
-	TELL_EVERY = 8192,    /* requests and completions; the worst to match take 0.1 ms each */
+	HELD_MAX = 640 << 20, /* bytes decoded; a thread usually has about 1 MB */
+	LOOKS = 1024,         /* events between two checks of the deadline */
+	TELL_EVERY = 8192,    /* requests and completions; to match one takes 0.1 ms at worst */
 };
 
 static bool is_before(const struct leaf *a, const struct leaf *b)
@@ -122,7 +122,7 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 	}
 }
 
-/* Objects and matches of the current event. */
+/* Find the objects of the current event, and match it. */
 static int resolve_event(struct cursor *cursor)
 {
 	struct trace_event *event = &cursor->event;
@@ -158,7 +158,7 @@ static int resolve_event(struct cursor *cursor)
 	return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
 }
 
-/* Down to three quarters of the bound, but for the thread whose event was given last. */
+/* Shrink to three quarters of the limit; the thread whose event was given last keeps its data. */
 static __attribute__((cold)) void let_rest(struct cursor *cursor)
 {
 	for (uint32_t i = cursor->count; i > 1 && cursor->held > HELD_MAX / 4 * 3; i--)
@@ -179,8 +179,8 @@ static int next_of_threads(struct cursor *cursor)
 }
 
 /*
- * The event given last lives in the top stream, so the heap is put in order
- * only when the next one is asked for.
+ * The event given last is memory of the top stream, so the heap is reordered only
+ * when the next event is asked for.
  */
 static void settle_heap(struct cursor *cursor)
 {
@@ -209,7 +209,7 @@ static void count_event(struct cursor *cursor)
 	case TRACE_POLL:
 		cursor->work += event->poll->nwc + 1;
 		break;
-	case TRACE_FORK: /* processes are compared with all others */
+	case TRACE_FORK: /* costly: the matcher goes through all processes */
 	case TRACE_PROCESS:
 	case TRACE_EXIT:
 		cursor->work += TELL_EVERY;
@@ -224,7 +224,7 @@ static void count_event(struct cursor *cursor)
 		cursor->trace->tell(cursor->events, event->time);
 }
 
-/* The end of a process: 1, or -errno. */
+/* Give the end of a process: 1, or -errno. */
 static int give_exit(struct cursor *cursor, const struct process *p)
 {
 	int err;
@@ -238,7 +238,7 @@ static int give_exit(struct cursor *cursor, const struct process *p)
 	return err ? err : 1;
 }
 
-/* One event, wanted or not: 1, 0 at the end. */
+/* The next event, whether the filter wants it or not: 1, 0 at the end. */
 static int any_next(struct cursor *cursor)
 {
 	const struct process *ended;

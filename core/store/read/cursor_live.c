@@ -1,7 +1,7 @@
 /*
- * A cursor over a trace that is still written: cursor_extend() makes the heap
- * anew of the threads that have something due until its time, and objects are
- * made as calls go by (live.h).
+ * A cursor over a trace that is still written: cursor_extend() rebuilds the heap
+ * from the threads with events up to its time, and objects are made from calls as
+ * they are given (live.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 static int open_live(struct cursor *cursor)
 {
-	(void)cursor; /* nothing is there yet */
+	(void)cursor; /* there is nothing to read before cursor_extend() */
 	return 0;
 }
 
@@ -32,11 +32,11 @@ static uint32_t qp_at(struct cursor *cursor, uint32_t number, uint32_t cq)
 
 static int take_call(struct cursor *cursor)
 {
-	/* the call is the stream's own */
+	/* the call is memory of the stream, and may be changed */
 	return live_call(cursor->trace->live, &cursor->event, (struct call *)cursor->event.call);
 }
 
-/* Its threads have been read to their ends, so this is the last of it. */
+/* The threads of the process have been read to their ends: nothing of it comes after this. */
 static const struct process *next_exit(struct cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;
@@ -93,7 +93,7 @@ static int make_room(struct cursor *cursor)
 	return 0;
 }
 
-/* One thread into the heap, if it has something due. */
+/* Put a thread into the heap, if it has an event until the limit. */
 static int extend_thread(struct cursor *cursor, uint32_t thread)
 {
 	struct stream **stream = &cursor->streams[thread - 1];

@@ -1,20 +1,19 @@
 #pragma once
 /*
- * The insides of a cursor: cursor.c merges the threads; cursor_whole.c and
- * cursor_live.c know what there is of a trace that is whole, and of one that is
- * still written. One thread.
+ * The insides of a cursor: cursor.c merges the threads; cursor_whole.c is for a
+ * trace that is whole, cursor_live.c for one that is still written. One thread.
  */
 #include "core/store/read/match.h"
 #include "core/store/read/stream.h"
 
-/* How a kind of trace is read, and what its current event refers to. */
+/* The differences between a trace that is whole and one that is still written. */
 struct reading {
 	int (*open)(struct cursor *cursor);
 	uint32_t (*object_at)(struct cursor *cursor, enum object_kind kind, uint64_t handle);
 	uint32_t (*qp_at)(struct cursor *cursor, uint32_t number, uint32_t cq);
 	int (*take_call)(struct cursor *cursor); /* before it is given; may be NULL */
-	const struct process *(*next_exit)(struct cursor *cursor); /* if that is next */
-	void (*at_end)(struct cursor *cursor, uint32_t thread);    /* nothing is due; may be NULL */
+	const struct process *(*next_exit)(struct cursor *cursor); /* if that is the next event */
+	void (*at_end)(struct cursor *cursor, uint32_t thread);    /* no events; may be NULL */
 };
 
 extern const struct reading reading_whole, reading_live;
@@ -29,29 +28,29 @@ struct cursor {
 	struct trace *trace;
 	const struct reading *reading;
 	struct trace_filter filter;
-	struct stream **streams; /* by thread - 1; NULL: has ended, or is not wanted */
+	struct stream **streams; /* by thread - 1; NULL: has ended, or is filtered out */
 	uint32_t nstreams;
-	struct leaf *heap; /* of the streams that have something due until @limit */
+	struct leaf *heap; /* the streams with events until @limit */
 	uint32_t count;
 	int64_t limit;
 	uint64_t events;
 	uint32_t work;       /* since the last trace_on_progress() */
 	size_t held;         /* bytes that the streams have decoded */
 	unsigned int looked; /* events since the trace was opened */
-	struct match *match; /* NULL: nothing is matched */
+	struct match *match; /* NULL: completions are not matched */
 	struct objects_cache cache;
 	struct trace_event event;
-	struct poll poll; /* the current one, with what was found */
+	struct poll poll; /* the current one, with its object and matches */
 	struct post post;
 	struct notify notify;
-	int64_t carried; /* struct trace's, where what ended until then was not seen before */
-	int64_t given;   /* time of the last event that was given */
+	int64_t carried; /* struct trace's; -1 for a live reader: it has not seen these before */
+	int64_t given;   /* time of the last event given */
 	uint64_t late;
-	/* cursor_whole.c: by end; cursor_live.c: by id - 1, those that were given */
+	/* cursor_whole.c: by end; cursor_live.c: by id - 1, only those that were given */
 	const struct process **exits;
 	uint32_t nexits, exit;
-	struct stream *sought; /* cursor_live.c: of cursor_post() */
+	struct stream *sought; /* cursor_live.c: for cursor_post() */
 };
 
-/* The leaves are there: make a heap of them. */
+/* Make a heap of the leaves. */
 void cursor_order(struct cursor *cursor);

@@ -1,7 +1,6 @@
 /*
- * A cursor over a trace that is whole: all threads are in the heap from the
- * start, objects are found by time, and the ends of processes are in a sorted
- * list.
+ * A cursor over a whole trace: all threads are in the heap from the start, objects
+ * are found by time, and the ends of processes are in a sorted list.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -97,7 +96,7 @@ static uint32_t qp_at(struct cursor *cursor, uint32_t number, uint32_t cq)
 				 number, cq, cursor->event.time);
 }
 
-/* After all else of that time. */
+/* The end of a process comes after all other events at that time. */
 static const struct process *next_exit(struct cursor *cursor)
 {
 	if (cursor->exit == cursor->nexits ||

@@ -1,11 +1,11 @@
 /*
- * A trace that is still written: objects, processes, stacks
+ * Objects, processes and stacks of a trace that is still written
+ *
+ * Three hash tables with chains through the same objects:
  *
  *	by place   process, kind, handle --> the last object there
  *	by number  process, qp_num ---------> queue pairs, the last made first
  *	by id
- *
- * Three tables of chains through the same objects.
  *
  * Not here: events (stream_live.c), their order (cursor.c).
  */
@@ -26,7 +26,7 @@ enum { BUCKETS = 1 << 14, PLACE = 0, NUMBER, ID, TABLES };
 struct living {
 	struct object object;
 	struct living *next[TABLES];
-	struct living *older, *newer; /* among the dead */
+	struct living *older, *newer; /* in the list of the dead */
 	bool dead;
 };
 
@@ -44,7 +44,7 @@ struct live {
 	struct living *oldest, *newest; /* dead */
 	uint32_t ids, ndead;
 	struct tally *tallies;
-	uint32_t unended; /* processes below it have ended */
+	uint32_t unended; /* all processes with smaller ids have ended */
 };
 
 static struct living **find_bucket(const struct live *live, int table, uint64_t a, uint64_t b)
@@ -57,7 +57,7 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 	switch (table) {
 	case PLACE:
 		return find_bucket(live, table, o->handle, o->process);
-	case NUMBER: /* others lie there, too, but not all in one place: many have the number 0 */
+	case NUMBER: /* others by handle, to spread them: their number is mostly 0 */
 		return find_bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle,
 				   o->process);
 	default:
@@ -255,7 +255,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 	return 0;
 }
 
-/* What a library made inside the creation is the creation's: lifetimes.c. */
+/* What a library makes inside a creation counts as made by that: lifetimes.c. */
 static bool is_made_inside(const struct living *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
@@ -294,7 +294,7 @@ static int note_creation(struct live *live, const struct trace_event *event,
 	return 0;
 }
 
-/* The identifier that comes with a request to connect. */
+/* A connection request makes a new identifier. */
 static int note_request(struct live *live, const struct trace_event *event, const struct call *call)
 {
 	const char *type;
@@ -332,7 +332,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	if (!o)
 		return 0;
 	call->object = o->id;
-	/* one that was made after the destroy began has its address again */
+	/* one made after the destroy began is another object at the same address */
 	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_DESTROY &&
 	    o->process == event->process && o->created_at <= call->begin)
 		bury_object(live, at_place(live, o->process, o->kind, o->handle));
@@ -350,20 +350,20 @@ void live_exit(struct live *live, uint32_t process)
 			break;
 		}
 	if (!tally)
-		return; /* it made nothing */
+		return; /* the process has no objects */
 	for (int i = 0; i < BUCKETS; i++)
 		for (struct living *l = live->tables[PLACE][i]; l;) {
 			bool its = l->object.process == process && !l->dead;
 
 			if (its)
-				bury_object(live, l); /* which may drop any other of the dead */
+				bury_object(live, l); /* may free another dead object: start over */
 			l = its ? live->tables[PLACE][i] : l->next[PLACE];
 		}
 }
 
 /* Processes and threads */
 
-/* One that says that it exits may do more before it has ended. */
+/* A process that has announced its exit may still make events before it ends. */
 static int refresh_process(struct live *live, uint32_t id, bool last)
 {
 	bool over = last || live->writer->processes[id - 1].over;

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * A trace that is still being written, as its readers see it: its objects, and
- * what has arrived since the last look.
+ * A trace that is still being written, for its readers: its objects, and what has
+ * arrived since it was last read.
  *
- * A finished trace has table `object`; here objects are made from the returns
- * of calls as a cursor gives them. At an address there is the last object that
- * was there; of dead ones LIVE_DEAD are remembered, so that memory grows with
- * what is alive. One thread.
+ * A finished trace has table `object`; here objects are made from the returns of
+ * calls as a cursor gives them. An address gives its last object. LIVE_DEAD
+ * destroyed objects are remembered, so memory grows only with the live ones. One
+ * thread.
  */
 #include "core/store/read/trace_priv.h"
 
@@ -15,22 +15,22 @@ enum { LIVE_DEAD = 1 << 16 };
 struct live;
 struct writer;
 
-/* Follow what @writer writes. 0 or -errno after log_err(). */
+/* Follow the trace of @writer. 0 or -errno after log_err(). */
 int live_new(struct trace *trace, struct writer *writer, struct live **ret_live);
 
 /* Accepts NULL. */
 void live_free(struct live *live);
 
 /*
- * Read what changed in tables `process` and `thread`; @last: nothing more will
- * come of any process. 0 or -errno after log_err().
+ * Read what has changed in tables `process` and `thread`. @last: no process will
+ * have more events. 0 or -errno after log_err().
  */
 int live_refresh(struct live *live, bool last);
 
-/* The chunk of thread @thread that begins at @first_n was read. 0 or -errno after log_err(). */
+/* Note that the chunk of @thread that begins at @first_n was read. 0 or -errno, logged. */
 int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n);
 
-/* Up to which event of thread @id all is in the tables; *@ret_ended: nothing comes after it. */
+/* The last event of thread @id up to which the tables are complete; @ret_ended: it is the last. */
 uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended);
 
 /* As trace_object(), trace_object_at() and objects_qp(), for the time of the last event. */
@@ -41,13 +41,14 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 			     uint32_t cq);
 
 /*
- * A call as it is given to the reader: fills call.object, and on the return of
- * one that makes or destroys an object does so here. 0 or -errno.
+ * To be called for each call before it is given to the reader: fills call.object,
+ * and on the return of one that makes or destroys an object does so here. 0 or
+ * -errno.
  */
 int live_call(struct live *live, const struct trace_event *event, struct call *call);
 
-/* The process has ended: what it had is dead. */
+/* The process has ended: its objects are dead. */
 void live_exit(struct live *live, uint32_t process);
 
-/* trace_stack(), where frames have no modules yet. */
+/* As trace_stack(), for frames that have no modules yet. */
 unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames, unsigned int max);

@@ -1,17 +1,18 @@
 /*
  * Which work request does a completion belong to?
  *
- * For each queue the requests that are outstanding (match_queue.c). A completion
- * takes the first that fits; the unsignaled before it are retired with it, the
- * signaled stay, since another thread's poll may carry an earlier time stamp
- * than it should.
+ * Each queue has a list of its outstanding requests (match_queue.c). A completion
+ * takes the first request that fits. The unsignaled requests before that are
+ * retired with it; signaled ones stay, since the poll of another thread may have
+ * a time stamp that is too early.
  *
- * On an error the opcode is not valid, so the side is not known: the queue
- * whose CQ it is; the sends, if only they can fail so; else the one that has
- * the wr_id at its front; else the one that has it at all; of both the older one.
+ * On an error the opcode is not valid, so it does not tell a send from a receive.
+ * We take the queue that completes on this CQ; if both do, the send queue if only
+ * sends can fail in this way; else the queue with the wr_id at its front; else the
+ * one that has it at all. If both have, we take the older request.
  *
- * With XRC, and with receive work queues, a completion's queue pair does not
- * tell where its request was posted: it is the oldest with that wr_id of the
+ * With XRC, and with receive work queues, a completion's queue pair does not tell
+ * where its request was posted: we take the oldest request with that wr_id in the
  * queues that complete on this CQ.
  *
  * Not here: what verbs do to the queues (match_event.c).
@@ -26,23 +27,23 @@
 #include "core/store/read/match_queue.h"
 #include "core/wire/log.h"
 
-/* What is known of an object. */
+/* A queue pair, shared receive queue or work queue. */
 struct state {
 	uint32_t object;
-	uint32_t process;            /* that it was first seen in */
+	uint32_t process;            /* the first that used it */
 	struct state *after, **link; /* in the list of all */
 	struct match_queue sq, rq;   /* an SRQ or WQ has only rq */
 	struct match_qp info;
 	uint32_t cq;        /* of an XRC SRQ or a WQ */
-	struct state *next; /* of those */
+	struct state *next; /* in the list of those with a cq */
 };
 
 struct match {
 	struct map by_object; /* to struct state */
 	struct state *states; /* all */
-	int64_t time;         /* of match_event()'s event, */
-	uint32_t process;     /* and its process */
-	int64_t kept_from;    /* INT64_MIN: nothing is missing */
+	int64_t time;         /* of the current event */
+	uint32_t process;     /* of the current event */
+	int64_t kept_from;    /* posts before it may be missing; INT64_MIN: none are */
 	struct state *with_cq;
 };
 
@@ -85,7 +86,7 @@ static void drop_state(struct match *match, struct state *state)
 	free(state);
 }
 
-/* The states of @process, or all. */
+/* Drop the states of @process, or all. */
 static void drop_all(struct match *match, bool all, uint32_t process)
 {
 	for (struct state *state = match->states, *after; state; state = after) {
@@ -147,7 +148,7 @@ void match_exit(struct match *match, uint32_t process)
 static void settle_queue(const struct match *match, struct match_queue *queue, uint32_t max,
 			 uint32_t asked)
 {
-	/* a device gives more than was asked for, but not twice as much */
+	/* a device may give more than was asked for, but not twice as much */
 	queue->max = max * 2;
 	queue->asked = asked ? asked : max;
 	if (match->kept_from != INT64_MIN)
@@ -260,7 +261,7 @@ static bool only_sends_fail_with(int status)
 	}
 }
 
-/* An error: its opcode says nothing. */
+/* Is a failed completion of a receive? Its opcode is not valid. */
 static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
 			     const struct wc *wc)
 {
@@ -283,7 +284,7 @@ static bool error_is_receive(struct match *match, struct state *state, uint32_t 
 	       match_queue_at(&state->sq, (uint32_t)s)->time;
 }
 
-/* Requests of @wr_id among the first that may complete: one of them must if @in_order. */
+/* Count @wr_id among the requests that may complete next; @in_order: up to the first signaled. */
 static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, bool in_order)
 {
 	uint32_t n = 0;
@@ -298,7 +299,7 @@ static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, boo
 	return n;
 }
 
-/* How many may an error be of, that was taken to be of one of @queue? */
+/* The number of requests that a failed completion may belong to; @queue is the likely one. */
 static uint32_t count_candidates(struct match *match, struct state *state, uint32_t cq,
 				 const struct wc *wc, struct match_queue *queue)
 {
@@ -318,7 +319,7 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 	return n ? n : 1;
 }
 
-/* Of the queue pair's own queues, and the one of the SRQ it was made with. */
+/* Find the request in the queue pair's own queues, or in that of its SRQ. */
 static struct match_queue *find_own(struct match *match, struct state *state, uint32_t cq,
 				    const struct wc *wc, bool *receive, int64_t *ret_at)
 {
@@ -334,7 +335,7 @@ static struct match_queue *find_own(struct match *match, struct state *state, ui
 	return *ret_at < 0 ? NULL : queue;
 }
 
-/* Of those that complete on @cq, whatever the queue pair. */
+/* Find the request in the queues that complete on @cq, whatever the queue pair. */
 static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const struct wc *wc,
 				      int64_t *ret_at)
 {
@@ -380,7 +381,7 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	return true;
 }
 
-/* The request of @state that a completion from @cq may be of, or NULL. */
+/* The request of @state that a completion from @cq may belong to, or NULL. */
 static const struct match_request *find_candidate(const struct match *match,
 						  const struct state *state, uint32_t cq,
 						  const struct wc *wc)
@@ -400,7 +401,7 @@ static const struct match_request *find_candidate(const struct match *match,
 	return at < 0 ? NULL : match_queue_at(queue, (uint32_t)at);
 }
 
-/* The one of the queue pairs that complete on @cq that has the oldest such request. */
+/* Finds the queue pair that completes on @cq and has the oldest such request. */
 struct guess {
 	const struct state *found, *only;
 	const struct match_request *oldest;

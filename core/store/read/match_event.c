@@ -1,10 +1,10 @@
 /*
- * What verbs do to the queues that a matcher follows
+ * Effects of verbs on the queues of a matcher
  *
- * Queues are made, reset and destroyed by control verbs, whose arguments say
- * how much they hold; requests come with posts, and with ibv_bind_mw().
+ * Control verbs make, reset and destroy queues, and their arguments have the
+ * sizes; posts and ibv_bind_mw() add requests.
  *
- * Not here: the queues, and what completes (match.c).
+ * Not here: the queues, and completions (match.c).
  */
 #include "core/store/chunk/abi.h"
 #include "core/store/read/match.h"
@@ -20,7 +20,7 @@ static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
 	return o ? o->id : 0;
 }
 
-/* The larger of what was asked for and what came out, under either name of the argument. */
+/* The larger of the value asked for and the value returned, under either name of the argument. */
 static uint32_t read_capability(const struct args *in, const struct args *out,
 				const char *const *paths)
 {
@@ -35,13 +35,13 @@ static uint32_t read_capability(const struct args *in, const struct args *out,
 	return most < UINT32_MAX / 4 ? (uint32_t)most : 0;
 }
 
-/* What the program asked for alone. */
+/* The value that the program asked for. */
 static uint32_t read_asked(const struct args *in, const char *const *paths)
 {
 	return read_capability(in, NULL, paths);
 }
 
-/* A shared receive queue, or a work queue. */
+/* Add a shared receive queue, or a work queue. */
 static int add_receives(struct match *match, struct trace *trace, const struct trace_event *event,
 			const struct args *in, const struct args *out)
 {
@@ -123,7 +123,7 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 	return err;
 }
 
-/* Does a process live that has, or inherited, what @id had? */
+/* Is process @id alive, or one that descends from it and inherited its objects? */
 static bool is_used(struct trace *trace, uint32_t id, int64_t time)
 {
 	const struct process *p;
@@ -141,7 +141,7 @@ static bool is_used(struct trace *trace, uint32_t id, int64_t time)
 	return false;
 }
 
-/* @id has ended: what it had and nobody has inherited is gone, and so what its parents left it. */
+/* Process @id has ended: remove its objects, and those of its parents, unless still inherited. */
 static void forget_dead(struct match *match, struct trace *trace, uint32_t id, int64_t time)
 {
 	while (id && !is_used(trace, id, time)) {

@@ -1,15 +1,15 @@
 /*
- * The requests that are outstanding in one queue
+ * The outstanding requests of one queue
  *
- * Oldest first, in a ring that grows. What never completes where we can see it
- * (an extended CQ, a lost event) is pushed out when more is posted than the
+ * Oldest first, in a ring that grows. A request whose completion we never see (an
+ * extended CQ, a lost event) is removed when more requests are posted than the
  * queue holds.
  *
- * Where the beginning is missing a queue may hold requests that nobody knows
- * of, and a program that gives all its requests the same wr_id is not to be
- * told from one whose requests were all seen. So such a queue is `unsure`, and
- * learns: with as many different wr_ids in a row as it holds, a wr_id says
- * which request it is; where one is there twice, nothing does.
+ * If the beginning of the trace is missing, a queue may hold requests that we do
+ * not know. If the program gives all requests the same wr_id, a completion of
+ * these looks like one of a known request. So such a queue is `unsure` until as
+ * many requests were posted as it holds, all with different wr_ids: then a wr_id
+ * identifies its request. If a wr_id repeats, the queue stays unsure.
  */
 #include "core/store/read/match_queue.h"
 
@@ -56,7 +56,7 @@ static void stop_learning(struct match_queue *queue, bool repeats)
 	queue->unsure = repeats;
 }
 
-/* Where @wr_id is or belongs: @size is a power of two, and one place is free. */
+/* The place of @wr_id in the hash table. @size is a power of two; one place must be free. */
 static uint64_t *seen_at(uint64_t *seen, uint32_t size, uint64_t wr_id)
 {
 	uint32_t at = (uint32_t)map_hash(wr_id) & (size - 1);
@@ -82,7 +82,7 @@ static int grow_seen(struct match_queue *queue)
 	return 0;
 }
 
-/* One more request in a queue that may hold others. */
+/* Count another request of a queue that is unsure. */
 static int learn_wr_id(struct match_queue *queue, uint64_t wr_id)
 {
 	uint32_t enough = queue->asked && queue->asked < UNKNOWN_MAX ? queue->asked : UNKNOWN_MAX;
@@ -132,7 +132,7 @@ int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool s
 struct match_request match_queue_take(struct match_queue *queue, uint32_t at)
 {
 	struct match_request taken = *match_queue_at(queue, at);
-	uint32_t keep = at + 1; /* what stays moves up to here */
+	uint32_t keep = at + 1; /* the requests that stay move up to here */
 
 	for (uint32_t i = at; i > 0; i--)
 		if (match_queue_at(queue, i - 1)->signaled)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The requests that are outstanding in one queue, oldest first. For match.c.
+ * The outstanding requests of one queue, oldest first. For match.c.
  *
  * One thread.
  */
@@ -14,28 +14,28 @@ struct match_request {
 	bool signaled;
 };
 
-/* Zeroed it is empty. */
+/* Empty when zeroed. */
 struct match_queue {
 	struct match_request *ring;
 	uint32_t first, count, size; /* size is 0 or a power of two */
-	uint32_t max;                /* 0 unknown */
-	uint32_t asked;              /* that the program may have outstanding; 0 unknown */
-	bool unsure;                 /* it may hold others, from before */
-	bool repeats;                /* unsure: for good, a wr_id came twice */
+	uint32_t max;                /* requests that it holds; 0: unknown */
+	uint32_t asked;              /* the size that the program asked for; 0: unknown */
+	bool unsure;                 /* it may hold requests that are not in the trace */
+	bool repeats;                /* a wr_id came twice: stays unsure */
 	uint64_t *seen;              /* unsure: wr_ids + 1, hashed; 0 none */
 	uint32_t nseen, seen_size;
 };
 
-/* Nothing is in it, or, if @unsure, nobody knows what. */
+/* Make it empty; @unsure: its content is not known. */
 void match_queue_clear(struct match_queue *queue, bool unsure);
 
-/* One more; the oldest goes where it is full. 0 or -ENOMEM. */
+/* Add a request; drops the oldest if the queue is full. 0 or -ENOMEM. */
 int match_queue_push(struct match_queue *queue, const struct match_request *request);
 
-/* The first with that wr_id, and signaled if it must be; -1 if there is none. */
+/* The place of the first request with @wr_id, and signaled if @signaled; -1: none. */
 int64_t match_queue_find(const struct match_queue *queue, uint64_t wr_id, bool signaled);
 
-/* Take it out, and the unsignaled before it. */
+/* Remove the request at @at, and the unsignaled before it; returns the former. */
 struct match_request match_queue_take(struct match_queue *queue, uint32_t at);
 
 static inline struct match_request *match_queue_at(const struct match_queue *queue, uint32_t i)

@@ -11,8 +11,8 @@
 #include "core/wire/payload.h"
 
 struct finder {
-	bool any;             /* there are payloads */
-	sqlite3_stmt *chunks; /* ids that may have an event; or, unpacked, its row */
+	bool any;             /* the trace has payloads */
+	sqlite3_stmt *chunks; /* the chunks that may have an event; or, if unpacked, its row */
 	struct payload_reader reader;
 };
 
@@ -112,7 +112,7 @@ static int find_row(struct finder *f, struct event_id id, uint32_t i, struct pay
 	return found ? 1 : err;
 }
 
-/* What a row of the plain table says; texts and bytes are kept until the next one. */
+/* Read a row of the plain table; its texts and bytes are valid until the next one. */
 static int find_plain(struct finder *f, struct event_id id, uint32_t i, struct payload *ret_payload)
 {
 	sqlite3_stmt *row = f->chunks;

@@ -1,10 +1,10 @@
 /*
- * The data plane of one thread from plain tables
+ * Reading the data plane of one thread from plain tables
  *
- * Six queries in the order of the primary keys, read side by side: the events
- * by their numbers, and with each event the rows that belong to it. What the
- * rows say counts, not how many the event says there are: somebody may have
- * added some, or taken some away.
+ * Six queries in the order of the primary keys are read in parallel: the events by
+ * their numbers, and with each event the rows that belong to it. The number of
+ * these rows counts, not the one in the event: somebody may have added or deleted
+ * rows.
  *
  * Not here: how these tables are made (unpack.c).
  */
@@ -25,14 +25,14 @@ enum { EVENTS = 4096 }; /* of a block */
 
 struct plain {
 	sqlite3_stmt *rows[TABLES_OF_EVENTS];
-	bool there[TABLES_OF_EVENTS]; /* a row is waiting */
+	bool there[TABLES_OF_EVENTS]; /* the query is at a row */
 };
 
 /* clang-format off */
 #define FIELD(family, column, name, member, type, wire) ", " #name
 #define PART(NAME, part) SHOWN_##NAME(FIELD)
 
-/* Columns from 0: the key without the thread, then what goes into the block. */
+/* The first columns are the key without the thread, the others go into the block. */
 static const char *const queries[TABLES_OF_EVENTS] = {
 	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad, stack FROM post"
 		       " WHERE thread = ? ORDER BY n",
@@ -53,7 +53,7 @@ static const char *const queries[TABLES_OF_EVENTS] = {
 
 enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7 };
 
-/* Columns of `wr` from WR_PARTS on: the part that each belongs to. */
+/* The columns of `wr` from WR_PARTS on, each with its part. */
 static const struct {
 	enum column_id column;
 	enum event_wr_part part;
@@ -128,7 +128,7 @@ static bool is_null(struct plain *plain, enum table_id table, int column)
 	return sqlite3_column_type(plain->rows[table], column) == SQLITE_NULL;
 }
 
-/* Consecutive columns of a row from @from on. */
+/* Add consecutive columns of a row, from @from on. */
 static int add_row(struct plain *plain, struct block *block, enum table_id table, int from,
 		   const enum column_id *columns, int n)
 {
@@ -139,7 +139,7 @@ static int add_row(struct plain *plain, struct block *block, enum table_id table
 	return err;
 }
 
-/* Is the row at hand before the element (@n, @i)? Such rows belong to nothing. */
+/* Is the current row before (@n, @i)? Then it belongs to no event. */
 static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint64_t i)
 {
 	uint64_t its = read_number(plain, table, 0);
@@ -165,7 +165,7 @@ static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64
 	return err;
 }
 
-/* A part is there if one of its columns is. */
+/* A request has a part if one of the columns of the part is not NULL. */
 static unsigned int parts_there(struct plain *plain)
 {
 	unsigned int there = 0;
@@ -227,7 +227,7 @@ static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_
 	return err;
 }
 
-/* What the completion has beyond struct ibv_wc. */
+/* Add the values of a completion that struct ibv_wc does not have. */
 static int add_extra(struct plain *plain, struct block *block)
 {
 	unsigned int there = 0;
@@ -269,7 +269,7 @@ static int add_event(struct plain *plain, struct block *block, enum table_id tab
 	return err ? err : block_add(block, COLUMN_kind, kind);
 }
 
-/* Of the post or poll at hand; 0, after log_err(), where its verb is none of the table's. */
+/* The kind of the current row; 0 after log_err() if its verb does not fit the table. */
 static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usual)
 {
 	const char *verb = (const char *)sqlite3_column_text(plain->rows[table], 3);
@@ -297,7 +297,7 @@ static int add_post(struct plain *plain, struct block *block)
 	return err ? err : block_add(block, COLUMN_nwr, nwr);
 }
 
-/* Only a poll by the iterator can know more than struct ibv_wc has. */
+/* Only a poll of an extended CQ has values that struct ibv_wc does not have. */
 static int add_poll(struct plain *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret,
@@ -323,7 +323,7 @@ static int add_notify(struct plain *plain, struct block *block)
 	return err ? err : add_row(plain, block, TABLE_notify, 3, columns, 3);
 }
 
-/* The table that has the next event, TABLES at the end. */
+/* The table with the next event, TABLES at the end. */
 static enum table_id next_table(struct plain *plain)
 {
 	static const enum table_id events[] = { TABLE_post, TABLE_poll, TABLE_notify };

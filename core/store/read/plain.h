@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The data plane of one thread from plain tables (verbatim unpack), as blocks.
- * One thread.
+ * Reading the data plane of one thread from plain tables (verbatim unpack), as
+ * blocks. One thread.
  */
 #include "core/store/chunk/block.h"
 #include "core/store/db/sql.h"
@@ -13,5 +13,5 @@ int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain);
 /* Accepts NULL. */
 void plain_close(struct plain *plain);
 
-/* The next events into @block, all columns ready: 1; 0 at the end; -errno after log_err(). */
+/* Read the next events into @block, all columns ready: 1; 0 at the end; -errno after log_err(). */
 int plain_load(struct plain *plain, struct block *block);

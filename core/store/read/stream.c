@@ -1,14 +1,13 @@
 /*
  * The events of one thread in order
  *
- * Three sources, each in the order of the event's numbers, and the smallest
- * number is next: table `call` (a call counts twice, at its begin and with the
- * number of its return), the small tables, and the data plane. Of the data
- * plane one chunk is decoded at a time; until its first event is due, only its
- * head is known.
+ * Three sources, each sorted by event number, are merged: table `call` (a call is
+ * two events, its begin and its return), the small tables, and the data plane. One
+ * chunk of the data plane is decoded at a time, and only when its first event is
+ * the next; before that only its number and time are read.
  *
- * Not here: how a source is read (stream_whole.c, stream_live.c), what a post or
- * poll is made of (stream_data.c).
+ * Not here: reading a source (stream_whole.c, stream_live.c), making posts and
+ * polls from columns (stream_data.c).
  */
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
@@ -21,7 +20,7 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-/* Bytes of JSON, which takes many times that when parsed; an event has 65,535 words at most. */
+/* Bytes of JSON. Parsed, it takes many times that; an event has at most 65,535 words. */
 enum { ARGS_MAX = 4 << 20 };
 
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
@@ -34,7 +33,7 @@ void stream_choose(struct stream *s)
 			s->next = (enum source_id)i;
 }
 
-/* The innermost call that is open and has a return. */
+/* The next return is that of the innermost open call that has one. */
 void stream_due_returns(struct stream *s)
 {
 	s->due[RETURN] = stream_never;
@@ -83,7 +82,7 @@ static void give_back(struct stream *s)
 
 void stream_rest(struct stream *stream)
 {
-	/* the source still stands at the chunk, and the walk at the event */
+	/* the source is still at this chunk, and the walk at the event */
 	if (stream->sources->of[DATA].again && stream->own) {
 		give_back(stream);
 		stream->loaded = false;
@@ -101,7 +100,7 @@ int stream_load_chunk(struct stream *s)
 	return 0;
 }
 
-/* The first, or next, of each source. */
+/* Find the first event of each source. */
 static int start_sources(struct stream *s)
 {
 	int err = 0;
@@ -170,8 +169,8 @@ int stream_time(const struct stream *stream, int64_t *ret_time)
 }
 
 /*
- * ibv_query_port() is two verbs by one name: the exported one, for programs of
- * before 2016, and the one of struct verbs_context, which is told a length.
+ * ibv_query_port() is the name of two verbs: the exported one, for programs built
+ * before 2016, and the one of struct verbs_context, which has a length argument.
  */
 static int find_verb(sqlite3_stmt *stmt, const struct args *args)
 {
@@ -285,7 +284,7 @@ static int give_rare(struct stream *s, struct trace_event *event)
 	return s->sources->of[RARE].due(s);
 }
 
-/* To the next block, or only to its head. */
+/* Go to the next block, or only to its head. */
 static int next_block(struct stream *s)
 {
 	s->loaded = false;

@@ -9,8 +9,9 @@
 struct stream;
 
 /*
- * @data: with posts, polls and notifies. *@held counts the bytes that such
- * streams have decoded, and outlives them. Returns 0 or -errno after log_err().
+ * @data: with posts, polls and notifies. *@held counts the bytes that all streams
+ * of a cursor have decoded, and must outlive them. Returns 0 or -errno after
+ * log_err().
  */
 int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
 		struct stream **ret_stream);
@@ -18,26 +19,26 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
 /* Accepts NULL. */
 void stream_close(struct stream *stream);
 
-/* Time of the next event: 1, 0 at the end. */
+/* The time of the next event: 1, 0 at the end. */
 int stream_time(const struct stream *stream, int64_t *ret_time);
 
 /*
- * The next event into @event; what it points to is valid until the next call.
+ * Read the next event into @event; what it points to is valid until the next call.
  * Objects of posts, polls and notifies are not resolved. 0 or -errno.
  */
 int stream_next(struct stream *stream, struct trace_event *event);
 
 /*
- * Give back what is decoded; it is decoded again for the next event. What the last event points
- * to goes, too. Does nothing where it cannot be had again.
+ * Free the decoded data, and what the last event points to; it is decoded again for
+ * the next event. Does nothing if the data cannot be read again.
  */
 void stream_rest(struct stream *stream);
 
 /*
- * Of a trace that is still written (stream_live.c): there is more now, up to
- * event @settled, or nothing new. 0 or -errno after log_err().
+ * For a trace that is still written (stream_live.c): events up to number @settled
+ * can be read now. 0 or -errno after log_err().
  */
 int stream_more(struct stream *stream, uint64_t settled);
 
-/* A new stream of such a trace: begin near data event @n, and end with it. */
+/* For a new stream of such a trace: begin near data event @n, and end with it. */
 int stream_seek(struct stream *stream, uint64_t n);

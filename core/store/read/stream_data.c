@@ -1,5 +1,5 @@
 /*
- * Posts, polls and notifies out of a block's columns
+ * Making posts, polls and notifies from a block's columns
  *
  * Not here: which event is next (stream.c).
  */
@@ -65,7 +65,7 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 		to->opcode = -1;
 }
 
-/* Elements of all requests of the event, from the walk's place on. */
+/* Read the elements of all requests of the event, from the walk's place on. */
 static int fill_sges(struct stream *s, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];
@@ -98,7 +98,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 	if (fill_sges(s, nsge))
 		return -ENOMEM;
 	if (nwr)
-		memset(s->wrs, 0, nwr * sizeof(*s->wrs)); /* at once: most of it stays */
+		memset(s->wrs, 0, nwr * sizeof(*s->wrs)); /* all at once: most fields stay 0 */
 	for (uint32_t i = 0, at = 0; i < nwr; i++) {
 		fill_wr(s, &s->wrs[i], !post_is_send(&s->post));
 		s->wrs[i].sge = nsge ? s->sges + at : NULL;

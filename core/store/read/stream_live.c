@@ -1,11 +1,11 @@
 /*
  * The events of one thread of a trace that is still written
  *
- * Each source is asked for its next row after the last one that was read, and
- * the statement is reset at once: an open one would keep the write-ahead log
- * from starting over. A row is read again when its event is due, since a call
- * may have returned meanwhile. What is numbered up to `settled` is in the
- * tables and will not change, but for the returns.
+ * Each source is queried for the row after the last one read, and the statement
+ * is reset at once: an open one would keep the write-ahead log from starting
+ * over. A row is read again when its event is given, since a call may have
+ * returned meanwhile. Events up to `settled` are in the tables and do not change,
+ * except that calls return.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 static const char calls_sql[] =
 	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
 
-/* What was to be forgotten before it was read comes first: keep.c. */
+/* Chunks that were to be deleted before they were read (keep.c) come first. */
 static const char chunks_sql[] =
 	"SELECT * FROM (SELECT first_n, begin, data FROM unread"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1)"
@@ -35,7 +35,7 @@ static int open_live(struct stream *s, bool data)
 {
 	int err = sql_prepare(s->trace->db, calls_sql, &s->calls);
 
-	(void)data; /* who follows a trace wants all of it */
+	(void)data; /* a live reader always reads the data plane */
 	if (!err)
 		err = sql_prepare(s->trace->db, chunks_sql, &s->chunks);
 	if (!err)
@@ -43,7 +43,7 @@ static int open_live(struct stream *s, bool data)
 	return err;
 }
 
-/* The first row after the last that was read: 1, 0 where there is none, or -errno. */
+/* Find the first row after the last one read: 1, 0 if there is none, or -errno. */
 static int ask_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
 	sqlite3_reset(stmt);
@@ -67,7 +67,7 @@ static int look_at_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt,
 	return more < 0 ? more : 0;
 }
 
-/* The same row again, as it is now; the caller resets @stmt. */
+/* Read the same row again, as it is now; the caller resets @stmt. */
 static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
 	int more = ask_next(s, id, stmt);
@@ -145,7 +145,7 @@ const struct sources sources_live = {
 	.grows = true,
 };
 
-/* Those that had not returned when they were read. */
+/* Read again the calls that had not returned when they were read. */
 static int look_for_returns(struct stream *s)
 {
 	for (size_t i = 0; i < s->nopen; i++) {

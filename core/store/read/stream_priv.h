@@ -1,9 +1,8 @@
 #pragma once
 /*
- * The insides of a stream: stream.c merges its sources, stream_data.c makes
- * events of a block, and the sources are in stream_whole.c (a trace that is
- * whole, with chunks or plain tables) and stream_live.c (one that is still
- * written). One thread.
+ * The insides of a stream: stream.c merges its sources, stream_data.c makes events
+ * from a block, and the sources are in stream_whole.c (a whole trace, with chunks
+ * or plain tables) and stream_live.c (one that is still written). One thread.
  */
 #include "core/store/read/plain.h"
 #include "core/store/read/stream.h"
@@ -15,31 +14,31 @@ struct open_call {
 	uint64_t end_n;
 };
 
-/* Where the next event comes from; RETURN is of the calls that are open. */
+/* Where the next event comes from; RETURN: the return of an open call. */
 enum source_id { CALL, RETURN, RARE, DATA, SOURCES };
 
 struct due {
-	uint64_t n; /* UINT64_MAX: nothing more */
+	uint64_t n; /* UINT64_MAX: no more events */
 	int64_t time;
 };
 
 /*
- * A source of events: each knows the number and time of its next one, and reads
- * the rest of it when it is to be given. Both return 0 or -errno after log_err().
+ * A source of events. due() reads only the number and time of the next event, row()
+ * the rest when the event is to be given. Both return 0 or -errno after log_err().
  */
 struct source {
-	/* The next event into s->due[]; what was read last is given. */
+	/* Put the next event into s->due[]; the last one has been given. */
 	int (*due)(struct stream *s);
 	/* Read it: into s->current, s->rare or s->block. */
 	int (*row)(struct stream *s);
-	bool again; /* row() reads it once more if it was given back */
+	bool again; /* row() can read it again after stream_rest() */
 };
 
-/* What there is of a thread. */
+/* The sources of a thread's events. */
 struct sources {
 	struct source of[SOURCES]; /* not RETURN */
 	int (*open)(struct stream *s, bool data);
-	bool grows; /* calls may return later: stream_more() */
+	bool grows; /* still written: calls may return later, see stream_more() */
 };
 
 extern const struct sources sources_chunks; /* stream_whole.c */
@@ -50,25 +49,25 @@ struct stream {
 	struct trace *trace;
 	const struct sources *sources;
 	uint32_t thread, process;
-	uint64_t carried; /* struct thread's; a live reader has not seen it before */
+	uint64_t carried; /* struct thread's; 0 for a live reader: it has not seen these before */
 	struct due due[SOURCES];
 	enum source_id next;
 	sqlite3_stmt *calls, *chunks;
-	struct open_call current; /* the call that was given last */
+	struct open_call current; /* the call given last */
 	struct open_call *open;
 	size_t nopen, open_size;
-	const struct rare *rare; /* to be given */
+	const struct rare *rare; /* the one to be given */
 	struct block block;
 	bool loaded;
 	struct walk walk;
-	size_t *held, own; /* bytes decoded by all streams of a cursor, by this one */
+	size_t *held, own; /* bytes decoded by all streams of a cursor; by this one */
 	/* stream_whole.c */
 	struct plain *plain;
 	size_t rare_i; /* index of the next */
 	/* stream_live.c */
-	bool sought;            /* it looks for one event and follows nothing */
-	uint64_t settled;       /* nothing after it is looked at */
-	uint64_t last[SOURCES]; /* read up to there */
+	bool sought;            /* stream_seek(): for one event only */
+	uint64_t settled;       /* events after it are not read yet */
+	uint64_t last[SOURCES]; /* the last event read */
 	sqlite3_stmt *rares;
 	struct rare rare_now;
 	/* what the last event points to */
@@ -88,7 +87,7 @@ extern const struct due stream_never;
 	"n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out, handle," \
 	" end_n"
 
-/* stream_data.c: the event at the walk's place, which goes on. 0 or -errno. */
+/* stream_data.c: make the event at the walk's place, and step over it. 0 or -errno. */
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 void stream_notify(struct stream *s, struct trace_event *event);
@@ -99,5 +98,5 @@ void stream_hold(struct stream *s); /* brings s->held up to date */
 void stream_due_returns(struct stream *s);
 void stream_due_data(struct stream *s); /* of the block that is loaded */
 int stream_read_call(struct stream *s, struct open_call *open);
-/* The chunk at hand in s->chunks: its columns first_n, begin, data. 0 or -errno after log_err(). */
+/* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
 int stream_load_chunk(struct stream *s);

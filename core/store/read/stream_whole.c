@@ -1,9 +1,9 @@
 /*
- * The events of one thread of a trace that is whole
+ * The events of one thread of a whole trace
  *
- * Each statement stays open at the row whose event is due. The small tables
- * are in memory. The data plane is in chunks or, where the trace was unpacked,
- * in plain tables (plain.h).
+ * Each statement stays open at the row whose event is next. The small tables are
+ * in memory. The data plane is in chunks or, if the trace was unpacked, in plain
+ * tables (plain.h).
  */
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
@@ -14,7 +14,7 @@ static const char calls_sql[] =
 static const char chunks_sql[] =
 	"SELECT first_n, begin, data FROM chunk WHERE thread = ? ORDER BY first_n";
 
-/* A statement's next row, whose number is in column 0. */
+/* Step to the next row; the event's number is in column 0. */
 static int step_to_due(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
 {
 	int more = sql_step(stmt);
@@ -59,7 +59,7 @@ static int due_chunk(struct stream *s)
 	return s->chunks ? step_to_due(s, DATA, s->chunks, 1) : 0;
 }
 
-/* Its rows are read at once: a block of them has no head. */
+/* Reads the rows at once: a block of plain rows has no head. */
 static int due_plain(struct stream *s)
 {
 	int more = s->plain ? plain_load(s->plain, &s->block) : 0;

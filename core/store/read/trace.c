@@ -1,5 +1,5 @@
 /*
- * A recorded trace: what was loaded of it
+ * A recorded trace: access to what was loaded
  *
  * Not here: opening (core/store/open.c, trace_borrow.c), loading (trace_load.c),
  * objects and stacks (trace_objects.c), the stream of events (cursor.c), values

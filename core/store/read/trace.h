@@ -2,10 +2,10 @@
 /*
  * A recorded trace, read in time order.
  *
- * The same stream whether the data plane lies in chunks (as recorded) or in
- * plain tables (after `verbatim unpack`). A struct trace and what comes from
- * it are used by one thread at a time; but a cursor of a finished trace may be
- * used by another thread than the trace and what else comes from it.
+ * The events are the same whether the data plane is in chunks (as recorded) or in
+ * plain tables (after `verbatim unpack`). A struct trace and what comes from it
+ * are used by one thread at a time; but a cursor of a finished trace may be used
+ * by another thread than the rest.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,20 +21,20 @@ struct trace;
 /* A control verb: table `call`. */
 struct call {
 	enum verb verb;
-	int64_t begin, end; /* ns since the start; end is -1 where it never returned */
+	int64_t begin, end; /* ns since the start; end is -1 if it never returned */
 	int64_t ret;
 	int error;          /* errno after it */
 	unsigned int depth; /* 0: called by the application */
-	bool ours;          /* a look at the device by the recorder itself */
+	bool ours;          /* a query of the device by the recorder itself */
 	bool failed;
-	uint32_t stack;    /* id in table `stack`, 0 none */
-	uint32_t object;   /* what it acted on or made, id; 0 unknown or none */
-	uint64_t handle;   /* the same as its address */
-	struct args *args; /* what went in, by argument name; NULL: nothing is known */
-	struct args *out;  /* what came out; "ret" holds a new object's fields */
+	uint32_t stack;    /* id in table `stack`; 0: none */
+	uint32_t object;   /* id of the object that it acted on or made; 0: unknown or none */
+	uint64_t handle;   /* the address of that object */
+	struct args *args; /* by argument name, before the call; NULL: not known */
+	struct args *out;  /* after the call; "ret" has a new object's fields */
 };
 
-/* Members from core/wire/data.list, with what each is. */
+/* Members from core/wire/data.list, which describes each. */
 #define MEMBER(family, column, name, member, type, wire) type name;
 #define PART_MEMBERS(NAME, part)                         FIELDS_##NAME(MEMBER)
 
@@ -42,12 +42,12 @@ struct sge {
 	FIELDS_SGE(MEMBER)
 };
 
-/* A work request: one row of virtual table `wr`. What it has no part for is 0. */
+/* A work request: one row of virtual table `wr`. Members of parts that it does not have are 0. */
 struct wr {
 	uint64_t wr_id;
 	int opcode; /* enum ibv_wr_opcode; -1 for a receive */
 	uint32_t send_flags;
-	int num_sge; /* as the application gave it; nsge are recorded */
+	int num_sge; /* the application's value; nsge elements were recorded */
 	uint32_t nsge;
 	uint32_t imm; /* host order, or the key to invalidate */
 	EACH_SHOWN_PART(PART_MEMBERS)
@@ -55,7 +55,7 @@ struct wr {
 	const struct sge *sge;
 };
 
-/* One call of ibv_post_*(), or a batch that ibv_wr_complete() or ibv_wr_abort() ended. */
+/* One call of ibv_post_*(), or a batch ended by ibv_wr_complete() or ibv_wr_abort(). */
 struct post {
 	enum verb verb;
 	uint64_t handle;
@@ -63,7 +63,7 @@ struct post {
 	int ret;
 	uint32_t bad; /* 0, or 1 + index of *bad_wr */
 	uint32_t nwr;
-	uint32_t stack; /* id in table `stack`, 0 not known */
+	uint32_t stack; /* id in table `stack`; 0: not known */
 	const struct wr *wr;
 };
 
@@ -78,7 +78,7 @@ static inline bool post_is_send(const struct post *post)
 	return verb_is_send(post->verb);
 }
 
-/* How many of its requests, from the first on, the device has taken. */
+/* The number of its requests, from the first on, that the device has accepted. */
 static inline uint32_t post_taken(const struct post *post)
 {
 	uint32_t before = post->bad ? post->bad - 1 : 0;
@@ -91,13 +91,13 @@ static inline uint32_t post_taken(const struct post *post)
 /* A completion: one row of virtual table `wc`; its imm in host order, or the invalidated key. */
 struct wc {
 	FIELDS_WC(MEMBER)
-	FIELDS_EXTRA(MEMBER) /* of an extended CQ, as far as enum event_wc_part in `parts` says */
+	FIELDS_EXTRA(MEMBER) /* of an extended CQ; bits of enum event_wc_part in `parts`: valid */
 	/* found by the matcher (core/store/read/match.h) */
-	uint32_t qp;             /* object, 0 unknown */
-	struct event_id request; /* the post that it completes; 0:0 unknown */
-	uint32_t request_index;  /* which of its work requests */
+	uint32_t qp;             /* object id; 0: unknown */
+	struct event_id request; /* the post that it completes; 0:0: unknown */
+	uint32_t request_index;  /* index of the work request in the post */
 	int64_t posted_at;
-	uint32_t candidates; /* of an error but a flush: requests that it may be of */
+	uint32_t candidates; /* of an error but a flush: requests that it may belong to */
 };
 
 #undef PART_MEMBERS
@@ -109,7 +109,7 @@ struct poll {
 	uint64_t handle;
 	uint32_t object; /* CQ; 0 unknown */
 	int ret;
-	uint64_t empty; /* empty polls by this thread of this CQ since its last event */
+	uint64_t empty; /* empty polls of this CQ by this thread since the last recorded one */
 	uint32_t nwc;
 	const struct wc *wc;
 };
@@ -122,8 +122,8 @@ struct notify {
 };
 
 enum fork_how {
-	TRACE_FORKED,   /* fork, clone: the child has a copy of what its parent had */
-	TRACE_SPAWNED,  /* vfork, posix_spawn, system, popen: it has nothing of it */
+	TRACE_FORKED,   /* fork, clone: the child inherits its parent's objects */
+	TRACE_SPAWNED,  /* vfork, posix_spawn, system, popen: it does not */
 	TRACE_REPLACED, /* exec: the process goes on as another program */
 };
 
@@ -131,12 +131,12 @@ struct fork_event {
 	uint32_t child; /* process; 0: the child never called a verb */
 	uint32_t stack;
 	enum fork_how kind;
-	const char *how; /* "posix_spawn"; as in the table */
-	int pid;         /* of the child, 0 not known */
-	int error;       /* errno, 0 none that is known */
+	const char *how; /* "posix_spawn", as in the table */
+	int pid;         /* of the child; 0: not known */
+	int error;       /* errno; 0: none that is known */
 };
 
-/* What the program said of itself: table `mark`. */
+/* A mark that the program has set: table `mark`. */
 struct mark_event {
 	enum { TRACE_MARK_POINT, TRACE_MARK_BEGIN, TRACE_MARK_END } kind;
 	const char *text;
@@ -150,7 +150,7 @@ enum trace_event_kind {
 	TRACE_NOTIFY,
 	TRACE_FORK, /* in the parent */
 	TRACE_MARK,
-	TRACE_PROCESS, /* a process is seen first; .id is its first event */
+	TRACE_PROCESS, /* a new process; .id is its first event */
 	TRACE_EXIT,    /* a process has ended */
 };
 
@@ -160,7 +160,7 @@ struct trace_event {
 	uint32_t process;
 	int64_t time; /* ns since the start of the recording */
 	bool inner;   /* called by the library or a provider inside another verb */
-	bool carried; /* is in the trace before this one, too: --rotate-size */
+	bool carried; /* is also in the trace before this one: --rotate-size */
 	union {
 		const struct call *call;
 		const struct post *post;
@@ -179,8 +179,8 @@ struct process {
 	int64_t fork_time;    /* ns */
 	uint32_t fork_stack;  /* in table `stack`; 0 */
 	int64_t start, end;   /* ns; end is -1 if not known */
-	const char *ending;   /* "exit", "_exit", "exec", "killed"; NULL not known */
-	int status;           /* as of waitpid(), -1 not known */
+	const char *ending;   /* "exit", "_exit", "exec", "killed"; NULL: not known */
+	int status;           /* as from waitpid(); -1: not known */
 	const char *exe, *cmdline;
 };
 
@@ -190,7 +190,7 @@ struct thread {
 	int tid;
 	const char *comm;
 	uint64_t events;
-	uint64_t carried; /* events up to this one are of the trace before; 0: none */
+	uint64_t carried; /* events up to this one are also in the trace before; 0: none */
 };
 
 struct frame {
@@ -203,16 +203,16 @@ struct frame {
 struct writer;
 
 /*
- * The trace that @writer is writing, to be read by the writer's own thread
- * while it is written, through a cursor that is extended. To be closed before
- * the writer is. Returns 0 or -errno after log_err().
+ * Open the trace that @writer is writing, to be read by the writer's own thread
+ * meanwhile, with cursor_extend(). Must be closed before the writer. Returns 0 or
+ * -errno after log_err().
  */
 int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
 /*
- * Call @tell now and then while cursors read the trace, with the events that the one has read
- * and the time of the last: by who reads, which may be another thread.
+ * Call @tell now and then while cursors read the trace, with the number of events
+ * read and the time of the last; in the thread that reads, which may be another.
  */
 void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time));
 
@@ -225,7 +225,7 @@ struct sqlite3 *trace_db(struct trace *trace);
 /* "version", "clock", "device", ... of table meta; NULL if there is none. */
 const char *trace_meta(struct trace *trace, const char *key);
 
-/* N where only one of N posts and of N polls was recorded, at random; else 1. */
+/* N if only one of N posts and one of N polls was recorded, at random; else 1. */
 uint32_t trace_one_of(struct trace *trace);
 
 /* Counted from 1; NULL past the last. Borrowed until trace_close(). */
@@ -234,9 +234,9 @@ const struct thread *trace_thread(struct trace *trace, uint32_t id);
 const struct object *trace_object(struct trace *trace, uint32_t id);
 
 /*
- * The object at address @handle of @process at @time: the live one; else the
- * last one that was there (its destroyed_at is then before @time); else what
- * @process inherited from the one it was forked from; else NULL.
+ * The object at address @handle of @process at @time: the live one; else the last
+ * one that was there (its destroyed_at is before @time); else the one that
+ * @process inherited from its parent; else NULL.
  */
 const struct object *trace_object_at(struct trace *trace, uint32_t process, enum object_kind kind,
 				     uint64_t handle, int64_t time);
@@ -245,46 +245,47 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
 			 unsigned int max);
 
-/* Lost events over all threads, and whether the trace was cut short. */
+/* The lost events of all threads, and whether the trace was cut short. */
 struct trace_loss {
 	uint64_t events;
-	uint64_t overwritten; /* of the events: older than what was kept of the data plane */
+	uint64_t overwritten; /* of the events: older than the part of the data plane kept */
 	uint64_t late;        /* of the events: before the recording of their thread began */
 	uint64_t handlers;    /* of the events: of signal handlers that interrupted the recorder */
 	uint64_t damaged;     /* events that could not be read; table `coverage` names them */
-	bool interrupted;     /* the recorder died: what came after is not there */
+	bool interrupted;     /* the recorder died: later events are missing */
 };
 struct trace_loss trace_loss(struct trace *trace);
 
-/* What was kept of the bytes of a work request or a completion: table `payload`. */
+/* The captured bytes of a work request or a completion: table `payload`. */
 struct payload {
 	const char *kind;    /* "send", "recv", "read", "atomic" */
-	const char *why;     /* there is less than was asked for; NULL: there is not */
-	uint64_t total;      /* bytes that were moved */
-	unsigned int before; /* of them in front of the message: 40 of a datagram's GRH */
+	const char *why;     /* why less was captured than asked for; NULL: it was not */
+	uint64_t total;      /* bytes that were transferred */
+	unsigned int before; /* bytes of them before the message: 40 for a datagram's GRH */
 	const void *bytes;   /* the first @nbytes of them */
 	uint64_t nbytes;
 	bool hashed;
-	uint64_t hash; /* of those after @before: core/wire/hash.h */
+	uint64_t hash; /* of the bytes after @before: core/wire/hash.h */
 };
 
-/* Were payloads kept at all? */
+/* Does the trace have payloads? */
 bool trace_has_payloads(struct trace *trace);
 
 /*
- * That of request @i of a post, or completion @i of a poll. Returns 1, valid
- * until the next call; 0 where there is none; or -errno after log_err().
+ * The payload of request @i of a post, or completion @i of a poll. Returns 1, and
+ * a payload that is valid until the next call; 0 if there is none; or -errno after
+ * log_err().
  */
 int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct payload *ret_payload);
 
 struct cursor;
 
-/* Which events a cursor gives; zeroed: all. */
+/* The events that a cursor gives; zeroed: all. */
 struct trace_filter {
 	uint32_t process, thread; /* 0: any */
-	int64_t from, to;         /* ns; to 0: to the end */
+	int64_t from, to;         /* ns; to is 0: to the end */
 	bool control_only;
-	bool unmatched; /* completions without their requests: faster */
+	bool unmatched; /* do not match completions to requests: faster */
 };
 
 /*
@@ -300,16 +301,16 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 int cursor_next(struct cursor *cursor, const struct trace_event **ret_event);
 
 /*
- * Of a trace that is still written: go on to events of up to @time, once all
- * of them have been given to the writer and writer_settle() was called.
- * cursor_next() then gives them, and 0 when it has: the end until it is
- * extended again. An event that came when later ones had been given already is
- * given at once, and counted. INT64_MAX: all processes have ended, too. 0 or -errno.
+ * For a trace that is still written: go on to events up to @time, after all of
+ * them were given to the writer and writer_settle() was called. cursor_next()
+ * gives them, then 0 until the cursor is extended again. An event that arrives
+ * after later ones were given is given at once, and cursor_late() counts it.
+ * INT64_MAX: all processes have ended, too. 0 or -errno.
  */
 int cursor_extend(struct cursor *cursor, int64_t time);
 uint64_t cursor_late(const struct cursor *cursor);
 
-/* The post of that name, valid until the next call; 1, 0 if there is none, or -errno. */
+/* The post @id, valid until the next call: 1, 0 if there is none, or -errno. */
 int cursor_post(struct cursor *cursor, struct event_id id, const struct post **ret_post);
 
 /* Accepts NULL. */

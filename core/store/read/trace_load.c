@@ -1,9 +1,9 @@
 /*
- * The tables of a trace into memory
+ * Loading the tables of a trace
  *
- * All that grows with the program's structure (processes, threads, objects,
- * modules) is loaded when the trace is opened, or, where it is still written,
- * row by row; all that grows with time stays in the file.
+ * Tables that grow with the program's structure (processes, threads, objects,
+ * modules) are loaded when the trace is opened, or row by row if it is still
+ * written. Tables that grow with time stay in the file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,6 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-/* Run @row for each row of @sql. */
 static int each_row(struct trace *trace, const char *sql,
 		    int (*row)(struct trace *, sqlite3_stmt *))
 {
@@ -318,7 +317,7 @@ static int read_one(struct trace *trace, const char *sql, uint32_t id,
 	return err;
 }
 
-/* One more place in an array of structures with numbers from 1. */
+/* Add a place to an array of structures that are numbered from 1. */
 static int one_more(void *array, uint32_t *count, size_t size)
 {
 	size_t n = *count;

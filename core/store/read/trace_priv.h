@@ -12,7 +12,7 @@ struct meta {
 	char *key, *value;
 };
 
-/* An event that stands in a small table: a fork, a process's first. */
+/* An event of a small table: a fork, a mark, the first event of a process. */
 struct rare {
 	enum trace_event_kind kind; /* TRACE_FORK, TRACE_MARK, TRACE_PROCESS */
 	struct event_id id;
@@ -31,10 +31,10 @@ struct known_module {
 
 struct trace {
 	sqlite3 *db;
-	bool borrowed;                               /* the database is somebody else's */
-	void (*tell)(uint64_t events, int64_t time); /* NULL: nobody wants to know */
+	bool borrowed;                               /* the database is the caller's */
+	void (*tell)(uint64_t events, int64_t time); /* trace_on_progress(); may be NULL */
 	bool plain;                                  /* the data plane is in plain tables */
-	struct live *live;                           /* it is still written: its objects (live.h) */
+	struct live *live;                           /* of a trace that is still written, or NULL */
 	struct objects objects;
 	struct process *processes;
 	uint32_t nprocesses;
@@ -47,30 +47,30 @@ struct trace {
 	struct known_module *modules;
 	size_t nmodules;
 	sqlite3_stmt *frames;
-	struct finder *finder; /* payload_find.c; NULL: nobody has asked */
+	struct finder *finder; /* payload_find.c; NULL until the first use */
 	struct trace_loss loss;
-	int64_t whole_from; /* until then events may be missing; INT64_MIN: none are */
-	int64_t carried;    /* what ended until then is in the trace before; -1: there is none */
-	bool numberless;    /* there are CQs that do not tell the queue pair of a completion */
+	int64_t whole_from; /* before it events may be missing; INT64_MIN: none are */
+	int64_t carried;    /* processes that ended until then are in the trace before; -1: none */
+	bool numberless;    /* some CQs do not give the queue pair number of a completion */
 };
 
-/* A trace on an open database that stays the caller's. As trace_open(). */
+/* As trace_open(), on an open database that the caller still owns. */
 int trace_borrow(sqlite3 *db, struct trace **ret_trace);
 
-/* trace_load.c: read the tables, 0 or -errno after log_err(); free what was read. */
+/* trace_load.c: load the tables, 0 or -errno after log_err(); free them. */
 int trace_load(struct trace *trace);
 void trace_unload(struct trace *trace);
 
 /* payload_find.c */
 void trace_payloads_fini(struct trace *trace);
 
-/* What table `fork` says in `how`; NULL is a fork. */
+/* The kind for column `how` of table `fork`; NULL is a fork. */
 enum fork_how trace_fork_kind(const char *how);
 
-/* Of a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
+/* For a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
 int trace_read_process(struct trace *trace, uint32_t id);
 int trace_read_thread(struct trace *trace, uint32_t id);
-int trace_read_modules(struct trace *trace); /* those that are new */
+int trace_read_modules(struct trace *trace); /* only new ones */
 
-/* @module is an id, 0 none. */
+/* @module is an id, 0: none. */
 struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset);
