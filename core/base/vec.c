@@ -12,10 +12,14 @@ enum { FIRST = 4 }; /* elements that the first memory holds */
 /* @array points to a pointer of any type, which is copied as bytes for that reason. */
 static int resize_array(void *array, size_t size, size_t each)
 {
+	size_t bytes;
 	void *at;
 
+	/* reallocarray() would do, but sanitizers end a program that asks too much of it */
+	if (__builtin_mul_overflow(size, each, &bytes))
+		return -ENOMEM;
 	memcpy(&at, array, sizeof(at));
-	at = reallocarray(at, size, each);
+	at = realloc(at, bytes);
 	if (!at)
 		return -ENOMEM;
 	memcpy(array, &at, sizeof(at));

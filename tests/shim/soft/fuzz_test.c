@@ -296,6 +296,10 @@ TEST(our_ring_is_not_moved_by_others)
 
 TEST(overwritten_segments_are_errors_only)
 {
+#ifdef __SANITIZE_THREAD__
+	print_message("overwritten words make requests share buffers: a race in the data\n");
+	skip();
+#endif
 	long rounds = number_from_env("ROUNDS", 100), n;
 	double end = now_seconds() + number_from_env("SECONDS", 0);
 	pid_t pids[2];
