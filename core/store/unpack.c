@@ -1,8 +1,8 @@
 /*
- * A trace with plain tables only
+ * Writing a copy of a trace with plain tables only
  *
- * The tables of the control plane are copied, those of the data plane filled
- * from the virtual ones. The copy is a trace as good as the other, and open to
+ * The tables of the control plane are copied, those of the data plane are filled
+ * from the virtual ones. The copy is a complete trace, and can be changed with
  * UPDATE.
  */
 #include "core/store/unpack.h"
@@ -33,7 +33,7 @@ static int prepare_insert(sqlite3 *to, const char *table, const char *columns, s
 	return err;
 }
 
-/* The new tables are the same, and nothing else is in them: no row of a sound trace is refused. */
+/* The new tables have the same columns and were empty: only a damaged row can fail. */
 static int put_row(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
 {
 	int code = sqlite3_step(to);
@@ -61,7 +61,7 @@ static int copy_rows(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
 	return err;
 }
 
-/* All rows of @select into @table; @columns is empty or "(a, b)". */
+/* Copy the rows of @select into @table; @columns is empty or "(a, b)". */
 static int copy_query(sqlite3 *from, const char *select, sqlite3 *to, const char *table,
 		      const char *columns)
 {
@@ -97,7 +97,7 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 	return err;
 }
 
-/* A plain table of the data plane; the names of enumerators make themselves. */
+/* Fill a plain table of the data plane; the names of enumerators are generated columns. */
 static int copy_table(sqlite3 *from, sqlite3 *to, const struct table *table)
 {
 	struct text create = { 0 }, columns = { 0 }, select = { 0 };
@@ -129,7 +129,7 @@ static int fill_trace(sqlite3 *from, sqlite3 *to)
 {
 	int err = schema_create(to);
 
-	if (!err) /* what is there until the end is not to be taken for a trace */
+	if (!err) /* until the end the file must not be taken for a trace */
 		err = sql_exec(to, "INSERT INTO meta VALUES('state', 'unpacking');"
 				   "PRAGMA synchronous=OFF; BEGIN; DELETE FROM meta");
 	if (!err)

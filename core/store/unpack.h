@@ -5,7 +5,7 @@
  */
 
 /*
- * Write the trace @from again as @to. What may be in the way of @to is as in
- * writer_create(). Returns 0 or -errno after log_err().
+ * Write the trace @from as @to. An existing @to is treated as by writer_create().
+ * Returns 0 or -errno after log_err().
  */
 int trace_unpack(const char *from, const char *to);

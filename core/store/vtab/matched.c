@@ -1,8 +1,8 @@
 /*
  * The rows of table `wc` with the request of each completion
  *
- * Only all events in time order tell which request a completion belongs to,
- * so the rows come in that order and not by thread.
+ * To find the request of a completion takes all events in time order, so the rows
+ * come in that order and not by thread.
  */
 #include "core/store/vtab/rows.h"
 
@@ -105,7 +105,7 @@ static int64_t column_value(const struct wc *wc, enum column_id column)
 	}
 }
 
-/* Values that are NULL where they are not known. */
+/* Values that are NULL if they are not known. */
 static void known_value(const struct matched *matched, enum value value, sqlite3_context *context)
 {
 	const struct wc *wc = current_wc(matched);

@@ -1,5 +1,5 @@
 /*
- * The rows of table `payload`, out of the rows of payload_chunk
+ * The rows of table `payload`, from the chunks of table `payload_chunk`
  */
 #include "core/store/vtab/rows.h"
 
@@ -19,7 +19,7 @@ struct table_rows {
 	struct payload_reader reader;
 	struct rows_bounds bounds;
 	uint32_t thread, process;
-	const struct payload_rows *rows; /* of the chunk at hand */
+	const struct payload_rows *rows; /* of the current chunk */
 	size_t at;
 };
 
@@ -58,7 +58,7 @@ static int new_rows(struct trace *trace, const struct table *table, void **ret_r
 	return 0;
 }
 
-/* To the first row of the next chunk that may be within the bounds: 1, 0, -errno. */
+/* Go to the first row of the next chunk that may be within the bounds: 1, 0, -errno. */
 static int next_chunk(struct table_rows *r)
 {
 	const struct thread *thread;
@@ -79,7 +79,7 @@ static int next_chunk(struct table_rows *r)
 	return 1;
 }
 
-/* To the next row from @at on that is within the bounds. */
+/* Go to the next row from @at on that is within the bounds. */
 static int settle_row(struct table_rows *r, int more)
 {
 	const struct rows_bounds *b = &r->bounds;

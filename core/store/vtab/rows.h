@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Where the rows of a virtual table come from. For vtab.c.
+ * The sources of rows of a virtual table. For vtab.c.
  *
  * One thread.
  */
 #include "core/store/chunk/tables.h"
 #include "core/store/read/trace_priv.h"
 
-/* Rows outside are not given (events outside; whole chunks are not even read). */
+/* Rows outside these are not given; chunks that are all outside are not read. */
 struct rows_bounds {
 	int64_t thread; /* -1 any */
 	int64_t n_from, n_to;
@@ -23,7 +23,7 @@ struct rows_source {
 	void (*free)(void *rows);
 
 	/*
-	 * Start anew; what was decoded before may serve again. @used: bit c for
+	 * Start again with other bounds; may reuse decoded data. @used: bit c for
 	 * column c of the table. 1 a row, 0 none, -errno.
 	 */
 	int (*first)(void *rows, const struct rows_bounds *bounds, uint64_t used);
@@ -31,13 +31,13 @@ struct rows_source {
 	/* The next row: 1, 0 at the end, -errno. */
 	int (*next)(void *rows);
 
-	/* Nothing is asked for until first(): no statement stays open. */
+	/* Pause until the next first(): no statement stays open. */
 	void (*rest)(void *rows);
 
 	/* Column @column of the current row, as the result of @context. */
 	void (*value)(void *rows, int column, sqlite3_context *context);
 };
 
-extern const struct rows_source scan_source;    /* out of chunks: scan.c */
+extern const struct rows_source scan_source;    /* from chunks: scan.c */
 extern const struct rows_source matched_source; /* `wc` with requests: matched.c */
 extern const struct rows_source payload_source; /* `payload`: payload_table.c */

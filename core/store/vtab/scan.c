@@ -1,13 +1,13 @@
 /*
- * The rows of one table of the data plane, out of chunks
+ * The rows of one table of the data plane, from chunks
  *
- * A chunk is a decoded chunk and how far its events were walked. A join asks
- * for single events, mostly in order and of a few threads: so some cached are
- * kept, and one whose chunk holds the event is walked on, or back to a place where
- * it was, instead of read anew.
+ * A join asks for single events, mostly in order and of a few threads. So some
+ * decoded chunks are cached, each with the place that its walk has reached: to
+ * find an event of a cached chunk we walk on, or go back to an earlier place,
+ * instead of reading the chunk again.
  *
- * Two ways to the rows of `wc`: this one, and the cursor where the request of
- * each completion is asked for (matched.c).
+ * The rows of `wc` come from here, or from a cursor if the query asks for the
+ * request of each completion (matched.c).
  *
  * Not here: what is in a row (scan_value.c).
  */
@@ -64,7 +64,7 @@ static int scan_new(struct trace *trace, const struct table *table, void **ret_r
 	return 0;
 }
 
-/* Take the chunk at hand in @stmt. */
+/* Load the current chunk of @stmt. */
 static int load_chunk(struct scan *scan, sqlite3_stmt *stmt)
 {
 	struct cached_chunk *chunk = &scan->cached[scan->turn++ % CACHED];
@@ -101,7 +101,7 @@ static uint64_t event_n(const struct cached_chunk *chunk)
 	return block_get(&chunk->block, COLUMN_n, chunk->walk.at[FAMILY_EVENT]);
 }
 
-/* Are this event's rows rows of the table? How many? */
+/* The number of rows of the table that the current event has. */
 static uint32_t event_rows(struct scan *scan, const struct cached_chunk *chunk)
 {
 	uint32_t kind = walk_kind(&chunk->block, &chunk->walk) & KIND_MASK;
@@ -133,7 +133,7 @@ static bool in_bounds(const struct scan *scan, const struct cached_chunk *chunk)
 	       time >= scan->bounds.time_from && time <= scan->bounds.time_to;
 }
 
-/* To the first row of the event at the chunk's walk; false if it has none. */
+/* Go to the first row of the event at the chunk's walk; false if it has none. */
 static bool enter_event(struct scan *scan)
 {
 	scan->rows = event_rows(scan, scan->chunk);
@@ -146,7 +146,7 @@ static bool enter_event(struct scan *scan)
 	return true;
 }
 
-/* To the next chunk: 1, 0, -errno. */
+/* Go to the next chunk: 1, 0, -errno. */
 static int next_chunk(struct scan *scan)
 {
 	int more;
@@ -162,7 +162,7 @@ static int next_chunk(struct scan *scan)
 	return load_chunk(scan, scan->range);
 }
 
-/* To the first event from the chunk's walk on that has rows. */
+/* Go to the first event from the chunk's walk on that has rows. */
 static int find_event(struct scan *scan)
 {
 	int more;
@@ -183,7 +183,7 @@ static int find_event(struct scan *scan)
 	}
 }
 
-/* Is the row at hand one of the table, and wanted? */
+/* Is the current row one of the table, and within the bounds? */
 static bool row_fits(const struct scan *scan)
 {
 	if (scan->id == TABLE_sge)
@@ -193,7 +193,7 @@ static bool row_fits(const struct scan *scan)
 		       (uint64_t)scan->bounds.status;
 }
 
-/* One row further, whether it fits or not: 1, 0 at the end, -errno. */
+/* Go to the next row, whether it fits or not: 1, 0 at the end, -errno. */
 static int step_row(struct scan *scan)
 {
 	struct cached_chunk *chunk = scan->chunk;
@@ -230,7 +230,7 @@ static int scan_next(void *rows)
 	return skip_unfit(scan, step_row(scan));
 }
 
-/* To where the chunk was once, at or before event @n, or to its begin. */
+/* Move the walk back to an earlier place at or before event @n, or to the begin of the chunk. */
 static void go_back(struct cached_chunk *chunk, uint64_t n)
 {
 	memset(&chunk->walk, 0, sizeof(chunk->walk));
@@ -251,7 +251,7 @@ static void go_on(struct cached_chunk *chunk, uint64_t n)
 	}
 }
 
-/* A chunk that has event @n of @thread, at or before it, with all columns decoded. */
+/* A cached chunk with event @n of @thread, its walk at or before that, all columns decoded. */
 static struct cached_chunk *find_cached(struct scan *scan, uint32_t thread, uint64_t n)
 {
 	for (int i = 0; i < CACHED; i++) {
@@ -267,7 +267,7 @@ static struct cached_chunk *find_cached(struct scan *scan, uint32_t thread, uint
 	return NULL;
 }
 
-/* One event by its name. */
+/* Find one event by thread and number. */
 static int find_point(struct scan *scan)
 {
 	uint32_t thread = (uint32_t)scan->bounds.thread;

@@ -14,7 +14,7 @@ struct cached_chunk {
 	bool loaded;
 	struct block block;
 	struct walk walk;         /* at the start of an event */
-	struct walk marks[MARKS]; /* where it was, to go back to */
+	struct walk marks[MARKS]; /* earlier places, to go back to */
 	uint32_t nmarks;
 };
 
@@ -27,7 +27,7 @@ struct scan {
 	struct rows_bounds bounds;
 	uint64_t used;
 	struct cached_chunk cached[CACHED];
-	unsigned int turn;          /* the chunk to be taken next */
+	unsigned int turn;          /* the cached chunk to be replaced next */
 	struct cached_chunk *chunk; /* the current one */
 	struct walk walk;           /* at the current row */
 	uint32_t i, j, rows, elements;
@@ -36,12 +36,12 @@ struct scan {
 	const struct enum_info *names;
 };
 
-/* How many elements the current request has. */
+/* The number of elements of the current request. */
 static inline uint32_t scan_elements(const struct scan *scan)
 {
 	return (uint32_t)block_get(&scan->chunk->block, COLUMN_nsge, scan->walk.at[FAMILY_WR]);
 }
 
-/* scan_value.c: decode what the columns that are used are made of. 0, -EBADMSG or -ENOMEM. */
+/* scan_value.c: decode the columns that the query needs. 0, -EBADMSG or -ENOMEM. */
 int scan_decode(const struct scan *scan, struct block *block);
 void scan_value(void *rows, int index, sqlite3_context *context);

@@ -1,5 +1,5 @@
 /*
- * What is in a row of the data plane's tables
+ * The values in a row of the data plane's tables
  *
  * Not here: which row is next (scan.c).
  */
@@ -7,7 +7,7 @@
 
 #include "core/wire/event.h"
 
-/* What a value is made of, beside the structure. */
+/* Decode the columns that a value needs, beside those of the structure. */
 static int need_of(struct block *block, const struct table_column *column)
 {
 	static const enum column_id handles[TABLES] = {
@@ -71,7 +71,7 @@ int scan_decode(const struct scan *scan, struct block *block)
 	return err;
 }
 
-/* The row of that family that the current row belongs to. */
+/* The value of column @id that belongs to the current row. */
 static uint64_t get_column(const struct scan *scan, enum column_id id)
 {
 	uint32_t row = scan->walk.at[column_family[id]];
@@ -156,7 +156,7 @@ static bool not_taken(const struct scan *scan)
 	return get_column(scan, COLUMN_post_ret) && (!bad || scan->i + 1 >= bad);
 }
 
-/* The field in its short form, or in that of struct event_odd. */
+/* The field in its short form, or from struct event_odd. */
 static uint64_t get_odd(const struct scan *scan, enum column_id field, enum column_id odd_field)
 {
 	return get_column(scan, get_parts(scan) & WR_ODD ? odd_field : field);
@@ -193,7 +193,7 @@ static const char *verb_name(const struct scan *scan)
 	return verb_infos[kind_verb(kind_of(scan))].name;
 }
 
-/* Values of requests that take more than a look at one column. */
+/* Values of requests that need more than one column. */
 static void request_value(struct scan *scan, enum value value, sqlite3_context *context)
 {
 	switch (value) {

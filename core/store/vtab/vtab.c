@@ -1,15 +1,15 @@
 /*
  * The data plane as virtual tables
  *
- * Each is an eponymous module: its name is a table's name in every database
- * that has no table of that name itself (as an unpacked trace does). What a
- * query asks of thread, n, time and status goes down to the chunks.
+ * Each is an eponymous module: its name is the name of a table in every database
+ * that has no such table itself (an unpacked trace has). A query's constraints on
+ * thread, n, time and status limit the chunks that are read.
  *
  * How a plan is handed from xBestIndex to xFilter: idxStr is the set of
  * columns used, in hex, then a letter for each argument in order.
  *
- * A subquery opens and closes its table for each row of the query around it:
- * the rows of the cursor that was closed last are kept for the next.
+ * A subquery opens and closes its table for each row of the outer query: the rows
+ * of the cursor closed last are kept for the next one.
  *
  * Not here: the rows (rows.h), the columns (tables.c).
  */
@@ -26,7 +26,7 @@
 struct home {
 	sqlite3 *db;
 	struct trace *trace;
-	bool own; /* the trace is ours to close */
+	bool own; /* we have opened the trace, and close it */
 	unsigned int refs;
 };
 
@@ -56,7 +56,7 @@ static void home_put(void *arg)
 	free(home);
 }
 
-/* The trace that the tables show, when the first of them is used. */
+/* Get the trace that the tables show; opened when the first of them is used. */
 static int home_trace(struct home *home, char **ret_error)
 {
 	if (home->trace)
@@ -122,7 +122,7 @@ static int disconnect_table(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-/* The letter of a constraint that we can use, 0 if we cannot. */
+/* The letter of a constraint; 0 if we cannot use it. */
 static char letter_of(const struct table_column *column, unsigned char op)
 {
 	bool is_status = column->value == VALUE_COLUMN && column->column == COLUMN_status;
@@ -147,7 +147,7 @@ static char letter_of(const struct table_column *column, unsigned char op)
 	}
 }
 
-/* The queue pair of a completion that does not tell it comes from the matcher, too. */
+/* A completion without a queue pair number gets its queue pair from the matcher, too. */
 static bool wants_match(const struct vtab *vtab, uint64_t used)
 {
 	const struct table_column *columns = vtab->table->columns;
@@ -200,7 +200,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		letters[n++] = letter;
 		letters[n] = '\0';
 		info->aConstraintUsage[i].argvIndex = n;
-		/* SQLite checks the rest again: texts and reals compare their own way */
+		/* SQLite checks the rows again: texts and reals compare differently */
 	}
 	info->idxStr = sqlite3_mprintf("%llx:%s", (unsigned long long)info->colUsed, letters);
 	info->needToFreeIdxStr = 1;
@@ -277,7 +277,7 @@ static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 {
 	int64_t v = sqlite3_value_int64(value);
 
-	/* comparing with NULL fits nothing; with a text or a real is left to SQLite */
+	/* no row compares true with NULL; comparing with a text or a real is left to SQLite */
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return false;
 	if (sqlite3_value_type(value) != SQLITE_INTEGER)
@@ -305,7 +305,7 @@ static int took_row(struct vcursor *cursor, int more)
 	cursor->end = more <= 0;
 	if (more >= 0)
 		return SQLITE_OK;
-	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* who read has said why */
+	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
 }
 
 static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,

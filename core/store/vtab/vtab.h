@@ -8,7 +8,7 @@
 struct trace;
 
 /*
- * Add them to a connection. @trace is the one that has it open, or NULL: then
- * each table reads the database's own when it is first used.
+ * Add them to a connection. @trace is the trace of that connection, or NULL: then
+ * the first table used opens one on the database.
  */
 int vtab_register(sqlite3 *db, struct trace *trace);

@@ -1,10 +1,10 @@
 /*
  * Control verbs into tables call, ref and event
  *
- * A call is kept until it returns, and then stored as one row; one that has
- * not returned when the writer commits is stored without an end, which comes
- * later. Calls of a thread nest: what the library or a provider calls inside
- * another verb.
+ * A call is kept in memory until it returns, then stored as one row. One that has
+ * not returned when the writer commits is stored without an end, which is added
+ * later. Calls of a thread nest: the library or a provider may call a verb inside
+ * another.
  *
  * Not here: what is only known at the end, such as objects (objects.c).
  */
@@ -41,7 +41,7 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
 	text_fini(&text);
 }
 
-/* The tables of handles that are declared as numbers, and the field that is of any kind. */
+/* Handles without a handle's type: tables of handles declared as numbers, a field of any kind. */
 static void told_odd(const struct refs *refs, const char *path, const struct field_info *field,
 		     int64_t value)
 {
@@ -60,9 +60,9 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 
 	if (refs->out && verb->effect == EFFECT_CREATE && field->kind == FIELD_OBJ &&
 	    field->object == verb->object)
-		refs->call->handle = (uint64_t)value; /* made, and not returned: rdma_create_id() */
+		refs->call->handle = (uint64_t)value; /* not returned: rdma_create_id() */
 	if (refs->out && verb->effect != EFFECT_GET)
-		return; /* what it was given, again */
+		return; /* the same handles as before the call */
 	if (verb->self >= 0 && field == &verb->args.fields[verb->self])
 		refs->call->handle = (uint64_t)value;
 	if (field->kind == FIELD_OBJ)
@@ -71,7 +71,7 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 		told_odd(refs, path, field, value);
 }
 
-/* What an asynchronous event is about: ibv_get_async_event(3). */
+/* The kind of object that an asynchronous event is about: ibv_get_async_event(3). */
 static int element_kind(const char *type)
 {
 	if (!type)
@@ -108,7 +108,7 @@ static int store_async(struct writer *writer, struct thread_log *log, struct pen
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
 }
 
-/* A call's row; @end 0: it has not returned. */
+/* Store a call's row without an end. */
 static int store_begin(struct writer *writer, struct thread_log *log, struct pending *call)
 {
 	if (call->stored)
@@ -149,7 +149,7 @@ static void pop_call(struct thread_log *log, struct pending *call)
 	memmove(call, call + 1, (size_t)(log->pending + log->npending - call) * sizeof(*call));
 }
 
-/* The arguments as JSON; false where they could not be read to the end. */
+/* Convert the arguments to JSON; false if they could not be read to the end. */
 static bool read_args(struct writer *writer, struct thread_log *log, struct pending *call,
 		      const uint64_t *words, size_t nwords)
 {

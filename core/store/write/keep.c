@@ -1,15 +1,16 @@
 /*
- * A trace of which only the end is kept, and copies of it while it grows
+ * Traces that keep only the latest events, and copies of a growing trace
  *
- * The control plane is kept in full: what the data plane speaks of stays
- * known. Of the data plane the oldest chunks go; how many events of each thread
- * and of which time is in table `loss`, apart from what found no room.
+ * The control plane is kept in full, so that the objects of the data plane stay
+ * known. Of the data plane the oldest chunks are deleted. Table `loss` has the
+ * number of these events by thread, and their times, apart from events that found
+ * no room in a ring.
  *
- * What a reader that follows the trace has not read yet is moved to table
- * `unread` of the connection, which is no part of the trace.
+ * Chunks that a live reader has not read yet are moved to table `unread` of the
+ * connection, which is not part of the trace.
  *
- * A copy is completed like a trace whose program has ended: everything that
- * reads traces reads it.
+ * A copy is completed like a trace whose program has ended, so any reader of
+ * traces can read it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ static int keep_unread(struct writer *writer, int64_t chunk)
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 
-/* The oldest chunk, of payload or not. Returns its length, 0 if there is none, or -errno. */
+/* Delete the oldest chunk, of payload or not. Returns its length, 0 if none, or -errno. */
 static int64_t forget_one(struct writer *writer)
 {
 	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
@@ -182,7 +183,7 @@ int writer_snapshot(struct writer *writer, const char *path, const char *why)
 		err = file_make_way(path);
 	if (err)
 		return err;
-	/* VACUUM wants no transaction; the next one begins whatever has come of it */
+	/* VACUUM needs to be outside a transaction; the next one begins even if it fails */
 	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
 	if (err)
 		return err;

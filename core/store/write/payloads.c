@@ -1,9 +1,9 @@
 /*
- * Payloads of one thread on their way into the trace
+ * Joining the pieces of one thread's payloads into rows
  *
- * Pieces of one payload come in order, those of several mixed only where a
- * signal handler came in between. When the last has come it is a row: that of
- * a completion at once, those of a post when the post itself comes.
+ * The pieces of a payload arrive in order; only a signal handler can put pieces of
+ * another in between. After the last piece, the payload of a completion becomes a
+ * row at once, those of a post when the post itself arrives.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 enum { OPEN_MAX = 8 };
 
-#define WAITING_BYTES (1ull << 30)              /* more than a sound program's posts have */
-#define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* some of it is of posts that were lost */
+#define WAITING_BYTES (1ull << 30)              /* more than a program's posts have */
+#define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* above it, some posts must be lost */
 
 struct waiting {
 	struct waiting *next;
@@ -43,7 +43,7 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 {
 	struct payload_row *row = &w->row;
 
-	if (p->ready.nrows == PAYLOAD_ROWS_MAX) { /* not of a sound program's call */
+	if (p->ready.nrows == PAYLOAD_ROWS_MAX) { /* more than one call can have */
 		p->missed[PAYLOAD_LOST]++;
 		return 0;
 	}
@@ -63,7 +63,7 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 	return payload_rows_add(&p->ready, row, w->bytes);
 }
 
-/* The next request of the post that the newest is of: most are. */
+/* Is it of the next request of the same post as the newest? Mostly it is. */
 static bool is_next(const struct waiting *newest, const struct event_payload *e)
 {
 	return newest && newest->object && newest->object == e->object && newest->of == e->of &&
@@ -81,7 +81,7 @@ static struct waiting **find_waiting(struct payloads *p, const struct event_payl
 	return at;
 }
 
-/* Completions whose last pieces have not come, and will not. */
+/* Finish completions whose last pieces will not arrive. */
 static int finish_old(struct payloads *p, unsigned int keep)
 {
 	struct waiting **at = &p->waiting;
@@ -99,7 +99,7 @@ static int finish_old(struct payloads *p, unsigned int keep)
 	return err;
 }
 
-/* Those of the posts that have waited for longest, and will for ever. */
+/* Drop payloads of the oldest posts: these were lost. */
 static void drop_stale(struct payloads *p)
 {
 	while (p->waiting_bytes > STALE_BYTES) {
@@ -137,7 +137,7 @@ static int add_bytes(struct payloads *p, struct waiting *w, const struct event_p
 	size_t need = w->row.bytes + e->bytes;
 
 	if (e->offset != w->row.bytes || !e->bytes)
-		return 0; /* one before it was dropped: what comes after the gap is of no use */
+		return 0; /* an earlier piece was dropped: those after the gap are useless */
 	if (need > w->row.total || p->waiting_bytes + e->bytes > WAITING_BYTES)
 		return -EBADMSG;
 	if (vec_reserve(w->bytes, w->size, need))
@@ -164,7 +164,7 @@ int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n
 	if (!is_sound(e))
 		return -EBADMSG;
 	at = find_waiting(p, e);
-	if (*at && ((*at)->whole || !e->offset)) /* inline data was set anew */
+	if (*at && ((*at)->whole || !e->offset)) /* the program has set the inline data again */
 		drop_waiting(p, at);
 	at = find_waiting(p, e);
 	if (!*at) {
@@ -212,7 +212,7 @@ int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n
 			continue;
 		}
 		if (!any)
-			of = w->of; /* the newest are this one's */
+			of = w->of; /* the newest belong to this post */
 		any = true;
 		w->row.n = n;
 		if (carries && w->of == of)

@@ -1,5 +1,5 @@
 /*
- * Payloads into the trace: what is ready becomes a row of payload_chunk
+ * Writing payloads into the trace, as chunks of table payload_chunk
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ int payloads_take(struct writer *writer, struct thread_log *log, const struct ev
 	return err;
 }
 
-/* What was asked for and is not there: why, and how often. */
+/* Note in `coverage` how many payloads are missing or incomplete, by reason. */
 int payloads_cover(struct writer *writer, struct thread_log *log)
 {
 	if (payloads_end(&log->payloads))

@@ -1,22 +1,22 @@
 /*
- * How often each thread polled each completion queue
+ * Counting how often each thread polled each completion queue
  *
- * A thread counts its empty polls in its ring's head, one counter a CQ, and
- * each poll that is an event carries the counter as it was. When a CQ is
- * destroyed, whoever does it writes the counters of all threads as events and
- * clears them: the address may come back as another CQ. That event comes
- * through another ring than the polls, perhaps before them; so it only marks
- * the counter, and polls that are younger begin the next life.
+ * A thread counts its empty polls in its ring's head, one counter a CQ, and each
+ * poll that is an event has the value of the counter. The thread that destroys a
+ * CQ writes the counters of all threads as events and clears them, since another
+ * CQ may get the same address. That event comes through another ring than the
+ * polls, maybe before them; so it only marks the counter as dead, and later polls
+ * start a new life of it.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/store/write/writer_priv.h"
 
-/* More than a program has: what it writes must not fill our memory. */
+/* Limits, more than a program needs: what it writes must not fill our memory. */
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
 
-/* NULL without memory, or where there are too many. */
+/* Find or make the counter; NULL without memory, or if there are too many. */
 static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 {
 	struct poll_counter *counter;
@@ -37,7 +37,7 @@ static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 	return counter;
 }
 
-/* find_counter() found none. Polls of a CQ too many are recorded, and not counted. */
+/* For when find_counter() fails: polls of CQs above the limit are recorded, but not counted. */
 static int not_found(struct writer *writer, const struct thread_log *log)
 {
 	return log->ncounters < COUNTERS_MAX ? writer_fail(writer, -ENOMEM) : writer->err;
@@ -91,7 +91,7 @@ static struct thread_log *find_log(struct writer *writer, uint32_t ring, uint32_
 	return NULL;
 }
 
-/* The ring of that thread is read later than this one: kept until its thread is there. */
+/* The ring of its thread was not read yet: keep the count until that thread is known. */
 static int keep_count(struct writer *writer, const struct event_count *event)
 {
 	struct event_count *more;

@@ -1,10 +1,10 @@
 /*
  * Processes, their images and their forks
  *
- * A ring says whose it is by pid only. A pid stands for a new process of the
- * trace when a second EVENT_PROCESS comes from it: after exec, or because the
- * pid came back. Rings of that pid that came in the meantime are the new
- * image's; those before it have ended with the old one.
+ * A ring has only the pid of its process. A second EVENT_PROCESS from a pid starts
+ * a new process of the trace: after exec, or because the pid was used again. Rings
+ * of that pid that arrived in the meantime belong to the new image; those before
+ * have ended with the old one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct known_process *processes_of_pid(struct writer *writer, int pid)
 	return NULL;
 }
 
-/* The old image ends here, and the rings from @log's on are the new one's. */
+/* The old image ends here; the rings from that of @log on belong to the new one. */
 static int new_image(struct writer *writer, struct thread_log *log, int64_t time)
 {
 	uint32_t old = log->process, id;
@@ -45,7 +45,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	before->over = true;
 	if (before->ending && strcmp(before->ending, "exec") != 0)
 		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
-				 before->ending); /* its pid came back */
+				 before->ending); /* its pid was used again */
 	else
 		err = WRITER_RUN(writer, process_end, "uidt", old,
 				 before->ending ? before->ends : time, -1, "exec");
@@ -70,7 +70,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	return 0;
 }
 
-/* argv joined by NULs to words joined by spaces. */
+/* Turn argv with NULs between the words into words with spaces between. */
 static char *join_words(const char *bytes, size_t n)
 {
 	char *text = malloc(n + 1);
@@ -191,11 +191,11 @@ int processes_exit(struct writer *writer, struct thread_log *log, const struct e
 		return -EBADMSG;
 	p->ending = endings[event->how];
 	p->status = (event->status & 0xff) << 8;
-	/* in another PID namespace nobody sees it die: this is all that there will be */
+	/* in another PID namespace nobody sees it die: this is the only report of its end */
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
 }
 
-/* A goodbye may be among what was lost of it or could not be read. */
+/* Is no event of the process missing? The one that reports its exit may be among these. */
 static bool heard_all(const struct writer *writer, const struct known_process *p)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)

@@ -1,9 +1,9 @@
 /*
  * Call stacks, each stored once
  *
- * A program calls verbs from few places: the stacks seen so far are kept in a hash table with
- * open addressing, by process and by the newest of their modules (the same address means another
- * thing in another image, or when another file was mapped there).
+ * A program calls verbs from few places: the stacks seen so far are in a hash table
+ * with open addressing, by process and by the newest of their modules (an address
+ * is another place in another image, or after another file was mapped there).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "core/store/write/writer_priv.h"
 
-enum { STACKS_MAX = 1 << 20 }; /* at one time: more than programs have; others are not known */
+enum { STACKS_MAX = 1 << 20 }; /* in the table: more than programs have; further ones get no id */
 
 static uint64_t hash_of(uint32_t process, uint32_t modules, const uint64_t *frames, uint32_t n)
 {
@@ -46,7 +46,7 @@ static bool is_over(const struct writer *writer, const struct known_stack *stack
 	return writer->processes[stack->process - 1].over;
 }
 
-/* Room for one more; what processes had that are over is forgotten. */
+/* Make room for one more; drops the stacks of processes that have ended. */
 static int grow_table(struct writer *writer)
 {
 	size_t size = 1024, left = 0;

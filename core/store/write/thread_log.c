@@ -3,11 +3,11 @@
  *
  *	ring of a thread that ended -> ring of the next: two logs, one after the other
  *
- * A log has what is known of a thread: where it is, what it has not been
- * given back yet, and its events of the data plane that are no chunk yet.
- * An event's number in its log is that in its ring less what came before.
+ * A log has the state of a thread: its position, its calls that have not returned,
+ * and its events of the data plane that are not in a chunk yet. The number of an
+ * event is its number in the ring, less the events of earlier threads of the ring.
  *
- * Not here: what an event is made into (writer.c).
+ * Not here: storing events (writer.c).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
-/* The greatest part of a log: a trace may have millions of threads. */
+/* Frees the largest part of a log early: a trace may have millions of threads. */
 static void free_batch(struct thread_log *log)
 {
 	if (log->batch)
@@ -137,7 +137,7 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
 	uint64_t last = atomic_load_explicit(&head->drop_last, memory_order_relaxed);
 
-	if (log->missed) { /* from the thread's begin on */
+	if (log->missed) { /* events are missing from the thread's begin on */
 		first = head->ticks;
 		last = lost ? last : log->first_ticks;
 		lost += log->missed;
@@ -151,7 +151,7 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	return writer_loss(writer, log);
 }
 
-/* Events that are not there, but for no want of room. */
+/* Note missing events that were not lost for lack of room. */
 static int cover_events(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 			const char *what, uint64_t times, const char *why)
 {
@@ -166,14 +166,14 @@ static int cover_events(struct writer *writer, struct thread_log *log, uint64_t 
 			  times);
 }
 
-/* What came before the recording of the thread. */
+/* Note the events before the recording of the thread began. */
 static int cover_late(struct writer *writer, struct thread_log *log)
 {
 	return cover_events(writer, log, log->missed, log->start, "late", log->missed,
 			    "before the first");
 }
 
-/* Verbs of signal handlers that came while an event was being written. */
+/* Note the verbs of signal handlers that interrupted the writing of an event. */
 static int cover_handlers(struct writer *writer, struct thread_log *log,
 			  const struct ring_head *head)
 {
@@ -182,7 +182,7 @@ static int cover_handlers(struct writer *writer, struct thread_log *log,
 			    "of verbs in signal handlers");
 }
 
-/* A thread with more CQs than counters: which of them were found empty is not known. */
+/* Note that a thread has more CQs than counters: empty polls of the others are not known. */
 static int cover_uncounted(struct writer *writer, struct thread_log *log,
 			   const struct ring_head *head)
 {
@@ -196,7 +196,7 @@ static int cover_uncounted(struct writer *writer, struct thread_log *log,
 	return writer_cover(writer, log, log->n, log->last, "polls", 0, detail);
 }
 
-/* What the filter has left out: how much of it, by thread. */
+/* Note how many events of the thread the filter has left out. */
 static int cover_filtered(struct writer *writer, struct thread_log *log,
 			  const struct ring_head *head)
 {
@@ -234,7 +234,7 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 	if (event->words * 8u < sizeof(*next) || next->npolls > RING_POLLS ||
 	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next) ||
 	    (next->dropped | next->in_handlers | next->uncounted | next->filtered) >> 48)
-		return writer_event(writer, *thread, event); /* which counts it as damaged */
+		return writer_event(writer, *thread, event); /* counts it as damaged */
 	before.dropped = next->dropped;
 	before.drop_first = next->drop_first;
 	before.drop_last = next->drop_last;

@@ -1,12 +1,12 @@
 /*
- * A trace being made
+ * Writing a trace
  *
- * Events of the data plane go into the thread's batch, and a full batch
- * becomes a row of table `chunk`; all else goes straight into its table. One
- * transaction runs from one flush to the next. While it is written the file is
- * in WAL mode, locked by us, and its meta says "recording" with our pid: who
- * finds that without our lock knows that we died, and completes it
- * (complete.c), as writer_finish() does.
+ * Events of the data plane go into the thread's batch, and a full batch becomes a
+ * row of table `chunk`; all others go straight into their tables. A transaction
+ * lasts from one flush to the next. Meanwhile the file is in WAL mode, locked by
+ * us, and its meta has "recording" with our pid. Whoever finds that without our
+ * lock knows that we died, and completes the trace (complete.c) as writer_finish()
+ * does.
  *
  * Not here: threads (thread_log.c), control verbs (calls.c), processes (processes.c).
  */
@@ -28,7 +28,7 @@
 
 enum {
 	COMMIT_BYTES = 16 << 20,
-	DAMAGE_ROWS = 1000, /* of a thread in `coverage` */
+	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
 };
 
 #define SECOND_NS INT64_C(1000000000)
@@ -55,7 +55,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 {
 	sqlite3 *db = writer->db;
 	struct utsname host;
-	char boot[64], payload[24], seed[20] = ""; /* an import does not know it */
+	char boot[64], payload[24], seed[20] = ""; /* empty for an import */
 	int err = 0;
 
 	uname(&host);
@@ -111,7 +111,7 @@ static int prepare_statements(struct writer *writer)
 	return err;
 }
 
-/* Meta is written before WAL begins: the file itself says from the start what it is. */
+/* Meta is written before WAL mode, so that it is in the file itself from the start. */
 static int begin_transaction(struct writer *writer, const struct writer_info *info)
 {
 	int err = schema_create(writer->db);
@@ -322,7 +322,7 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 	return take_rare(writer, log, event, n, time);
 }
 
-/* It is counted, and has a row with its name; of a flood the last row counts the rest. */
+/* Count damage, and note it in `coverage`; after DAMAGE_ROWS rows the last one counts the rest. */
 static int tell_damage(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 		       uint64_t times, const char *detail)
 {
@@ -340,7 +340,7 @@ static int tell_damage(struct writer *writer, struct thread_log *log, uint64_t n
 	return WRITER_RUN(writer, coverage_times, "ii", log->damage_row, log->damage_times);
 }
 
-/* An event that is too short or says impossible things. */
+/* Count an event that is too short or has impossible values. */
 static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 			 int type)
 {
@@ -360,7 +360,7 @@ static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t
 	return writer->err ? writer->err : -EBADMSG;
 }
 
-/* So long after the start is it now, at most: clocks are set, and machines start anew. */
+/* The latest possible time of an event, with room for clocks being set and for reboots. */
 static int64_t latest_time(const struct writer *writer)
 {
 	struct timespec now;
@@ -373,7 +373,7 @@ static int64_t latest_time(const struct writer *writer)
 	return (real > monotonic ? real : monotonic) + DAY_NS;
 }
 
-/* Can an event be of then? */
+/* Is @time possible for an event? */
 static bool is_timely(struct writer *writer, int64_t time)
 {
 	if (time > writer->horizon)
@@ -398,7 +398,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 
 	if (writer->err)
 		return writer->err;
-	/* the counter is read without a barrier: a thread's own order decides */
+	/* the clock is read without a barrier, so times may go back: order by number counts */
 	if (time < log->last || !timely)
 		time = log->last > INT64_MIN ? log->last : log->start;
 	log->last = time;
@@ -563,11 +563,11 @@ int writer_finish(struct writer *writer)
 		sqlite3_finalize(writer->statements[i]);
 		writer->statements[i] = NULL;
 	}
-	log_silence(err); /* a disk that is full may be so for this, too */
+	log_silence(err); /* if the disk is full, this may fail again */
 	if (complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
 		err = -EIO;
 	log_silence(false);
-	if (writer->overwritten && !err) /* smaller if it can be, else as it is */
+	if (writer->overwritten && !err) /* only saves space: may fail */
 		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
 	writer_free(writer);
 	return err;

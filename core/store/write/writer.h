@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Writing a trace: it takes the events of rings and makes an SQLite file.
+ * Writing a trace: takes the events of rings and makes an SQLite file.
  *
- * Events and heads are the caller's own memory, never the program's: nothing of
- * them is believed, but what is checked here is used here, later, too.
+ * Events and heads must be in the caller's memory, not shared with the program:
+ * they are not trusted, and must not change after they are checked.
  *
- * One thread. After a failure (disk full, most often) the writer takes nothing
- * more, and what was committed before stays readable; writer_finish() may
- * still be tried and then completes what there is.
+ * One thread. After a failure (mostly a full disk) the writer takes no more
+ * events, and what was committed before stays readable; writer_finish() may still
+ * be tried and then completes that.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,13 +22,13 @@ struct writer;
 
 struct writer_info {
 	const struct clock *clock;
-	const char *command; /* what was recorded, as one line */
-	const char *device;  /* "soft", or the name asked for, or "" */
-	const char *filter;  /* what was recorded of all, as given; NULL or "": everything */
-	uint32_t one_of;     /* data verbs: one of so many was recorded; 0 or 1: all */
-	struct payload_rule payload; /* what is kept of payloads */
-	bool live;                   /* events come when they are made */
-	bool elsewhere;              /* the clock is another machine's: any time may be */
+	const char *command;         /* what was recorded, as one line */
+	const char *device;          /* "soft", or the name asked for, or "" */
+	const char *filter;          /* the filter as given; NULL or "": everything was recorded */
+	uint32_t one_of;             /* one of so many data verbs was recorded; 0 or 1: all */
+	struct payload_rule payload; /* what is captured of payloads */
+	bool live;                   /* events arrive as they are made */
+	bool elsewhere;              /* the clock is another machine's: any time is possible */
 };
 
 /*
@@ -38,15 +38,15 @@ struct writer_info {
  */
 int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer);
 
-/* What was not known when the trace was made; NULL: as it is. */
+/* Set what was not known when the trace was made; NULL: no change. */
 int writer_describe(struct writer *writer, const char *command, const char *device);
 
 /* A new ring: its thread, and its process if that is new, too. Returns 0 or -errno. */
 int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread);
 
 /*
- * One event of @thread; @event is whole (ring_peek() said so) but its body is
- * not trusted. Returns 0; -EBADMSG, and the event is counted as damaged; or
+ * One event of @thread; @event is whole (ring_peek() has checked it) but its body
+ * is not trusted. Returns 0; -EBADMSG, and the event is counted as damaged; or
  * another -errno after log_err().
  */
 int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event);
@@ -70,44 +70,43 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64
  */
 int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
-/* So many threads could not make a ring: the trace has only their number. */
+/* Note that @threads threads could not make a ring: the trace has only their number. */
 int writer_ringless(struct writer *writer, uint32_t threads);
 
-/* What threads did not get for the sake of their program, where it is not 0; goes into `meta`. */
+/* What threads did not get, to limit the load on their program. Values but 0 go into `meta`. */
 struct writer_withheld {
-	uint32_t rings;   /* that did not become wider */
-	uint32_t threads; /* that got no ring, and are among the ringless */
-	uint64_t budget;  /* bytes, the least that did so */
-	uint32_t waits;   /* for a recorder that stood still, given up */
+	uint32_t rings;   /* rings that could not grow */
+	uint32_t threads; /* threads without a ring; also counted as ringless */
+	uint64_t budget;  /* bytes: the smallest budget that caused this */
+	uint32_t waits;   /* waits for a stalled recorder that were given up */
 };
 
 int writer_withheld(struct writer *writer, const struct writer_withheld *withheld);
 
-/* What begins from now on at @time cannot join the recording: noted in `coverage`. */
+/* Processes that start after @time cannot join the recording: noted in `coverage`. */
 int writer_session_gone(struct writer *writer, int64_t time);
 
-/* So many events of threads that are not known were lost before they got here: table `loss`. */
+/* Note that @events events of unknown threads were lost before they got here: table `loss`. */
 int writer_discarded(struct writer *writer, uint64_t events);
 
-/* The thread has ended, or is as good as that: its last poll counters, what it dropped. */
+/* The thread has ended or sends no more: take its last poll counters and its losses. */
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
-/* The process has ended. @status as of waitpid(), -1 where not known. */
+/* The process has ended. @status as from waitpid(), -1 if not known. */
 int writer_process_end(struct writer *writer, int pid, int64_t time, int status);
 
-/* Commit what there is: what survives if we are killed now. */
+/* Commit all events so far: they survive if we are killed. */
 int writer_flush(struct writer *writer);
 
 /*
- * Put what there is into the tables, without a commit, for trace_follow().
- * Open transactions and the order of events stay as they are.
+ * Put all events so far into the tables, without a commit, for trace_follow().
  */
 int writer_settle(struct writer *writer);
 
-/* Time of the last event of @thread, ns; nothing of it comes before. INT64_MIN: none yet. */
+/* Time of the last event of @thread, ns; no later one is before it. INT64_MIN: none yet. */
 int64_t writer_read_to(const struct writer *writer, uint32_t thread);
 
-/* What a check found: a row of table `finding`. */
+/* A finding of a check: a row of table `finding`. */
 struct writer_finding {
 	const char *rule, *name, *severity;
 	struct event_id event;
@@ -125,35 +124,35 @@ struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: of the file so far, about */
 	uint64_t overwritten;
 };
-/* The failure after which nothing more is taken, 0 if there was none. */
+/* The failure that stopped the writer, 0 if there was none. */
 int writer_error(const struct writer *writer);
 
 struct writer_progress writer_progress(const struct writer *writer);
 
-/* What has happened so often that somebody may want to keep what led to it. */
+/* Counts of failures for which a user may want to keep the events that led to them. */
 struct writer_alarms {
-	uint64_t errors;  /* completions that failed of themselves: not flushed */
-	uint64_t fatal;   /* asynchronous events of that kind */
+	uint64_t errors;  /* failed completions, but for flushed ones */
+	uint64_t fatal;   /* fatal asynchronous events */
 	uint64_t crashes; /* processes that a signal ended */
 };
 struct writer_alarms writer_alarms(const struct writer *writer);
 
-/* What @thread has lost by now, while it runs: @head as of writer_thread_end(). */
+/* Note what @thread has lost so far, while it runs; @head as for writer_thread_end(). */
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
-/* Forget the oldest of the data plane until at most @keep bytes of it are left. 0 or -errno. */
+/* Delete the oldest of the data plane until at most @keep bytes of it are left. 0 or -errno. */
 int writer_forget(struct writer *writer, uint64_t keep);
 
 /*
- * What is in the trace now was in the one before it: that is noted (table
- * `carried`), and what was found there is not in this one. Returns 0 or -errno.
+ * Note in table `carried` that everything in the trace so far is also in the trace
+ * before it; findings of that one are not repeated. Returns 0 or -errno.
  */
 int writer_carry(struct writer *writer);
 
 /*
- * Write all that is kept as a complete trace to @path, with @why in its meta;
- * what is in the way is treated as by writer_create(). Returns 0 or -errno
- * after log_err(); a failure of the copy alone does not stop the writer.
+ * Write all that is kept as a complete trace to @path, with @why in its meta; an
+ * existing @path is treated as by writer_create(). Returns 0 or -errno after
+ * log_err(); a failure of the copy alone does not stop the writer.
  */
 int writer_snapshot(struct writer *writer, const char *path, const char *why);
 

@@ -21,22 +21,22 @@ struct pending {
 	bool ours;
 	bool stored; /* its row is in `call` already, without an end */
 	uint32_t stack;
-	uint64_t handle;                    /* what it acts on, 0 unknown */
+	uint64_t handle;                    /* the object that it acts on; 0: unknown */
 	char *args;                         /* JSON */
-	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or gives */
+	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or returns */
 };
 
 /* Polls of one CQ by one thread. */
 struct poll_counter {
 	uint64_t cq;
-	uint32_t life; /* the address came back so often */
+	uint32_t life; /* how often the address was used again */
 	bool dirty;    /* differs from its row */
-	bool dead;     /* destroyed, at @died: what comes after is the next life's */
+	bool dead;     /* destroyed, at @died: later polls are of the next life */
 	uint64_t died; /* ticks */
 	uint64_t polls, completions;
-	uint64_t empty;   /* of this life, as far as known */
-	uint64_t seen;    /* as it was in the last event */
-	uint64_t carried; /* of `empty`: counted by the trace before this one */
+	uint64_t empty;   /* in this life, as far as known */
+	uint64_t seen;    /* the thread's counter in the last event */
+	uint64_t carried; /* of `empty`: counted in the trace before this one */
 	int64_t last;     /* ns */
 };
 
@@ -47,9 +47,9 @@ struct thread_log {
 	uint32_t tid;
 	int pid;
 	uint64_t n;          /* of the last event */
-	uint64_t settled;    /* all up to there is in the tables */
-	uint64_t followed;   /* chunks that begin after it were not read by the follower */
-	uint32_t base;       /* seq of the event before its first: rings are handed on */
+	uint64_t settled;    /* all events up to this one are in the tables */
+	uint64_t followed;   /* the live reader has not read chunks that begin after it */
+	uint32_t base;       /* seq of the event before its first: rings are used again */
 	int64_t start, last; /* ns */
 	bool ended;
 	struct batch *batch; /* NULL when the thread has ended */
@@ -57,36 +57,36 @@ struct thread_log {
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct poll_counter *counters;
-	size_t ncounters, counter;     /* the one found last */
-	uint64_t lost;                 /* found no room */
+	size_t ncounters, counter;     /* counter: the one found last */
+	uint64_t lost;                 /* events that found no room */
 	int64_t lost_first, lost_last; /* ns */
 	struct {
 		uint64_t events;
 		int64_t first, last; /* ns */
-	} over;                      /* were overwritten: keep.c */
+	} over;                      /* events that were overwritten: keep.c */
 	uint32_t *sites;             /* stacks by the number of the site */
 	uint32_t nsites;
 	uint32_t fork_seq; /* of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
 	uint64_t first_ticks; /* of the first event that was read */
-	uint64_t missed;      /* before the first that was read */
-	uint64_t damaged;     /* cannot be read */
+	uint64_t missed;      /* events before the first that was read */
+	uint64_t damaged;     /* events that cannot be read */
 	uint32_t damage_rows;
-	int64_t damage_row;    /* of `coverage`, the last, */
-	uint64_t damage_times; /* and what it counts */
+	int64_t damage_row;    /* the last row in `coverage` */
+	uint64_t damage_times; /* the events that it counts */
 };
 
 struct known_process {
 	uint32_t id;
 	int pid;
 	bool described;     /* its EVENT_PROCESS has come */
-	bool over;          /* it has ended, and nothing of it comes any more */
-	const char *ending; /* 'exit', '_exit', 'exec': what it has said of its end; or NULL */
-	int status;         /* with 'exit' and '_exit', as of waitpid() */
-	int64_t ends;       /* with 'exec': when */
+	bool over;          /* it has ended, and all its events have arrived */
+	const char *ending; /* 'exit', '_exit', 'exec': the end that it has announced; or NULL */
+	int status;         /* for 'exit' and '_exit', as from waitpid() */
+	int64_t ends;       /* for 'exec': its time */
 };
 
-/* A stack that has its number. */
+/* A stack that has a number. */
 struct known_stack {
 	uint64_t hash;
 	uint32_t id, process;
@@ -146,9 +146,9 @@ struct writer {
 	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
-	int64_t horizon; /* no event can be later, as far as was looked */
+	int64_t horizon; /* times up to it are known to be possible */
 	bool live;
-	int err; /* the failure after which nothing more is taken */
+	int err; /* the failure that stopped the writer */
 	struct thread_log **logs;
 	size_t nlogs, logs_size;
 	struct known_process *processes;
@@ -158,15 +158,15 @@ struct writer {
 	uint32_t stack_ids; /* the last that was given */
 	struct packer packer;
 	struct text args, out;
-	struct event_count *counts; /* of threads that nothing was heard of yet */
+	struct event_count *counts; /* of threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
 	uint64_t chunk_bytes; /* since the last commit */
 	uint64_t kept;        /* bytes of all chunks */
 	uint64_t overwritten; /* events */
 	struct writer_alarms alarms;
-	bool unread;            /* some of that was put aside */
-	bool followed;          /* by a reader: what it has not read is not forgotten */
+	bool unread;            /* table `unread` has chunks */
+	bool followed;          /* by a live reader: chunks that it has not read are kept for it */
 	int64_t last;           /* ns */
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
@@ -177,31 +177,31 @@ struct writer {
 	writer_fail(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
 
 /*
- * keep.c: a reader follows the trace; has read a chunk; does so no longer.
+ * keep.c: a live reader follows the trace; has read a chunk; has ended.
  */
 int writer_follow(struct writer *writer);
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
 
-/* Remember @err as what stopped the writer, unless it is 0 or there was one before. */
+/* Remember @err as the failure that stopped the writer, unless it is 0 or not the first. */
 int writer_fail(struct writer *writer, int err);
 
-/* When that was; @otherwise where it cannot have been then: the ticks are the program's. */
+/* The time of @ticks; @otherwise if that is impossible: the program's ticks are not trusted. */
 int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 
-/* Something could not be seen or read: table `coverage`. */
+/* Note in table `coverage` that something could not be seen or read. */
 int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail);
 
-/* keep.c: the row of table `loss` as it is by now */
+/* keep.c: bring the thread's row of table `loss` up to date */
 int writer_loss(struct writer *writer, struct thread_log *log);
 
-/* thread_log.c: what is in the batch becomes a row; all that is not in the tables yet does. */
+/* thread_log.c: write the batch as a chunk; write all that is not in the tables yet. */
 int thread_log_flush(struct writer *writer, struct thread_log *log);
 int thread_log_store(struct writer *writer, struct thread_log *log);
 void thread_log_free(struct thread_log *log);
 
-/* calls.c; @n and @time are the event's. All return 0, -EBADMSG or a kept failure. */
+/* calls.c; @n and @time are the event's. All return 0, -EBADMSG or the writer's failure. */
 int calls_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
 		uint64_t n, int64_t time);
 int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
@@ -210,7 +210,7 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 int calls_flush(struct writer *writer, struct thread_log *log);
 void calls_fini(struct thread_log *log);
 
-/* direct.c: a call of a provider's own function; bring the rows of all up to date. */
+/* direct.c: take a call of a provider's own function; bring all rows up to date. */
 int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
 		 uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
@@ -218,7 +218,7 @@ int direct_flush(struct writer *writer);
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
-/* A place that posts of the thread come from, and its stack; 0 not known. */
+/* A place that makes posts of the thread; and its stack, 0: not known. */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
 static inline uint32_t stacks_of_site(const struct thread_log *log, uint16_t site)
 {
@@ -226,17 +226,17 @@ static inline uint32_t stacks_of_site(const struct thread_log *log, uint16_t sit
 }
 void stacks_fini(struct writer *writer);
 
-/* polls.c: count a poll; empty polls since the last one that is an event. */
+/* polls.c: count a poll; *@ret_empty: empty polls since the last recorded one. */
 int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		int64_t time, uint64_t *ret_empty);
 /* A counter as it was when its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
-/* Those of @log, which is new, that came before it. */
+/* Take the counters of the new thread @log that arrived before it. */
 int polls_adopt(struct writer *writer, struct thread_log *log);
-/* The counters that a ring's head has at its end. */
+/* Take the counters in a ring's head when its thread ends. */
 int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
 int polls_flush(struct writer *writer, struct thread_log *log);
-/* What was counted so far is in the trace before this one. */
+/* All polls counted so far are also in the trace before this one. */
 void polls_carry(struct thread_log *log);
 
 /*
@@ -261,5 +261,5 @@ int processes_spawned(struct writer *writer, struct thread_log *log,
 		      const struct event_spawned *event);
 int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
 		   int64_t time);
-/* It is dead; @status as of waitpid(), -1 not known. */
+/* The process is dead; @status as from waitpid(), -1 if not known. */
 int processes_end(struct writer *writer, struct known_process *process, int64_t time, int status);
