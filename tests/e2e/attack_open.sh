@@ -93,7 +93,8 @@ trigger_is_refused_and_not_run() {
 	cp t.db trigger.db && sqlite3 trigger.db \
 		"CREATE TRIGGER bite AFTER UPDATE ON meta BEGIN DELETE FROM call; END" || return
 	refused trigger.db "its trigger 'bite'.*record again" || return
-	sqlite3 trigger.db "UPDATE meta SET value = 'recording' WHERE key = 'state'; DELETE FROM meta WHERE key = 'recorder'" &&
+	sqlite3 trigger.db "UPDATE meta SET value = 'recording' WHERE key = 'state';
+		DELETE FROM meta WHERE key = 'recorder'" &&
 		sqlite3 trigger.db "DROP TRIGGER bite" \
 			"CREATE TRIGGER bite AFTER UPDATE ON process BEGIN DELETE FROM mark; END" ||
 		return
@@ -101,8 +102,10 @@ trigger_is_refused_and_not_run() {
 }
 
 view_over_a_table_that_never_ends_is_refused() {
-	cp u.db view.db && sqlite3 view.db "DROP TABLE loss; CREATE VIEW loss AS WITH RECURSIVE r(events, overwritten, last) AS
-		(SELECT 1, 1, 1 UNION ALL SELECT events, 1, 1 FROM r) SELECT * FROM r" && refused view.db "its view 'loss'"
+	cp u.db view.db && sqlite3 view.db \
+		"DROP TABLE loss; CREATE VIEW loss AS WITH RECURSIVE r(events, overwritten, last) AS
+		(SELECT 1, 1, 1 UNION ALL SELECT events, 1, 1 FROM r) SELECT * FROM r" &&
+		refused view.db "its view 'loss'"
 }
 
 # Each ends with 2 and one sentence, and everything is as it was.
@@ -178,20 +181,17 @@ query_cannot_write_or_leave_the_trace() {
 
 query_may_ask_what_is_there() {
 	local query
-	while read -r query; do
+	for query in "PRAGMA table_info(wc)" "PRAGMA integrity_check" \
+		"PRAGMA user_version" "PRAGMA data_version" \
+		"SELECT * FROM pragma_table_info('wr')" "SELECT name FROM sqlite_master" \
+		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 5)
+			SELECT n FROM r" \
+		"SELECT json_extract(args, '$.attr_mask') IS NULL,
+			json_group_array(verb) OVER () FROM call LIMIT 1" \
+		"EXPLAIN QUERY PLAN SELECT * FROM wc"; do
 		"$VERBATIM" sql t.db "$query" >out 2>err && [ -s out ] ||
 			{ echo "$query: $(cat err)"; return 1; }
-	done <<-'END'
-		PRAGMA table_info(wc)
-		PRAGMA integrity_check
-		PRAGMA user_version
-		PRAGMA data_version
-		SELECT * FROM pragma_table_info('wr')
-		SELECT name FROM sqlite_master
-		WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 5) SELECT n FROM r
-		SELECT json_extract(args, '$.attr_mask') IS NULL, json_group_array(verb) OVER () FROM call LIMIT 1
-		EXPLAIN QUERY PLAN SELECT * FROM wc
-	END
+	done
 }
 
 extension_refuses_a_schema_that_is_not_ours() {
@@ -205,7 +205,8 @@ extension_refuses_a_schema_that_is_not_ours() {
 # Rows that no recorder writes: 3, and one sentence of ours.
 unpack_refuses_rows_that_cannot_be() {
 	local sql
-	for sql in "INSERT INTO chunk SELECT NULL, thread, first_n, last_n, begin, end, events, data FROM chunk" \
+	for sql in "INSERT INTO chunk
+		SELECT NULL, thread, first_n, last_n, begin, end, events, data FROM chunk" \
 		"UPDATE chunk SET data = zeroblob(300000000)"; do
 		cp data.db twice.db && sqlite3 twice.db "$sql" || return
 		timeout 60 "$VERBATIM" unpack -o twice-plain.db twice.db 2>err; is "$sql" $? 3 &&
@@ -222,9 +223,11 @@ ends_by_its_deadline() { # command...
 
 query_that_never_ends_has_a_deadline() {
 	ends_by_its_deadline sql --deadline 1s t.db \
-		'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r) SELECT count(*) FROM r' &&
+		'WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)
+			SELECT count(*) FROM r' &&
 		VERBATIM_DEADLINE=1s ends_by_its_deadline sql t.db \
-			'SELECT count(*) FROM call a, call b, call c, call d, call e, call f, call g, call h'
+			'SELECT count(*)
+				FROM call a, call b, call c, call d, call e, call f, call g, call h'
 }
 
 # who reads what it prints does not
@@ -267,7 +270,8 @@ foreign_wal_changes_nothing() {
 
 # where a trace will be: root removes it, others choose another name
 recorder_writes_into_nothing_that_was_laid() {
-	shared other && mkdir -p -m 777 anybody && "${other[@]}" sh -c "umask 0; cd shared && echo laid >n.db-journal && echo laid >n.db-wal &&
+	shared other && mkdir -p -m 777 anybody && "${other[@]}" sh -c \
+		"umask 0; cd shared && echo laid >n.db-journal && echo laid >n.db-wal &&
 		ln -s '$tmp/private/victim' m.db-wal" || return
 	VERBATIM_SESSIONS=$tmp/anybody setpriv --reuid 65532 --regid 65532 --clear-groups \
 		--inh-caps=-all "$VERBATIM" record -q -o shared/n.db true 2>err
@@ -309,5 +313,6 @@ for each in foreign_journal_deletes_nothing foreign_wal_changes_nothing \
 	recorder_writes_into_nothing_that_was_laid \
 	trace_of_somebody_else_is_read_but_not_completed; do
 	if [ "$(id -u)" -eq 0 ] && "${other[@]}" test -x "$VERBATIM" 2>/dev/null; then try $each
-	else echo "skip attack_open: ${each//_/ }: needs root, to be two users who reach the command"; fi
+	else echo "skip attack_open: ${each//_/ }: needs root," \
+		"to be two users who reach the command"; fi
 done

@@ -43,21 +43,28 @@ service_in_a_small_container_lives() {
 }
 
 rings_that_stay_small_are_told() {
-	"$VERBATIM" record -d soft --ring-budget 1M -o t.db "$apps/threads" service 20 2>err; is $? 0 || return
+	"$VERBATIM" record -d soft --ring-budget 1M -o t.db "$apps/threads" service 20 2>err
+	is $? 0 || return
 	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 20000 &&
 		is "$(ask "SELECT count(*) FROM loss")" 0 || return
-	grep -q 'had to stay small: 1.05 MB for the rings of a process.*waited more often (--ring-budget)' err || { cat err; return 1; }
+	local told='had to stay small: 1.05 MB for the rings of a process'
+	grep -q "$told.*waited more often (--ring-budget)" err || { cat err; return 1; }
 	is "$(value ring_budget)" $((1 << 20)) && [ "$(value withheld_rings)" -ge 10 ] &&
-		"$VERBATIM" info t.db | grep -q 'WITHHELD: [0-9]* rings stayed small: those of their process had 1.05 MB'
+		"$VERBATIM" info t.db | grep -q \
+			'WITHHELD: [0-9]* rings stayed small: those of their process had 1.05 MB'
 }
 
 threads_without_a_ring_are_told() {
-	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err; is $? 0 || return
+	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err
+	is $? 0 || return
 	# 29 of 36 KiB fit, or fewer and wider ones
-	grep -q 'threads were not recorded: the rings of their process may have 1.05 MB (--ring-budget allows more)' err || { cat err; return 1; }
+	local told='threads were not recorded: the rings of their process may have 1.05 MB'
+	grep -q "$told (--ring-budget allows more)" err || { cat err; return 1; }
 	local n=$(value withheld_threads)
-	[ "$n" -ge 22 ] && is "$(ask "SELECT detail FROM coverage WHERE what = 'thread'")" "$n threads could not make a ring" &&
-		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" $(((50 - n) * 1000)) &&
+	[ "$n" -ge 22 ] && is "$(ask "SELECT detail FROM coverage WHERE what = 'thread'")" \
+		"$n threads could not make a ring" &&
+		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" \
+			$(((50 - n) * 1000)) &&
 		"$VERBATIM" info t.db | grep -q "LOST: $n threads got no ring"
 }
 
@@ -66,13 +73,18 @@ posted() { [ "$(number 8)" -gt "$1" ]; }
 
 # Rings are full after 3,000 events; what comes then has nobody to wait for.
 program_goes_on_when_its_recorder_is_stopped() {
-	"$VERBATIM" record -q -d soft --max-wait 100ms --ring-size 256k -o t.db "$apps/loop" counts 2>err & local pid=$! n
-	await posted 1000 && kill -STOP $pid && n=$(number 8) && await posted $((n + 200000)); local went=$?
+	"$VERBATIM" record -q -d soft --max-wait 100ms --ring-size 256k -o t.db \
+		"$apps/loop" counts 2>err & local pid=$! n
+	await posted 1000 && kill -STOP $pid && n=$(number 8) && await posted $((n + 200000))
+	local went=$?
 	kill -CONT $pid; kill $pid; wait $pid; is $? 143 && is $went 0 || return
-	says 'the recorder stood still for too long (--max-wait)' err && says 'events were lost' err || return
-	[ "$(ask "SELECT count(*) FROM loss WHERE events > 0 AND first > 0 AND last > first")" -ge 1 ] &&
+	says 'the recorder stood still for too long (--max-wait)' err &&
+		says 'events were lost' err || return
+	[ "$(ask "SELECT count(*)
+		FROM loss WHERE events > 0 AND first > 0 AND last > first")" -ge 1 ] &&
 		[ "$(value waits_given_up)" -ge 1 ] && "$VERBATIM" info t.db >out &&
-		says 'LOST: the recorder stood still, and threads went on without it' out && says 'LOST: .* found no room' out
+		says 'LOST: the recorder stood still, and threads went on without it' out &&
+		says 'LOST: .* found no room' out
 }
 
 # Its program is in nanosleep(2).
@@ -80,14 +92,18 @@ sleeps() { grep -q '^\(35\|230\) ' "/proc/$(pgrep -P "$1" loop)/syscall"; }
 
 # The same, but it comes back before the time is over.
 nothing_is_lost_when_it_comes_back_in_time() {
-	"$VERBATIM" record -q -d soft --ring-size 256k --max-wait 1d -o t.db "$apps/loop" counts 2>err & local pid=$! n
-	await posted 1000 && kill -STOP $pid && await sleeps $pid && n=$(number 8); kill -CONT $pid; await posted $((n + 10000)); local went=$?
-	kill $pid; wait $pid; is $? 143 && is $went 0 && is "$(ask "SELECT count(*) FROM loss")" 0 &&
+	"$VERBATIM" record -q -d soft --ring-size 256k --max-wait 1d -o t.db \
+		"$apps/loop" counts 2>err & local pid=$! n
+	await posted 1000 && kill -STOP $pid && await sleeps $pid && n=$(number 8)
+	kill -CONT $pid; await posted $((n + 10000)); local went=$?
+	kill $pid; wait $pid
+	is $? 143 && is $went 0 && is "$(ask "SELECT count(*) FROM loss")" 0 &&
 		[ "$(ask "SELECT count(*) FROM wc")" -ge $((n + 10000)) ]
 }
 
 if make_group; then
-	try "a service of 100 threads in a cgroup of 100 MB is recorded, and lives" service_in_a_small_container_lives
+	try "a service of 100 threads in a cgroup of 100 MB is recorded, and lives" \
+		service_in_a_small_container_lives
 else
 	skip "a service of 100 threads in a cgroup of 100 MB" "$why"
 fi

@@ -35,11 +35,13 @@ another_build_gives_no_names() {
 unpacked_debug_information_is_bounded() {
 	local -x ASAN_OPTIONS=${ASAN_OPTIONS:-}:allocator_may_return_null=1 # as malloc() is without
 	python3 "$bomb" make app bomb $((2 << 30)) && names "$tmp/bomb" &&
-		python3 "$bomb" run $((1 << 30)) "$VERBATIM" check named.db >out && says 'main+0x' out
+		python3 "$bomb" run $((1 << 30)) "$VERBATIM" check named.db >out &&
+		says 'main+0x' out
 }
 # a path in the file itself, of what dwz took out of it
 paths_in_a_file_are_not_followed() {
-	mkfifo alt && printf '%s\0aaaaaaaaaaaaaaaaaaaa' "$tmp/alt" >link && objcopy --add-section .gnu_debugaltlink=link app linked &&
+	mkfifo alt && printf '%s\0aaaaaaaaaaaaaaaaaaaa' "$tmp/alt" >link &&
+		objcopy --add-section .gnu_debugaltlink=link app linked &&
 		stays_readable linked 'main+0x.*life_001.c:'
 }
 # debug information is asked for by build id, from nobody

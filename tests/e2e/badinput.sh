@@ -19,7 +19,8 @@ expect() {
 	timeout 60 "$@" >out 2>err </dev/null
 	got=$? lines=$(wc -l <err)
 	if [ $got -ne "$status" ]; then
-		echo "not ok badinput: $name: exit status $got instead of $status: $(head -c 300 err)"
+		echo "not ok badinput: $name: exit status $got instead of $status:" \
+			"$(head -c 300 err)"
 	elif [ "$lines" -lt 1 ] || [ "$lines" -gt 3 ] || grep -qv '^verbatim: ' err; then
 		echo "not ok badinput: $name: says $(head -c 300 err)"
 	elif [ -s out ]; then
@@ -103,7 +104,8 @@ expect "unpack: into itself" 2 "$VERBATIM" unpack -o good.db good.db
 cp good.db null.db
 sqlite3 null.db "CREATE TABLE s(a, b, c, d, e, f); INSERT INTO s VALUES(NULL, 1, 'qp', 'qp', 1, 1);
 	CREATE INDEX i ON s(a, b, c, d, e, f); PRAGMA writable_schema = ON;
-	UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'i') WHERE name = 'ref';
+	UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'i')
+		WHERE name = 'ref';
 	DELETE FROM sqlite_master WHERE name IN ('s', 'i')"
 expect "unpack: a row that no table takes" 3 "$VERBATIM" unpack -o unpacked.db null.db
 
@@ -138,7 +140,8 @@ expect "record: a path longer than SQLite's" 4 "$VERBATIM" record -q -o "$deep/t
 if grep -q 'File name too long' err &&
 	[ -z "$(ls "$deep")" ]; then \
 	echo "ok badinput: a path longer than SQLite's is said to be too long"
-else echo "not ok badinput: a path longer than SQLite's is said to be too long: $(cat err; ls "$deep")"; fi
+else echo "not ok badinput: a path longer than SQLite's is said to be too long:" \
+	"$(cat err; ls "$deep")"; fi
 
 # killed in the middle: no trace, whoever looks at it first
 "$VERBATIM" record -q -o loop.db "$loop" counts 50000

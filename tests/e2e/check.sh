@@ -14,9 +14,10 @@ severity_of() { "$VERBATIM" explain | awk -v id="$1" '$1 == id { print $3 }'; }
 
 # A rule's program breaks that rule, and no other of its severity.
 finds() {
+	local severity=$(severity_of "$1")
 	record "$apps/$(program_of "$1")" bad
-	ends 1 &&
-		is "$(ask "[.findings[] | select(.severity == \"$(severity_of "$1")\") | .rule] | unique[]")" "$1"
+	ends 1 && is "$(ask "[.findings[] | select(.severity == \"$severity\") | .rule] |
+		unique[]")" "$1"
 }
 
 # The same program without the mistake has no finding at all, and all rules were looked at.
@@ -34,18 +35,20 @@ steps() {
 events_are_what_they_are_called() {
 	local id verb
 	while read -r id verb; do
-		is "$("$VERBATIM" sql t.db "SELECT verb FROM call WHERE thread || ':' || n = '$id'")" "$verb" || return
+		is "$("$VERBATIM" sql t.db "SELECT verb FROM call
+			WHERE thread || ':' || n = '$id'")" "$verb" || return
 	done < <(ask '.findings[0].steps[] | select(.verb) | "\(.event) \(.verb)"')
 	is "$(ask '.findings[0].event')" "$(ask '.findings[0].steps[-1].event')"
 }
 
 demo_has_three_stacks_with_names() {
+	local acked_by="acknowledge_events<heartbeat_timer<timers_fire<main"
 	record "$apps/demo_bug" && ends 1 || return
 	is "$(ask '.findings[0].where')" "ibv_ack_cq_events(): cq" &&
 		is "$(ask '.findings[0].steps | length')" 3 &&
 		has "$(steps)" "created ibv_create_cq connection_open<main" &&
 		has "$(steps)" "destroyed ibv_destroy_cq connection_close<main" &&
-		has "$(steps)" "used ibv_ack_cq_events acknowledge_events<heartbeat_timer<timers_fire<main" &&
+		has "$(steps)" "used ibv_ack_cq_events $acked_by" &&
 		is "$(ask '.findings[0].steps[] | .stack[0].file' | sort -u)" demo_bug.c &&
 		events_are_what_they_are_called
 }
@@ -58,8 +61,9 @@ demo_lines_are_those_of_the_source() {
 }
 
 a_file_that_was_changed_gives_no_names() {
+	local told='[.findings[0].steps[].stack[0] | .function, .problem]'
 	cp "$apps/demo_bug" ./app && record ./app && cp "$apps/life_001" ./app && ends 1 &&
-		is "$(ask '[.findings[0].steps[].stack[0] | .function, .problem] | unique | map(tostring) | join(" ")')" \
+		is "$(ask "$told | unique | map(tostring) | join(\" \")")" \
 			"null binary changed"
 	local status=$?
 	rm -f app
@@ -67,9 +71,10 @@ a_file_that_was_changed_gives_no_names() {
 }
 
 text_report_starts_with_the_first_error() {
+	local error='\(.status) \(.opcode) \(.wr_id) \(.length) \(.flushed)'
 	record "$apps/first_error" bad && ends 0 &&
 		is "$(ask '.first_errors | length')" 1 &&
-		is "$(ask '.first_errors[0] | "\(.status) \(.opcode) \(.wr_id) \(.length) \(.flushed)"')" \
+		is "$(ask ".first_errors[0] | \"$error\"")" \
 			"IBV_WC_REM_ACCESS_ERR IBV_WR_RDMA_WRITE 101 64 1" &&
 		has "$("$VERBATIM" dump t.db "$(ask '.first_errors[0].request')")" "wr_id=0x65" &&
 		has "$("$VERBATIM" check t.db | head -1)" \
@@ -84,7 +89,7 @@ no_error_is_said_too() {
 
 leaks_of_one_place_are_one_finding() {
 	record "$apps/life_004" && ends 1 &&
-		is "$(ask '[.findings[] | select(.where == "ibv_reg_mr()") | .count] | join(" ")')" 20
+		is "$(ask '.findings[] | select(.where == "ibv_reg_mr()") | .count')" 20
 }
 
 a_hung_destroy_says_how_it_ended() {

@@ -28,12 +28,18 @@ info_takes_its_format_from_the_environment() {
 }
 
 dump_decodes_arguments() {
+	local hex='0x[0-9a-f]*' rtr send sge recv
+	rtr="{qp_state=IBV_QPS_RTR, path_mtu=IBV_MTU_1024, .*dest_qp_num=$hex"
+	rtr+=", ah_attr={grh={dgid=::, .*}"
+	send="{wr_id=0x2, opcode=IBV_WR_SEND, send_flags=IBV_SEND_SIGNALED"
+	sge="{addr=$hex, length=4096, lkey=$hex}"
+	recv="{wr_id=0x1, status=IBV_WC_SUCCESS, opcode=IBV_WC_RECV, byte_len=4096"
 	dump t.db >all || return
-	grep -q 'ibv_modify_qp(qp1, {qp_state=IBV_QPS_RTR, path_mtu=IBV_MTU_1024, .*dest_qp_num=0x[0-9a-f]*, ah_attr={grh={dgid=::, .*}, IBV_QP_STATE|IBV_QP_AV|.*) = 0 <' all &&
+	grep -q "ibv_modify_qp(qp1, $rtr, IBV_QP_STATE|IBV_QP_AV|.*) = 0 <" all &&
 		grep -q 'ibv_reg_mr(pd1, 0x[0-9a-f]*, 4096, IBV_ACCESS_LOCAL_WRITE.*) = mr1 <' \
 			all &&
-		grep -q 'ibv_post_send(qp1, \[{wr_id=0x2, opcode=IBV_WR_SEND, send_flags=IBV_SEND_SIGNALED, sge=\[{addr=0x[0-9a-f]*, length=4096, lkey=0x[0-9a-f]*}\]}\]) = 0' all &&
-		grep -q 'ibv_poll_cq(cq1) = 1 \[{wr_id=0x1, status=IBV_WC_SUCCESS, opcode=IBV_WC_RECV, byte_len=4096, qp_num=0x[0-9a-f]* (qp1), of 1:[0-9]*\[0\]' all
+		grep -q "ibv_post_send(qp1, \[$send, sge=\[$sge\]}\]) = 0" all &&
+		grep -q "ibv_poll_cq(cq1) = 1 \[$recv, qp_num=$hex (qp1), of 1:[0-9]*\[0\]" all
 }
 dump_is_in_the_order_of_time() { sort -s -n -k1,1 all | cmp - all; }
 dump_has_each_event_once() {
@@ -82,35 +88,43 @@ full_disk_is_told_once() {
 
 stat_counts_what_happened() {
 	"$VERBATIM" stat --format json t.db >out || return
-	is "$(jq -c '.queues[] | [.queue, .sends, .completions, .errors, .sent_bytes, .received_bytes]' out)" \
+	is "$(jq -c '.queues[] |
+		[.queue, .sends, .completions, .errors, .sent_bytes, .received_bytes]' out)" \
 		'["qp1",200,400,0,819200,819200]' &&
 		is "$(jq '.completion_queues[0] | .polls - .empty_polls' out)" \
 			"$(query t.db 'SELECT count(DISTINCT n) FROM wc')" &&
-		jq -e '.queues[0] | .p50_ns > 0 and .p50_ns <= .p90_ns and .p90_ns <= .p99_ns and .p99_ns <= .max_ns' out >/dev/null
+		jq -e '.queues[0] | .p50_ns > 0 and .p50_ns <= .p90_ns and
+			.p90_ns <= .p99_ns and .p99_ns <= .max_ns' out >/dev/null
 }
 stat_in_text_has_the_same_queues() {
 	"$VERBATIM" stat t.db | grep -q '^  qp1  *1  *200 .* 819 kB  *819 kB '
 }
 
 sql_prints_rows() {
-	is "$(query guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd' GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'
+	is "$(query guest.db "SELECT verb, count(*) FROM call WHERE verb LIKE '%loc_pd'
+		GROUP BY 1 ORDER BY 1")" $'ibv_alloc_pd|150\nibv_dealloc_pd|150'
 }
 sql_prints_csv() {
 	is "$(query --csv --header t.db "SELECT 'a\"b,c' AS x, NULL AS y, 1")" $'x,y,1\n"a""b,c",,1'
 }
 sql_prints_json() {
-	is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" '[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'
+	is "$(query --json t.db "SELECT 'a\"' AS x, NULL AS y, 2 AS z 
+		UNION ALL SELECT 'b', 1.5, 3" | jq -c .)" \
+		'[{"x":"a\"","y":null,"z":2},{"x":"b","y":1.5,"z":3}]'
 }
 sql_has_the_data_plane() {
-	is "$(query t.db "SELECT count(*), sum(length) FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'
+	is "$(query t.db "SELECT count(*), sum(length)
+		FROM sge JOIN wr USING(thread, n, i) WHERE verb = 'ibv_post_send'")" '200|819200'
 }
 sql_prints_all_of_a_blob_and_of_a_text() {
 	is "$(query t.db "SELECT x'00ff41', 1")" '00FF41|1' &&
 		is "$(query --csv t.db "SELECT x'00ff41'")" 00FF41 &&
 		is "$(query t.db "SELECT 'a' || char(0) || 'b'" | od -An -c | tr -d ' ')" \
 			'a\x00b\n' &&
-		is "$(query --json t.db "SELECT x'00ff41' AS x, cast(x'61ff62' AS text) AS y, 'a' || char(0) || 'b' AS z, 1e999 AS i, -1e999 AS j")" \
-			'[{"x": "00FF41", "y": "a\u00ffb", "z": "a\ufffdb", "i": 9e999, "j": -9e999}]'
+		is "$(query --json t.db "SELECT x'00ff41' AS x, cast(x'61ff62' AS text) AS y,
+			'a' || char(0) || 'b' AS z, 1e999 AS i, -1e999 AS j")" \
+			'[{"x": "00FF41", "y": "a\u00ffb", "z": "a\ufffdb",'\
+' "i": 9e999, "j": -9e999}]'
 }
 
 # a program calls itself what it likes
@@ -130,8 +144,10 @@ texts_of_a_program_stay_on_their_line() {
 		jq -e '.[0].cmdline == "x\ny\u001b[31mz\u00ff say 1 calls 1"' >/dev/null
 }
 reason_of_a_loss_is_the_true_one() {
-	"$VERBATIM" unpack -o lost.db guest.db && sqlite3 lost.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 5);
-		INSERT INTO coverage(process, thread, n, time, what, times, detail) VALUES(1, 1, 1, 1, 'handlers', 5, 'of verbs in signal handlers')" || return
+	"$VERBATIM" unpack -o lost.db guest.db &&
+		sqlite3 lost.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 5);
+			INSERT INTO coverage(process, thread, n, time, what, times, detail)
+			VALUES(1, 1, 1, 1, 'handlers', 5, 'of verbs in signal handlers')" || return
 	for command in info dump stat; do
 		"$VERBATIM" $command lost.db 2>&1 | grep -i lost >out
 		grep -q '5 events.*signal handlers' out && ! grep -q 'full\|room' out ||

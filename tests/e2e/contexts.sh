@@ -38,7 +38,8 @@ functions() {
 		sed '/^main$/q' | tac | tr '\n' ' '
 }
 of_wr() {
-	functions "$(sql "SELECT event(thread, n) FROM wr WHERE wr_id = $1 ORDER BY time LIMIT 1 OFFSET $2")"
+	functions "$(sql "SELECT event(thread, n)
+		FROM wr WHERE wr_id = $1 ORDER BY time LIMIT 1 OFFSET $2")"
 }
 
 callers_alike_are_told_apart() {
@@ -49,7 +50,8 @@ callers_alike_are_told_apart() {
 			is "$(of_wr 3 $again)" "main blue post_one ibv_post_recv " || return
 	done
 	is "$(sql "SELECT count(DISTINCT stack) FROM post")" 3 &&
-		is "$(sql "SELECT count(*) FROM wr w JOIN stack s ON s.id = w.stack WHERE s.depth > 3")" 6
+		is "$(sql "SELECT count(*)
+			FROM wr w JOIN stack s ON s.id = w.stack WHERE s.depth > 3")" 6
 }
 try "callers that look alike are told apart" callers_alike_are_told_apart
 
@@ -87,11 +89,13 @@ callers() {
 
 module_of_its_time_is_meant() {
 	is "$(record "$apps/plugins")" "same place" || return
-	is "$(sql "SELECT group_concat(substr(path, -9), ' ') FROM (SELECT path FROM module WHERE path LIKE '%first.so' OR path LIKE '%second.so' ORDER BY time)")" \
+	is "$(sql "SELECT group_concat(substr(path, -9), ' ') FROM (SELECT path FROM module
+		WHERE path LIKE '%first.so' OR path LIKE '%second.so' ORDER BY time)")" \
 		"/first.so second.so /first.so" &&
 		is "$(callers "SELECT event(thread, n) FROM post ORDER BY time")" \
 			"post_from_first 2 post_from_second 2 post_from_first 2 " &&
-		is "$(callers "SELECT event(thread, n) FROM call WHERE verb = 'ibv_reg_mr' ORDER BY begin")" \
+		is "$(callers "SELECT event(thread, n)
+			FROM call WHERE verb = 'ibv_reg_mr' ORDER BY begin")" \
 			"register_from_first 2 register_from_second 2 register_from_first 2 "
 }
 try "a file at the place of another is told from it" module_of_its_time_is_meant
@@ -99,7 +103,9 @@ try "a file at the place of another is told from it" module_of_its_time_is_meant
 failed_request_says_where_it_was_posted() {
 	record "$apps/first_error" && "$VERBATIM" check "$t" | sed -n 3,5p >"$tmp/first" &&
 		grep -q "post_writes.*first_error.c:[0-9]*" "$tmp/first" &&
-		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys; print([f["function"] for f in json.load(sys.stdin)["first_errors"][0]["stack"]][1])')" post_writes &&
+		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys
+stack = json.load(sys.stdin)["first_errors"][0]["stack"]
+print([frame["function"] for frame in stack][1])')" post_writes &&
 		"$VERBATIM" unpack -o "$tmp/plain.db" "$t" && "$VERBATIM" check "$tmp/plain.db" |
 		sed -n 3,5p | diff - "$tmp/first"
 }

@@ -24,48 +24,65 @@ nothing_missed() {
 }
 
 dump_tells_what_was_asked_for() {
+	local told='completion_ts=[0-9]+, completion_wallclock_ns=[0-9]+, flow_tag=0x0'
 	"$VERBATIM" dump "$tmp/t.db" >"$tmp/dump" &&
-		grep -qE 'ibv_next_poll\(cq2\) = 0 \[\{.*completion_ts=[0-9]+, completion_wallclock_ns=[0-9]+, flow_tag=0x0' "$tmp/dump" ||
+		grep -qE "ibv_next_poll\(cq2\) = 0 \[\{.*$told" "$tmp/dump" ||
 		{ grep ibv_next_poll "$tmp/dump"; return 1; }
-	[ "$("$VERBATIM" sql "$tmp/t.db" 'select count(timestamp), count(cvlan), count(tm_tag) from wc where status = 0')" = \
-		"$("$VERBATIM" sql "$tmp/plain.db" 'select count(timestamp), 0, 0 from wc where status = 0')" ]
+	[ "$("$VERBATIM" sql "$tmp/t.db" 'select count(timestamp), count(cvlan), count(tm_tag)
+		from wc where status = 0')" = \
+		"$("$VERBATIM" sql "$tmp/plain.db" 'select count(timestamp), 0, 0
+			from wc where status = 0')" ]
 }
 
 # as they are in the tables
 dump_tells_what_requests_have() {
 	"$VERBATIM" dump "$tmp/t.db" >"$tmp/dump" && "$VERBATIM" sql "$tmp/t.db" "
-		select printf('wr_id=0x%x, opcode=%s', wr_id, opcode_name) from wr where verb like '%send' or verb = 'ibv_wr_complete'
-		union select printf('remote_addr=0x%x, rkey=0x%x', remote_addr, rkey) from wr where rkey
-		union select printf('compare_add=%d, swap=%d', compare_add, swap) from wr where compare_add or swap
-		union select printf('remote_qpn=0x%x, remote_qkey=0x%x', remote_qpn, remote_qkey) from wr where remote_qpn
+		select printf('wr_id=0x%x, opcode=%s', wr_id, opcode_name) from wr
+			where verb like '%send' or verb = 'ibv_wr_complete'
+		union select printf('remote_addr=0x%x, rkey=0x%x', remote_addr, rkey)
+			from wr where rkey
+		union select printf('compare_add=%d, swap=%d', compare_add, swap)
+			from wr where compare_add or swap
+		union select printf('remote_qpn=0x%x, remote_qkey=0x%x', remote_qpn, remote_qkey)
+			from wr where remote_qpn
 		union select printf('rkey=0x%x, mr=mr', bind_rkey) from wr where bind_mw
-		union select printf('addr=0x%x, length=%d, mw_access_flags=', bind_addr, bind_length) from wr where bind_mw
+		union select
+			printf('addr=0x%x, length=%d, mw_access_flags=', bind_addr, bind_length)
+			from wr where bind_mw
 		union select printf('imm_data=0x%x', imm) from wr where imm
-		union select printf('{addr=0x%x, length=%d, lkey=0x%x}', addr, length, lkey) from sge" >"$tmp/texts" || return
+		union select printf('{addr=0x%x, length=%d, lkey=0x%x}', addr, length, lkey)
+			from sge" >"$tmp/texts" || return
 	[ "$(wc -l <"$tmp/texts")" -gt 30 ] || { cat "$tmp/texts"; return 1; }
 	while read -r text; do grep -qF -- "$text" "$tmp/dump" || { echo "no '$text'"; return 1; }
 	done <"$tmp/texts"
 }
 
 dump_of_failures_has_each() {
-	[ "$("$VERBATIM" dump --failed "$tmp/t.db" | awk '{ print $2 }' | sort -u)" = "$("$VERBATIM" sql "$tmp/t.db" "
-		select thread || ':' || n from call where failed or end is null union select thread || ':' || n from post where ret
-		union select thread || ':' || n from wc where status union select thread || ':' || n from notify where ret" | sort)" ] ||
+	[ "$("$VERBATIM" dump --failed "$tmp/t.db" | awk '{ print $2 }' | sort -u)" = \
+		"$("$VERBATIM" sql "$tmp/t.db" "
+		select thread || ':' || n from call where failed or end is null
+		union select thread || ':' || n from post where ret
+		union select thread || ':' || n from wc where status
+		union select thread || ':' || n from notify where ret" | sort)" ] ||
 		{ "$VERBATIM" dump --failed "$tmp/t.db"; return 1; }
 }
 
 # windows bound and keys invalidated in the batch are, here, too: its completions say so
 built_is_replayed() {
 	"$VERBATIM" replay --device soft "$tmp/t.db" >"$tmp/replayed"
-	! grep -E '(ibv_wr_|ibv_post_send|ibv_post_wq|ibv_poll_cq|ibv_(start|next)_poll|ibv_memcpy)' "$tmp/replayed"
+	! grep -E \
+		'(ibv_wr_|ibv_post_send|ibv_post_wq|ibv_poll_cq|ibv_(start|next)_poll|ibv_memcpy)' \
+		"$tmp/replayed"
 }
 
 table_is_current() {
 	{
 		echo "# What is recorded, verb by verb"
 		echo
-		echo "Made by \`COVERAGE=write bash tests/e2e/coverage.sh\`: tests/apps/every_verb.c calls each verb on the"
-		echo "software device and says with what; the test finds so many of these values in the trace, equal."
+		echo "Made by \`COVERAGE=write bash tests/e2e/coverage.sh\`:" \
+			"tests/apps/every_verb.c calls each verb on the"
+		echo "software device and says with what; the test finds" \
+			"so many of these values in the trace, equal."
 		echo
 		sed '0,/^== table/d' "$tmp/out"
 	} >"$tmp/COVERAGE.md"

@@ -1,9 +1,10 @@
-# Programs that take verbs out of libibverbs by dlopen and dlsym, and those that use dlsym for all
-# else.
+# Programs that take verbs out of libibverbs by dlopen and dlsym, and those that use dlsym for
+# all else.
 . tests/e2e/lib/try.sh
 app=$PWD/$BUILD/tests/apps/plugin
 verbs() {
-	"$VERBATIM" sql "$t" "select group_concat(verb, ' ') from (select distinct verb from call where not ours and depth = 0 order by begin)"
+	"$VERBATIM" sql "$t" "select group_concat(verb, ' ') from
+		(select distinct verb from call where not ours and depth = 0 order by begin)"
 }
 
 # recorded, and with the same output as without the recorder
@@ -15,7 +16,8 @@ same() {
 	is $? $status && diff "$tmp/plain" "$tmp/recorded"
 }
 
-all="ibv_get_device_list ibv_open_device ibv_alloc_pd ibv_reg_mr ibv_dereg_mr ibv_dealloc_pd ibv_close_device"
+all="ibv_get_device_list ibv_open_device ibv_alloc_pd ibv_reg_mr"
+all+=" ibv_dereg_mr ibv_dealloc_pd ibv_close_device"
 
 plugin_of_local_scope_is_recorded() {
 	same "$app" && grep -q "of its own: 1" "$tmp/recorded" && is "$(verbs)" "$all" &&
@@ -27,8 +29,9 @@ library_by_path_is_recorded() {
 }
 
 ctypes_are_recorded() {
-	same python3 tests/e2e/dlopen/verbs.py &&
-		is "$(verbs)" "ibv_get_device_list ibv_open_device ibv_alloc_pd ibv_dealloc_pd ibv_close_device ibv_free_device_list"
+	local called="ibv_get_device_list ibv_open_device ibv_alloc_pd"
+	called+=" ibv_dealloc_pd ibv_close_device ibv_free_device_list"
+	same python3 tests/e2e/dlopen/verbs.py && is "$(verbs)" "$called"
 }
 
 # what is meant by RTLD_NEXT depends on who asks: a library that stands before puts() and counts

@@ -96,7 +96,8 @@ script_is_followed() {
 }
 
 library_of_a_library_counts() {
-	echo 'extern void *ibv_get_device_list(int *); void *f(void); void *f(void) { return ibv_get_device_list(0); }' >"$tmp/l.c"
+	echo 'extern void *ibv_get_device_list(int *); void *f(void);
+		void *f(void) { return ibv_get_device_list(0); }' >"$tmp/l.c"
 	gcc -shared -fPIC -o "$tmp/libl.so" "$tmp/l.c" -libverbs &&
 		compile -Wl,--no-as-needed -o "$tmp/over" -L"$tmp" -ll -Wl,-rpath,'$ORIGIN' &&
 		says "$tmp/over" 0 'linked with libibverbs'

@@ -90,7 +90,8 @@ persona() {
 	echo "max_qpp 3" >"$tmp/machine"
 	if "${device[@]}" ibv_devinfo >"$tmp/out" 2>&1; then
 		not_ok "$face: bad persona" "the device opens"
-	elif [ "$(grep -c "^verbatim-soft: $tmp/machine:1: max_qpp: there is no such item" "$tmp/out")" -ne 1 ]; then
+	elif [ "$(grep -c "^verbatim-soft: $tmp/machine:1: max_qpp: there is no such item" \
+		"$tmp/out")" -ne 1 ]; then
 		not_ok "$face: bad persona" "$(cat "$tmp/out")"
 	else
 		ok "$face: bad persona"
@@ -130,7 +131,8 @@ emptied() {
 killed() {
 	local name="$face: who is killed is swept" pid tree
 	rm -f "$tmp/out"
-	"${device[@]}" bash -c "read -r x <$class/verbatim0/fw_ver; echo; exec 1>&-; kill -STOP \$\$" >"$tmp/out" &
+	"${device[@]}" bash -c \
+		"read -r x <$class/verbatim0/fw_ver; echo; exec 1>&-; kill -STOP \$\$" >"$tmp/out" &
 	pid=$!
 	until [ -s "$tmp/out" ]; do sleep 0.02; done
 	tree=/dev/shm/verbatim-soft-$(id -u).sys.$pid

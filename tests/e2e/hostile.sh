@@ -47,9 +47,13 @@ corrupted_program_harms_nobody() {
 	"$VERBATIM" record -o t.db sh -c \
 		"'$apps/scribble' 3 $seed & '$apps/guest' calls 500 exit 0; wait" 2>err
 	is $? 0 && sound && "$VERBATIM" info t.db >out 2>err || { cat out err; return 1; }
-	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call c JOIN process p ON p.id = c.process WHERE p.exe LIKE '%/guest' AND verb = 'ibv_alloc_pd' AND NOT failed" 2>/dev/null)" 500 || return
-	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call WHERE NOT json_valid(args) OR (out NOT NULL AND NOT json_valid(out))" 2>/dev/null)" 0 || return
-	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM coverage JOIN process p ON p.id = process WHERE what = 'damaged' AND p.exe LIKE '%/guest'" 2>/dev/null)" 0
+	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call c JOIN process p ON p.id = c.process
+		WHERE p.exe LIKE '%/guest' AND verb = 'ibv_alloc_pd'
+		AND NOT failed" 2>/dev/null)" 500 || return
+	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call WHERE NOT json_valid(args)
+		OR (out NOT NULL AND NOT json_valid(out))" 2>/dev/null)" 0 || return
+	is "$("$VERBATIM" sql t.db "SELECT count(*) FROM coverage JOIN process p ON p.id = process
+		WHERE what = 'damaged' AND p.exe LIKE '%/guest'" 2>/dev/null)" 0
 }
 
 try cut_rings_end_nobody

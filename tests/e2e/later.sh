@@ -24,9 +24,11 @@ gcc -o now program.c -Lnew -libverbs -Wl,-rpath,"$tmp/new",-z,now,-z,relro
 gcc -fno-plt -fPIC -o noplt program.c -Lnew -libverbs -Wl,-rpath,"$tmp/new"
 gcc -o lazy program.c -Lnew -libverbs -Wl,-rpath,"$tmp/new",-z,lazy,-z,norelro
 
-verbs="ibv_alloc_dmah ibv_alloc_dmah ibv_dealloc_dmah ibv_reg_mr_ex ibv_dm_export_dmabuf_fd ibv_query_port_speed ibv_alloc_buf ibv_free_buf
-	ibv_reg_buf_mr ibv_export_buf_dmabuf_fd ibv_query_comp_cntr_caps ibv_create_comp_cntr ibv_destroy_comp_cntr ibv_set_comp_cntr
-	ibv_set_err_comp_cntr ibv_inc_comp_cntr ibv_inc_err_comp_cntr ibv_read_comp_cntr ibv_read_err_comp_cntr
+verbs="ibv_alloc_dmah ibv_alloc_dmah ibv_dealloc_dmah ibv_reg_mr_ex ibv_dm_export_dmabuf_fd
+	ibv_query_port_speed ibv_alloc_buf ibv_free_buf ibv_reg_buf_mr ibv_export_buf_dmabuf_fd
+	ibv_query_comp_cntr_caps ibv_create_comp_cntr ibv_destroy_comp_cntr ibv_set_comp_cntr
+	ibv_set_err_comp_cntr ibv_inc_comp_cntr ibv_inc_err_comp_cntr ibv_read_comp_cntr
+	ibv_read_err_comp_cntr
 	ibv_qp_attach_comp_cntr ibv_qp_attach_comp_cntr ibv_get_device_list ibv_free_device_list"
 all_are_there() {
 	is "$(sql 'SELECT verb FROM call ORDER BY verb' | tr '\n' ' ')" \
@@ -39,16 +41,25 @@ bound_through_data_is_recorded() { same ./noplt && all_are_there; }
 bound_lazily_is_recorded() { same ./lazy && all_are_there; }
 arguments_and_results_are_recorded() {
 	same ./now &&
-		is "$(out args '$.attr.cpu_id' alloc_dmah) $(out args '$.attr.ph' alloc_dmah) $(out args '$.attr.tph_mem_type' alloc_dmah)" "7 2 " &&
-		is "$(out args '$.mr_init_attr.length' reg_mr_ex) $(out args '$.mr_init_attr.fd' reg_mr_ex) $(out out '$.ret.lkey' reg_mr_ex)" "64  17" &&
-		is "$(out args '$.port_num' query_port_speed) $(out out '$.port_speed' query_port_speed)" "2 4002" &&
+		is "$(out args '$.attr.cpu_id' alloc_dmah)" 7 &&
+		is "$(out args '$.attr.ph' alloc_dmah)" 2 &&
+		is "$(out args '$.attr.tph_mem_type' alloc_dmah)" "" &&
+		is "$(out args '$.mr_init_attr.length' reg_mr_ex)" 64 &&
+		is "$(out args '$.mr_init_attr.fd' reg_mr_ex)" "" &&
+		is "$(out out '$.ret.lkey' reg_mr_ex)" 17 &&
+		is "$(out args '$.port_num' query_port_speed)" 2 &&
+		is "$(out out '$.port_speed' query_port_speed)" 4002 &&
 		is "$(out out '$.value' read_comp_cntr) $(out out '$.value' read_err_comp_cntr)" \
 			"42 7" &&
-		is "$(out args '$.attr.op_mask' qp_attach_comp_cntr) $(out out '$.caps.max_counters' query_comp_cntr_caps)" "5 5" &&
-		is "$(sql "SELECT group_concat(verb || ' ' || error, ', ') FROM call WHERE failed")" \
-			"ibv_alloc_dmah 22, ibv_dm_export_dmabuf_fd 95, ibv_qp_attach_comp_cntr 95" &&
-		is "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM object WHERE kind IN ('dmah', 'mr', 'comp_cntr') AND NOT (created_n IS NULL) ORDER BY id)")" "dmah1 mr1 mr2 comp_cntr1" &&
-		is "$(sql "SELECT count(*) FROM ref WHERE path = 'mr_init_attr.dmah' AND object > 0")" 1 &&
+		is "$(out args '$.attr.op_mask' qp_attach_comp_cntr)" 5 &&
+		is "$(out out '$.caps.max_counters' query_comp_cntr_caps)" 5 &&
+		is "$(sql "SELECT verb || ' ' || error FROM call WHERE failed" | paste -sd,)" \
+			"ibv_alloc_dmah 22,ibv_dm_export_dmabuf_fd 95,ibv_qp_attach_comp_cntr 95" &&
+		is "$(sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM object
+			WHERE kind IN ('dmah', 'mr', 'comp_cntr')
+			AND NOT (created_n IS NULL) ORDER BY id)")" "dmah1 mr1 mr2 comp_cntr1" &&
+		is "$(sql "SELECT count(*)
+			FROM ref WHERE path = 'mr_init_attr.dmah' AND object > 0")" 1 &&
 		"$VERBATIM" dump t.db >dump &&
 		grep -q 'ibv_alloc_dmah(.*cpu_id=7, ph=2.* = dmah1' dump
 }
@@ -121,7 +132,8 @@ page_that_is_not_sealed_stays_so() {
 
 directs="mlx5dv_create_many 1, mlx5dv_init_obj 2" # those that only ask hide nothing
 calls() {
-	sql "SELECT group_concat(detail || ' ' || times, ', ') FROM (SELECT * FROM coverage WHERE what = 'direct' ORDER BY detail)"
+	sql "SELECT group_concat(detail || ' ' || times, ', ') FROM
+		(SELECT * FROM coverage WHERE what = 'direct' ORDER BY detail)"
 }
 
 providers_calls_are_counted() {
@@ -152,15 +164,17 @@ real_providers_library_is_counted() {
 }
 
 # more functions than can be told apart: all are called, and that some were not seen is said
+long=mlx5dv_$(printf 'long_%.0s' $(seq 20))
 {
 	for i in $(seq 700); do echo "int mlx5dv_number_$i(int n) { return n + $i; }"; done
-	echo "int mlx5dv_$(printf 'long_%.0s' $(seq 20))(int n) { return n; }"
+	echo "int $long(int n) { return n; }"
 } >many.c
 {
 	sed 's/{.*/;/' many.c
 	echo '#include <infiniband/verbs.h>
 #include <stdio.h>
-int main(int argc, char **argv) { int sum = 0; ibv_get_device_list(NULL); if (argc > 1) return printf("%d\n", mlx5dv_number_1(0) + mlx5dv_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_long_(1)), 0;'
+int main(int argc, char **argv) { int sum = 0; ibv_get_device_list(NULL);'
+	echo "if (argc > 1) return printf(\"%d\\n\", mlx5dv_number_1(0) + $long(1)), 0;"
 	sed -n 's/^int \(mlx5dv_number_[0-9]*\).*/sum = \1(sum);/p' many.c
 	echo 'printf("%d\n", sum); return 0; }'
 } >many_main.c
@@ -205,10 +219,15 @@ objects_of_providers_are_recorded() {
 	local how
 	for how in now lazy; do
 		same ./maker_$how &&
-			is "$(sql "SELECT group_concat(name || ' ' || (destroyed_n > 0), ', ') FROM object WHERE kind IN ('cq', 'qp')")" "cq1 1, qp1 1" &&
-			is "$(sql "SELECT group_concat(verb || ' ' || failed, ', ') FROM call WHERE verb LIKE 'mlx5dv%'")" "mlx5dv_create_cq 0, mlx5dv_create_qp 1, mlx5dv_create_qp 0" &&
-			is "$(sql "SELECT json_extract(args, '$.cq_attr.cqe') FROM call WHERE verb = 'mlx5dv_create_cq'")" 9 &&
-			is "$(sql "SELECT r.wr_id || ' ' || r.bytes || ' ' || w.flow_tag || ' ' || (w.wr_n = r.n) FROM wr r, wc w")" "5 3 17 1" &&
+			is "$(sql "SELECT group_concat(name || ' ' || (destroyed_n > 0), ', ')
+				FROM object WHERE kind IN ('cq', 'qp')")" "cq1 1, qp1 1" &&
+			is "$(sql "SELECT group_concat(verb || ' ' || failed, ', ')
+				FROM call WHERE verb LIKE 'mlx5dv%'")" \
+				"mlx5dv_create_cq 0, mlx5dv_create_qp 1, mlx5dv_create_qp 0" &&
+			is "$(sql "SELECT json_extract(args, '$.cq_attr.cqe')
+				FROM call WHERE verb = 'mlx5dv_create_cq'")" 9 &&
+			is "$(sql "SELECT r.wr_id || ' ' || r.bytes || ' ' || w.flow_tag || ' ' ||
+				(w.wr_n = r.n) FROM wr r, wc w")" "5 3 17 1" &&
 			is "$(sql 'SELECT count(*) FROM coverage')" 0 &&
 			"$VERBATIM" check t.db >checked || { cat checked; return 1; }
 	done
@@ -220,7 +239,8 @@ for library in mlx5 mlx4 efa; do
 	{
 		echo '#include "each.h"'
 		echo "#define is_$library 1"
-		printf '#define %s(t, n, p) static char the_##n[1024]; t *n p { return (V)(the_##n + 64); }\n' DEFINE
+		echo '#define DEFINE(t, n, p) static char the_##n[1024]; \'
+		echo '	t *n p { return (V)(the_##n + 64); }'
 		printf '#define IF_%s(t, n, p) DEFINE(t, n, p)\n' $library
 		for other in mlx5 mlx4 efa; do [ $other = $library ] ||
 			echo "#define IF_$other(t, n, p)"; done
@@ -240,15 +260,25 @@ each_function_of_the_list_is_recorded() {
 	same ./caller || return
 	for name in $(sed -n 's/^dv .*[ *]\([a-z0-9_]*dv_[a-z0-9_]*\)(.*/\1/p' \
 		"$OLDPWD/core/wire/verbs.list"); do
-		is "$name $(sql "SELECT count(*) || ' ' || sum(failed) FROM call WHERE verb = '$name'")" "$name 1 0" && grep -q "^$name 1" plain || return
+		is "$name $(sql "SELECT count(*) || ' ' || sum(failed) FROM call
+			WHERE verb = '$name'")" "$name 1 0" && grep -q "^$name 1" plain || return
 	done
-	is "$(sql "SELECT group_concat(kind || n, ' ') FROM (SELECT kind, count(*) AS n FROM object WHERE created_n > 0 GROUP BY kind ORDER BY kind)")" \
+	is "$(sql "SELECT group_concat(kind || n, ' ') FROM (SELECT kind, count(*) AS n FROM object
+		WHERE created_n > 0 GROUP BY kind ORDER BY kind)")" \
 		"context1 cq2 dm1 flow1 flow_action3 mr1 qp4 wq1" &&
-		is "$(sql "SELECT json_extract(args, '$.mlx5_qp_attr') || ' ' || json_extract(args, '$.qp_attr.qp_type') FROM call WHERE verb = 'mlx5dv_create_qp'")" "119 IBV_QPT_RC" &&
-		is "$(sql "SELECT json_extract(args, '$.fd') || ' ' || json_extract(args, '$.mlx5_access') FROM call WHERE verb = 'mlx5dv_reg_dmabuf_mr'")" "4 6" &&
-		is "$(sql "SELECT json_extract(args, '$.wq_init_attr.max_wr') FROM call WHERE verb = 'mlx5dv_create_wq'")" 22 &&
-		is "$(sql "SELECT json_extract(args, '$.dm_attr.length') FROM call WHERE verb = 'mlx5dv_alloc_dm'")" 23 &&
-		is "$(sql "SELECT json_extract(args, '$.inlen') FROM call WHERE verb = 'efadv_create_cq'")" 16 && is "$(sql 'SELECT count(*) FROM coverage')" 0
+		is "$(sql "SELECT json_extract(args, '$.mlx5_qp_attr') || ' ' ||
+			json_extract(args, '$.qp_attr.qp_type')
+			FROM call WHERE verb = 'mlx5dv_create_qp'")" "119 IBV_QPT_RC" &&
+		is "$(sql "SELECT json_extract(args, '$.fd') || ' ' ||
+			json_extract(args, '$.mlx5_access')
+			FROM call WHERE verb = 'mlx5dv_reg_dmabuf_mr'")" "4 6" &&
+		is "$(sql "SELECT json_extract(args, '$.wq_init_attr.max_wr')
+			FROM call WHERE verb = 'mlx5dv_create_wq'")" 22 &&
+		is "$(sql "SELECT json_extract(args, '$.dm_attr.length')
+			FROM call WHERE verb = 'mlx5dv_alloc_dm'")" 23 &&
+		is "$(sql "SELECT json_extract(args, '$.inlen')
+			FROM call WHERE verb = 'efadv_create_cq'")" 16 &&
+		is "$(sql 'SELECT count(*) FROM coverage')" 0
 }
 
 if [ "$(uname -m)" != x86_64 ]; then

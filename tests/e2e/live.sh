@@ -9,7 +9,8 @@ record() { "$VERBATIM" record -q --check -o t.db -- "$@" 2>err >out; }
 sorted() {
 	grep -v '^first error: none\|^verbatim: \|^$' "$1" |
 		sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed behind it//' |
-		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"; posted = 1; next }
+		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"
+				posted = 1; next }
 			posted && /^        / { next } { posted = 0; print }' 2>>"$1.errors"
 }
 same() {
@@ -18,8 +19,11 @@ same() {
 	sorted check >check.rest
 	sorted err >err.rest
 	cmp check.errors err.errors && diff check.rest err.rest &&
-		is "$("$VERBATIM" sql t.db "select rule, thread || ':' || n, object, says from finding order by id")" \
-			"$("$VERBATIM" check --format json t.db | jq -r '.findings[] | [.rule, .event, .object, .message] | join("|")')"
+		is "$("$VERBATIM" sql t.db "select rule, thread || ':' || n, object, says
+			from finding order by id")" \
+			"$("$VERBATIM" check --format json t.db |
+				jq -r '.findings[] |
+					[.rule, .event, .object, .message] | join("|")')"
 }
 
 finds_what_check_finds_in() {
@@ -88,8 +92,12 @@ goes_on_over_traces_one_after_the_other() {
 	[ -e t.1.db ] || { echo "nothing was rotated"; return 1; }
 	for t in t.*.db t.db; do "$VERBATIM" check "$t"; done >check 2>/dev/null
 	is "$(found check)" "$(found err)" &&
-		is "$(for t in t.*.db t.db; do "$VERBATIM" sql "$t" "select event(thread, n) from finding where rule = 'LIFE-003' order by time" 2>/dev/null; done)" "$(found err)" &&
-		is "$("$VERBATIM" sql t.db 'select count(*) from call where failed and verb = '"'ibv_dealloc_pd'" 2>/dev/null)" 6
+		is "$(for t in t.*.db t.db; do
+			"$VERBATIM" sql "$t" "select event(thread, n) from finding
+				where rule = 'LIFE-003' order by time" 2>/dev/null
+		done)" "$(found err)" &&
+		is "$("$VERBATIM" sql t.db "select count(*) from call
+			where failed and verb = 'ibv_dealloc_pd'" 2>/dev/null)" 6
 	local status=$?
 	rm -f t.*.db
 	return $status

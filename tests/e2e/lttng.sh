@@ -55,24 +55,41 @@ contents() {
 	rm -f plain.db
 	"$VERBATIM" unpack -o plain.db "$1" >/dev/null 2>&1 || return
 	sqlite3 plain.db "
-		CREATE TABLE t_rank AS SELECT id, row_number() OVER (ORDER BY start, tid) AS r FROM thread;
-		CREATE TABLE p_rank AS SELECT id, row_number() OVER (ORDER BY start, pid) AS r FROM process;
-		$(for t in wr sge wc poll; do echo "UPDATE $t SET thread = (SELECT r FROM t_rank WHERE id = thread);"; done)
-		$(for t in wr wc poll; do echo "UPDATE $t SET process = (SELECT r FROM p_rank WHERE id = process);"; done)
-		UPDATE wr SET stack = (SELECT group_concat(ip) FROM (SELECT ip FROM frame WHERE frame.stack = wr.stack ORDER BY i));
+		CREATE TABLE t_rank AS
+			SELECT id, row_number() OVER (ORDER BY start, tid) AS r FROM thread;
+		CREATE TABLE p_rank AS
+			SELECT id, row_number() OVER (ORDER BY start, pid) AS r FROM process;
+		$(for t in wr sge wc poll; do
+			echo "UPDATE $t SET thread = (SELECT r FROM t_rank WHERE id = thread);"
+		done)
+		$(for t in wr wc poll; do
+			echo "UPDATE $t SET process = (SELECT r FROM p_rank WHERE id = process);"
+		done)
+		UPDATE wr SET stack = (SELECT group_concat(ip)
+			FROM (SELECT ip FROM frame WHERE frame.stack = wr.stack ORDER BY i));
 		UPDATE wc SET wr_thread = (SELECT r FROM t_rank WHERE id = wr_thread);
-		SELECT 'process', pid, ppid, exe, cmdline, forked_from, fork_seq, fork_time, start FROM process ORDER BY start;
+		SELECT 'process', pid, ppid, exe, cmdline, forked_from, fork_seq, fork_time, start
+			FROM process ORDER BY start;
 		SELECT 'thread', tid, comm, events, start FROM thread ORDER BY start, tid;
-		SELECT 'call', tid, c.n, c.end_n, verb, begin, c.end, ret, error, failed, depth, ours, c.handle, args, out,
-			o.name, (SELECT group_concat(ip) FROM (SELECT ip FROM frame WHERE frame.stack = c.stack ORDER BY i))
-			$from call c ON c.thread = t.id LEFT JOIN object o ON o.id = c.object ORDER BY t.start, tid, c.n;
-		SELECT 'module', pid, base, m.start, m.end, path, build_id FROM module m JOIN process p ON p.id = m.process
+		SELECT 'call', tid, c.n, c.end_n, verb, begin, c.end, ret, error, failed, depth,
+			ours, c.handle, args, out, o.name, (SELECT group_concat(ip)
+				FROM (SELECT ip FROM frame WHERE frame.stack = c.stack ORDER BY i))
+			$from call c ON c.thread = t.id LEFT JOIN object o ON o.id = c.object
+			ORDER BY t.start, tid, c.n;
+		SELECT 'module', pid, base, m.start, m.end, path, build_id
+			FROM module m JOIN process p ON p.id = m.process
 			ORDER BY p.start, m.base, path;
-		SELECT 'object', kind, name, handle, number, rkey, created_at, destroyed_at FROM object ORDER BY created_at, name;
-		SELECT 'fork', tid, f.n, time, f.fork_seq, p.pid $from fork f ON f.thread = t.id LEFT JOIN process p ON p.id = f.child ORDER BY time;
-		SELECT 'mark', tid, m.n, time, kind, text $from mark m ON m.thread = t.id ORDER BY time, tid;
-		SELECT 'coverage', tid, c.n, time, what, c.handle, detail $from coverage c ON c.thread = t.id ORDER BY time, tid;
-		SELECT 'polls', tid, c.handle, life, polls, completions, empty $from poll_count c ON c.thread = t.id ORDER BY t.start, tid, handle, life;
+		SELECT 'object', kind, name, handle, number, rkey, created_at, destroyed_at
+			FROM object ORDER BY created_at, name;
+		SELECT 'fork', tid, f.n, time, f.fork_seq, p.pid
+			$from fork f ON f.thread = t.id LEFT JOIN process p ON p.id = f.child
+			ORDER BY time;
+		SELECT 'mark', tid, m.n, time, kind, text
+			$from mark m ON m.thread = t.id ORDER BY time, tid;
+		SELECT 'coverage', tid, c.n, time, what, c.handle, detail
+			$from coverage c ON c.thread = t.id ORDER BY time, tid;
+		SELECT 'polls', tid, c.handle, life, polls, completions, empty
+			$from poll_count c ON c.thread = t.id ORDER BY t.start, tid, handle, life;
 		SELECT 'wr', * FROM wr ORDER BY thread, n, i;
 		SELECT 'sge', * FROM sge ORDER BY thread, n, i, j;
 		SELECT 'wc', * FROM wc ORDER BY thread, n, i;
@@ -98,7 +115,8 @@ pingpong_is_the_same_by_both_ways() {
 threads_forks_and_execs_are_the_same_by_both_ways() {
 	traced crowd 4M "$VERBATIM" record -q --lttng -o record.db -- "$apps/crowd" 30 &&
 		"$VERBATIM" import -q -o import.db crowd && same_contents record.db import.db &&
-		is "$(sql import.db "SELECT count(*) || ' ' || count(parent) || ' ' || count(DISTINCT pid) FROM process")" "3 1 2" &&
+		is "$(sql import.db "SELECT count(*) || ' ' || count(parent) || ' ' ||
+			count(DISTINCT pid) FROM process")" "3 1 2" &&
 		is "$(sql import.db "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 180
 }
 
@@ -110,7 +128,9 @@ babeltrace2_reads_it() {
 		is "$(grep -c ' verbatim:wc: .* status = 0, ' text)" 400 &&
 		is "$(grep -c ' verbatim:post_send: ' text)" 200 &&
 		is "$(grep ' verbatim:wr: ' text | grep -c '\[0\] = 4096')" \
-			"$(grep -c '^sge' <(contents import.db; "$VERBATIM" import -q -o both.db both; contents both.db | grep '^sge'))"
+			"$(grep -c '^sge' <(contents import.db
+				"$VERBATIM" import -q -o both.db both
+				contents both.db | grep '^sge'))"
 }
 
 preloaded_by_hand_needs_no_recorder() {
@@ -124,7 +144,8 @@ builders_and_iterators_are_the_same_by_both_ways() {
 	VERBATIM_SOFT_LINK=roce traced built 4M "$VERBATIM" record -q --lttng -o record.db -- \
 		"$apps/every_verb" >said &&
 		"$VERBATIM" import -q -o import.db built && same_contents record.db import.db &&
-		is "$(sql import.db "SELECT count(*) > 2 FROM post WHERE verb IN ('ibv_wr_complete', 'ibv_wr_abort')")" 1 &&
+		is "$(sql import.db "SELECT count(*) > 2
+			FROM post WHERE verb IN ('ibv_wr_complete', 'ibv_wr_abort')")" 1 &&
 		is "$(sql import.db "SELECT count(*) > 0 FROM wc WHERE timestamp IS NOT NULL")" 1
 }
 
@@ -133,8 +154,8 @@ session_that_begins_late_is_said() {
 	local end
 	LD_PRELOAD=$preload "$apps/loop" counts & local pid=$!
 	await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt 1000 ]' || return
-	traced late 4M await eval \
-		'[ "$(od -An -tu8 -j8 -N8 counts)" -gt '$(($(od -An -tu8 -j8 -N8 counts) + 20000))' ]'
+	local later=$(($(od -An -tu8 -j8 -N8 counts) + 20000))
+	traced late 4M await eval '[ "$(od -An -tu8 -j8 -N8 counts)" -gt '$later' ]'
 	kill -KILL $pid; wait $pid 2>/dev/null
 	"$VERBATIM" import -o late.db late 2>err; is $? 0 &&
 		grep -q 'the session BEGAN LATE: 1 threads' err && ! grep -q LOST err ||

@@ -5,9 +5,12 @@ app=$PWD/$BUILD/tests/apps/marks
 do_nothing_unrecorded() { "$VERBATIM" run --device soft -- "$app"; }
 
 are_recorded() {
+	local round="begin round, point a/b, end round"
 	"$VERBATIM" record -q --device soft -o "$t" -- "$app" &&
-		is "$(sql "select group_concat(kind || ' ' || replace(text, char(10), '/'), ', ') from (select * from mark order by n)")" \
-			"point before the first verb, begin set-up, end set-up, begin round, point a/b, end round, begin round, point a/b, end round, begin round, point a/b, end round, begin never ends"
+		is "$(sql "select group_concat(kind || ' ' || replace(text, char(10), '/'), ', ')
+			from (select * from mark order by n)")" \
+			"point before the first verb, begin set-up, end set-up,"\
+" $round, $round, $round, begin never ends"
 }
 
 stand_among_the_verbs() {
@@ -17,7 +20,8 @@ stand_among_the_verbs() {
 
 are_counted() {
 	"$VERBATIM" stat --format json "$t" >"$tmp/stat"
-	is "$(jq -c '.marks[] | select(.kind == "phase") | [.mark, .times, .total_ns > 0]' "$tmp/stat" | tr '\n' ' ')" \
+	is "$(jq -c '.marks[] | select(.kind == "phase") | [.mark, .times, .total_ns > 0]' \
+		"$tmp/stat" | tr '\n' ' ')" \
 		'["set-up",1,true] ["round",3,true] ["never ends",1,false] '
 }
 

@@ -45,15 +45,23 @@ pingpong_is_counted() {
 	"$VERBATIM" record -q --device soft -o "$tmp/t.db" -- "$both" ibv_rc_pingpong -n \
 		1000 >/dev/null || return
 	is completions "$(sql 'select count(*) from wc where status = 0')" 4000 &&
-	is "sends by process" "$(sql "select group_concat(n) from (select count(*) n from wr where verb = 'ibv_post_send' group by process)")" 1000,1000 &&
+	is "sends by process" "$(sql "select group_concat(n) from (select count(*) n from wr
+		where verb = 'ibv_post_send' group by process)")" 1000,1000 &&
 	is "completions by process" \
-		"$(sql 'select group_concat(n) from (select count(*) n from wc group by process)')" 2000,2000 &&
-	is joined "$(sql 'select count(*) from wc join wr on wr.thread = wc.wr_thread and wr.n = wc.wr_n and wr.i = wc.wr_i where wr.wr_id = wc.wr_id and wr.qp = wc.qp')" 4000 &&
+		"$(sql 'select group_concat(n)
+			from (select count(*) n from wc group by process)')" 2000,2000 &&
+	is joined "$(sql 'select count(*) from wc
+		join wr on wr.thread = wc.wr_thread and wr.n = wc.wr_n and wr.i = wc.wr_i
+		where wr.wr_id = wc.wr_id and wr.qp = wc.qp')" 4000 &&
 	is "requests completed twice" \
-		"$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
+		"$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i
+			having count(*) > 1)')" 0 &&
 	is "receives never completed" \
-		"$(sql "select (select count(*) from wr where verb = 'ibv_post_recv') - (select count(*) from wc where opcode >= 128) >= 0")" 1 &&
-	is "in sqlite3 itself" "$(sqlite3 "$tmp/t.db" ".load $PWD/$BUILD/libverbatim-sqlite" 'select count(*) from wc where status = 0')" 4000 &&
+		"$(sql "select (select count(*) from wr where verb = 'ibv_post_recv') -
+			(select count(*) from wc where opcode >= 128) >= 0")" 1 &&
+	is "in sqlite3 itself" \
+		"$(sqlite3 "$tmp/t.db" ".load $PWD/$BUILD/libverbatim-sqlite" \
+			'select count(*) from wc where status = 0')" 4000 &&
 	is "control verbs in sqlite3 without anything" \
 		"$(sqlite3 "$tmp/t.db" "select count(*) from call where verb = 'ibv_modify_qp'")" 6
 }

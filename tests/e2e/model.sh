@@ -20,14 +20,16 @@ alone() {
 
 # Seeds of which two logs say different things, or only the first says anything.
 differing() {
-	awk 'FNR == 1 { file++ } /^seed / { seed = $2; if (file == 1) order[++n] = seed } { text[file, seed] = text[file, seed] $0 "\n" }
-		END { for (i = 1; i <= n; i++) if (text[1, order[i]] != text[2, order[i]]) print order[i] }' "$1" "$2"
+	awk 'FNR == 1 { file++ }
+		/^seed / { seed = $2; if (file == 1) order[++n] = seed }
+		{ text[file, seed] = text[file, seed] $0 "\n" }
+		END { for (i = 1; i <= n; i++)
+			if (text[1, order[i]] != text[2, order[i]]) print order[i] }' "$1" "$2"
 }
 
 # Whether a short timeout of a sequence runs out is a matter of time where the machine is busy. A
-# seed
-# that differed is run ten times more on its own: one that differs again may be time, two are the
-# recorder's.
+# seed that differed is run ten times more on its own: one that differs again may be time, two
+# are the recorder's.
 is_the_recorders() { # way, seed
 	local each differ=0
 	bare "$2" 1 >one
@@ -36,7 +38,8 @@ is_the_recorders() { # way, seed
 		cmp -s one other || { differ=$((differ + 1)); cp other unlike; }
 	done
 	[ $differ -gt 1 ] ||
-		{ echo "# seed $2 differed in a run of many, and $differ times of ten alone: time" >&3; return 1; }
+		{ echo "# seed $2 differed in a run of many," \
+			"and $differ times of ten alone: time" >&3; return 1; }
 	diff one unlike | head -20
 }
 

@@ -160,8 +160,10 @@ flight_keeps_the_last_and_all_control_verbs() {
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_create_qp'")" 1 || return
 	# near the beginning nothing is claimed, then the request of each is known and the right one
 	[ "$(ask "SELECT sum(wr_n IS NULL) FROM wc")" -lt 100 ] &&
-		is "$(ask "SELECT sum(wr_n IS NULL) > 0 FROM (SELECT * FROM wc ORDER BY time LIMIT 20)")" 1 || return
-	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
+		is "$(ask "SELECT sum(wr_n IS NULL) > 0 
+			FROM (SELECT * FROM wc ORDER BY time LIMIT 20)")" 1 || return
+	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread
+		AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
 	"$VERBATIM" check t.db >out 2>err; is $? 0 && says "older than what was kept" out || return
 	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out && "$VERBATIM" dump t.db >out 2>&1 &&
 		"$VERBATIM" stat t.db >out 2>&1
@@ -202,7 +204,8 @@ fatal_event_writes_a_snapshot() {
 		ibv_asyncwatch >out 2>err & local pid=$!
 	await grep -q "t.1.db: the first fatal asynchronous event" err || return
 	kill -TERM $pid; wait $pid
-	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_get_async_event' AND out LIKE '%EVENT_PORT_ERR%'" t.1.db)" 1
+	is "$(ask "SELECT count(*) FROM call
+		WHERE verb = 'ibv_get_async_event' AND out LIKE '%EVENT_PORT_ERR%'" t.1.db)" 1
 }
 
 snapshot_of_nothing_is_refused() {
@@ -252,8 +255,10 @@ rotation_leaves_whole_traces() {
 		[ $t = t.db ] || says "ibv_post_send(qp1" dump || return
 		is "$(ask "SELECT count(*) FROM object WHERE kind = 'qp'" $t)" 1 || return
 		sum=$((sum + $(ask "SELECT count(*) FROM wc" $t)))
-		polled=$((polled + $(ask "SELECT coalesce(sum(completions), 0) FROM poll_count" $t)))
-		calls=$((calls + $("$VERBATIM" stat --format json $t 2>/dev/null | jq '[.verbs[] | select(.verb == "ibv_reg_mr") | .calls][0] // 0')))
+		polled=$((polled + $(ask "SELECT coalesce(sum(completions), 0)
+			FROM poll_count" $t)))
+		calls=$((calls + $("$VERBATIM" stat --format json $t 2>/dev/null |
+			jq '[.verbs[] | select(.verb == "ibv_reg_mr") | .calls][0] // 0')))
 	done
 	rm dump
 	"$VERBATIM" info t.2.db >info 2>&1 &&
@@ -277,7 +282,9 @@ rotation_by_time_goes_on() {
 filtered() {
 	rm -f t.db
 	"$VERBATIM" record -q --filter "$1" -o t.db "$apps/loop" counts 3000 || return
-	is "$(ask "SELECT (SELECT count(*) FROM wr) || ' ' || (SELECT count(*) FROM wc) || ' ' || (SELECT count(*) FROM object WHERE kind IN ('qp', 'cq', 'mr'))" 2>/dev/null) $1" "$2 3 $1"
+	is "$(ask "SELECT (SELECT count(*) FROM wr) || ' ' || (SELECT count(*) FROM wc) || ' ' ||
+		(SELECT count(*) FROM object WHERE kind IN ('qp', 'cq', 'mr'))" 2>/dev/null) $1" \
+		"$2 3 $1"
 }
 
 filters_leave_what_was_asked_for() {
@@ -321,9 +328,10 @@ one_of_n_is_scaled_and_not_paired() {
 	is "$(ask "SELECT count(*) FROM wc WHERE wr_n IS NOT NULL" 2>/dev/null)" 0 || return
 	"$VERBATIM" stat --format json t.db >out 2>err && is "$(jq .one_of out)" 20 || return
 	local n
-	for n in $(jq '.queues[0] | .sends, .receives, .completions / 2, .sent_bytes / 64, .received_bytes / 64' out) \
+	for n in $(jq '.queues[0] | .sends, .receives, .completions / 2,
+			.sent_bytes / 64, .received_bytes / 64' out) \
 		$(jq '.verbs[] | select(.verb == "ibv_post_send") | .calls' out) \
-			$(jq '."completion queues"[0].completions / 2' out); do
+		$(jq '."completion queues"[0].completions / 2' out); do
 		[ "${n%.*}" -gt 34000 ] && [ "${n%.*}" -lt 46000 ] ||
 			{ echo "$n"; cat out; return 1; }
 	done

@@ -37,7 +37,9 @@ a_child_begins_anew() {
 shuts_itself_in() { # when and how, rows with bytes, rows without
 	record --payload "${4:-full}" "$apps/sandbox" $1 >out 2>err; is $? 0 &&
 		says "all came" out &&
-		is "$(ask "SELECT count(*) FILTER (WHERE why IS NULL), count(*) FILTER (WHERE why = 'sandboxed' AND captured = 0) FROM payload")" "$2|$3" || { echo "$1"; return 1; }
+		is "$(ask "SELECT count(*) FILTER (WHERE why IS NULL),
+			count(*) FILTER (WHERE why = 'sandboxed' AND captured = 0) FROM payload")" \
+			"$2|$3" || { echo "$1"; return 1; }
 }
 
 a_filter_that_forbids_it_ends_it() {
@@ -86,7 +88,8 @@ none_is_nothing() {
 
 what_is_not_captured_is_counted() {
 	known full || return
-	is "$(ask "SELECT times, detail FROM coverage WHERE what = 'payload' ORDER BY 2" | tr '\n' ';')" \
+	is "$(ask "SELECT times, detail
+		FROM coverage WHERE what = 'payload' ORDER BY 2" | tr '\n' ';')" \
 		"2|ambiguous;2|no-length;1|not-host-memory;2|unreadable;"
 }
 
@@ -115,7 +118,8 @@ dump_shows_them() {
 		is "$(grep -c '^      0' out)" 0 || return
 	"$VERBATIM" dump --payload none t.db >out; is "$(grep -c payload= out)" 0 || return
 	"$VERBATIM" dump --payload 20 t.db >out
-	says '^      00000000 15 1c 23 2a 31 38 3f 46  4d 54 5b 62 69 70 77 7e  |..#\*18?FMT\[bipw~|$' out &&
+	local text='|..#\*18?FMT\[bipw~|'
+	says "^      00000000 15 1c 23 2a 31 38 3f 46  4d 54 5b 62 69 70 77 7e  $text$" out &&
 		says '^      00000010 85 8c 93 9a                                       |....|$' \
 			out &&
 		is "$(grep -c '^      0000002' out)" 0 || return
@@ -136,7 +140,8 @@ info_and_stat_say_how_much() {
 		says 'payload .* 2 .*unreadable' out || return
 	"$VERBATIM" stat t.db >out; says '^  atomic *1 *8 B *8 B *1 *0$' out || return
 	"$VERBATIM" stat --format json t.db >out &&
-		python3 -c "import json; assert [r['times'] for r in json.load(open('out'))['payloads']][2:] == [3, 1]"
+		python3 -c "import json
+assert [r['times'] for r in json.load(open('out'))['payloads']][2:] == [3, 1]"
 }
 
 replay() { "$VERBATIM" replay --device soft "${1:-t.db}" >out 2>err; }
@@ -152,9 +157,12 @@ replay_sends_what_was_recorded() {
 other_bytes_are_a_divergence() {
 	sound full && "$VERBATIM" unpack -o plain.db t.db && replay plain.db; is $? 0 ||
 		{ cat out; return 1; }
-	sqlite3 plain.db "UPDATE payload SET bytes = CAST(substr(bytes, 1, 9) || x'ee' || substr(bytes, 11) AS BLOB) WHERE kind = 'recv' AND length = 1000"
+	sqlite3 plain.db "UPDATE payload SET bytes =
+		CAST(substr(bytes, 1, 9) || x'ee' || substr(bytes, 11) AS BLOB)
+		WHERE kind = 'recv' AND length = 1000"
+	local differs='wc.0..payload: recorded byte 9 of 1000 is 0xee, replayed 0x48'
 	replay plain.db; is $? 1 &&
-		says 'wc.0..payload: recorded byte 9 of 1000 is 0xee, replayed 0x48 (request of 1:[0-9]*, sent by 1:' out && says '^1 divergence' out
+		says "$differs (request of 1:[0-9]*, sent by 1:" out && says '^1 divergence' out
 }
 
 # A changed trace is a changed replay.
@@ -162,7 +170,9 @@ a_changed_message_is_sent() {
 	sound full && "$VERBATIM" unpack -o plain.db t.db || return
 	sqlite3 plain.db "UPDATE payload SET bytes = zeroblob(60) WHERE length = 60"
 	replay plain.db; is $? 0 || { cat out; return 1; }
-	sqlite3 plain.db "UPDATE payload SET bytes = CAST(replace(hex(zeroblob(30)), '0', 'A') AS BLOB) WHERE length = 60 AND kind = 'send'"
+	sqlite3 plain.db "UPDATE payload SET bytes =
+		CAST(replace(hex(zeroblob(30)), '0', 'A') AS BLOB)
+		WHERE length = 60 AND kind = 'send'"
 	replay plain.db; is $? 1 && says 'recorded byte 0 of 60 is 0x00, replayed 0x41' out
 }
 
@@ -176,25 +186,33 @@ without_a_collector() {
 
 unpacked_it_is_a_table() {
 	known full && "$VERBATIM" unpack -o plain.db t.db && compare full plain.db &&
-		is "$(sqlite3 plain.db 'SELECT count(*), sum(captured), sum(length(bytes)) FROM payload')" "$(ask 'SELECT count(*), sum(captured), sum(length(bytes)) FROM payload')"
+		is "$(sqlite3 plain.db 'SELECT count(*), sum(captured), sum(length(bytes))
+			FROM payload')" \
+			"$(ask 'SELECT count(*), sum(captured), sum(length(bytes)) FROM payload')"
 }
 
 any_sqlite3_reads_it() {
 	known full || return
-	is "$(sqlite3 -cmd ".load $libs/libverbatim-sqlite" t.db 'SELECT count(*), sum(length(bytes)) FROM payload')" "$(ask 'SELECT count(*), sum(captured) FROM payload')"
+	is "$(sqlite3 -cmd ".load $libs/libverbatim-sqlite" t.db \
+		'SELECT count(*), sum(length(bytes)) FROM payload')" \
+		"$(ask 'SELECT count(*), sum(captured) FROM payload')"
 }
 
 a_condition_finds_the_rows() {
 	known full || return
-	is "$(ask 'SELECT count(*) FROM payload p WHERE EXISTS (SELECT 1 FROM payload q WHERE q.thread = p.thread AND q.n = p.n AND q.i = p.i)')" "$(ask 'SELECT count(*) FROM payload')" &&
-		is "$(ask 'SELECT count(*) FROM payload WHERE n < 0 OR n > 1000000 OR thread = 9')" 0
+	is "$(ask 'SELECT count(*) FROM payload p WHERE EXISTS
+		(SELECT 1 FROM payload q WHERE q.thread = p.thread AND q.n = p.n AND q.i = p.i)')" \
+		"$(ask 'SELECT count(*) FROM payload')" &&
+		is "$(ask 'SELECT count(*) FROM payload
+			WHERE n < 0 OR n > 1000000 OR thread = 9')" 0
 }
 
 flight_keeps_the_last() {
 	"$VERBATIM" record -q --flight 64k --payload full -o t.db "$apps/loop" counts 40000 2>err ||
 		return
 	local bytes
-	bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) + (SELECT sum(length(data)) FROM chunk)')
+	bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) +
+		(SELECT sum(length(data)) FROM chunk)')
 	[ "$bytes" -lt 200000 ] || { echo "$bytes bytes kept"; return 1; }
 	is "$(ask 'SELECT min(captured), max(captured), count(*) > 100 FROM payload')" "64|64|1"
 }
@@ -206,8 +224,10 @@ rotation_loses_nothing() {
 	traces=(t*.db)
 	[ ${#traces[@]} -gt 1 ] || { echo "only ${#traces[@]} trace"; return 1; }
 	for n in "${traces[@]}"; do
-		sends=$((sends + $(ask "SELECT count(*) FROM payload WHERE kind = 'send' AND captured = 64" "$n")))
-		recvs=$((recvs + $(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 64" "$n")))
+		sends=$((sends + $(ask "SELECT count(*)
+			FROM payload WHERE kind = 'send' AND captured = 64" "$n")))
+		recvs=$((recvs + $(ask "SELECT count(*)
+			FROM payload WHERE kind = 'recv' AND captured = 64" "$n")))
 	done
 	is "$sends $recvs" "300000 300000"
 }
@@ -218,20 +238,27 @@ drops_are_said() {
 		counts 60000 2>err || return
 	is "$(ask "SELECT count(*) FROM payload WHERE captured <> length AND why IS NULL")" 0 ||
 		return
-	is "$(ask "SELECT count(*) FROM payload p LEFT JOIN post USING (thread, n) LEFT JOIN poll USING (thread, n) WHERE post.handle IS NULL AND poll.handle IS NULL")" 0
+	is "$(ask "SELECT count(*) FROM payload p
+		LEFT JOIN post USING (thread, n) LEFT JOIN poll USING (thread, n)
+		WHERE post.handle IS NULL AND poll.handle IS NULL")" 0
 }
 
 filtered_posts_have_none() {
 	record --payload full --filter 1/10 "$apps/loop" counts 20000 || return
-	is "$(ask "SELECT count(*) FROM payload LEFT JOIN wr USING (thread, n, i) WHERE kind = 'send' AND wr_id IS NULL")" 0 &&
-		is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') - (SELECT count(*) FROM wc WHERE opcode = 128), (SELECT count(*) FROM payload WHERE kind = 'send') - (SELECT count(*) FROM wr WHERE opcode = 2)")" "0|0"
+	is "$(ask "SELECT count(*) FROM payload LEFT JOIN wr USING (thread, n, i)
+		WHERE kind = 'send' AND wr_id IS NULL")" 0 &&
+		is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') -
+			(SELECT count(*) FROM wc WHERE opcode = 128),
+			(SELECT count(*) FROM payload WHERE kind = 'send') -
+			(SELECT count(*) FROM wr WHERE opcode = 2)")" "0|0"
 }
 
 # Two processes over TCP; the program checks what it gets, and what it gets is recorded.
 pingpong_gets_what_is_sent() {
 	record --payload full "$both" ibv_rc_pingpong -c -n 30 -s 5000 >out 2>&1 ||
 		{ cat out; return 1; }
-	is "$(ask "SELECT count(*) FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
+	is "$(ask "SELECT count(*)
+		FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
 		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60" &&
 		replay && says 'compared what was received 60 times' out &&
 		says '^no divergence' out
@@ -241,14 +268,16 @@ pingpong_gets_what_is_sent() {
 perftest_has_its_payload() {
 	record --payload hash "$both" ib_send_bw -n 200 -s 512 -c UD >out 2>&1 ||
 		{ cat out; return 1; }
-	is "$(ask "SELECT kind, length, before, count(*), count(hash) FROM payload GROUP BY 1, 2, 3")" "recv|552|40|200|200
+	is "$(ask "SELECT kind, length, before, count(*), count(hash)
+		FROM payload GROUP BY 1, 2, 3")" "recv|552|40|200|200
 send|512|0|200|200" || return
 	record --payload 16 "$both" ib_read_lat -n 200 -s 64 >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT DISTINCT kind, length, captured, why FROM payload")" "read|64|16|" ||
 		return
 	record --payload hash "$both" ib_send_bw -n 200 -s 64 --use-srq -q 2 >out 2>&1 ||
 		{ cat out; return 1; }
-	is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') - (SELECT count(*) FROM wc WHERE opcode = 128 AND status = 0)")" 0
+	is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') -
+		(SELECT count(*) FROM wc WHERE opcode = 128 AND status = 0)")" 0
 }
 
 try full_is_every_byte

@@ -28,7 +28,8 @@ only_ours() { # files
 
 traces_are_for_their_owner() {
 	record -o t.db --flight 1M bash -c \
-		"ibv_devinfo >/dev/null; '$VERBATIM' snapshot \$PPID; stat -c '%a %n' *.db* >out; ibv_devinfo >/dev/null" || return
+		"ibv_devinfo >/dev/null; '$VERBATIM' snapshot \$PPID
+		stat -c '%a %n' *.db* >out; ibv_devinfo >/dev/null" || return
 	is "$(cut -d' ' -f1 out | sort -u)" 600 && says 't.db-wal' out &&
 		"$VERBATIM" unpack -o u.db t.db && only_ours *.db
 }

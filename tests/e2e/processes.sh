@@ -10,10 +10,14 @@ spawn() { record "$apps/spawn" "$@"; }
 # each way to make a child with a copy of the memory: how, and is the child linked?
 forked_by() { # the word of the program, how it is recorded
 	spawn verb "$1" verb || return
-	is "$(sql "SELECT f.how, f.child, p.parent, p.fork_thread || ':' || p.fork_n = f.thread || ':' || f.n FROM fork f JOIN process p ON p.id = f.child")" "$2|2|1|1" &&
-		is "$(sql 'SELECT count(*) > 0 FROM frame WHERE stack = (SELECT stack FROM fork)')" 1 &&
+	is "$(sql "SELECT f.how, f.child, p.parent,
+		p.fork_thread || ':' || p.fork_n = f.thread || ':' || f.n
+		FROM fork f JOIN process p ON p.id = f.child")" "$2|2|1|1" &&
+		is "$(sql 'SELECT count(*) > 0 FROM frame
+			WHERE stack = (SELECT stack FROM fork)')" 1 &&
 		is "$(sql 'SELECT count(DISTINCT process) FROM thread')" 2 &&
-		is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd' GROUP BY process" | xargs)" "1 1"
+		is "$(sql "SELECT count(*) FROM call
+			WHERE verb = 'ibv_alloc_pd' GROUP BY process" | xargs)" "1 1"
 }
 
 clone_by_a_bare_system_call_is_noticed() {
@@ -67,7 +71,8 @@ child_of_vfork_leaves_its_parent_recorded() {
 
 childs_use_of_its_parents_is_found() { # by
 	spawn keep "$1" use
-	is "$("$VERBATIM" check --format json t.db | jq -r '[.findings[].rule] | index("FORK-003") != null')" true
+	is "$("$VERBATIM" check --format json t.db |
+		jq -r '[.findings[].rule] | index("FORK-003") != null')" true
 }
 
 dump_shows_how() {
@@ -86,7 +91,9 @@ ending_is_known() { # words, ending, status
 	# shellcheck disable=SC2086
 	record sh -c "$apps/spawn verb $how; true" >/dev/null 2>&1
 	# a signal is known only where the recorder saw the process alive: see below
-	is "descendant: $(sql "SELECT ending, CASE ending WHEN 'killed' THEN $status ELSE status END, end IS NOT NULL FROM process")" "descendant: $ending|$status|1"
+	is "descendant: $(sql "SELECT ending,
+		CASE ending WHEN 'killed' THEN $status ELSE status END,
+		end IS NOT NULL FROM process")" "descendant: $ending|$status|1"
 }
 
 # the kernel tells since 6.15
@@ -136,7 +143,8 @@ short_threads_share_rings() {
 	wait $watcher
 	is $status 0 && is "$(sql 'SELECT count(*), count(DISTINCT tid) > 1000 FROM thread')" \
 		"20001|1" &&
-		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_alloc_pd'")" "20000|20000|20000" &&
+		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end)
+			FROM call WHERE verb = 'ibv_alloc_pd'")" "20000|20000|20000" &&
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
 			0 || return
 	[ "$(cat peak)" -lt 20000 ] || { echo "the rings took $(cat peak) KiB"; return 1; }
@@ -157,8 +165,10 @@ thousands_of_threads_at_once_are_recorded() {
 # cancelled in a verb that has begun and does not return; the next thread takes over the ring
 cancelled_threads_are_recorded() {
 	record "$apps/threads" cancel 500 || return
-	is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_get_cq_event'")" "500|500|0" &&
-		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end) FROM call WHERE verb = 'ibv_dealloc_pd'")" "500|500|500" &&
+	is "$(sql "SELECT count(*), count(DISTINCT thread), count(end)
+		FROM call WHERE verb = 'ibv_get_cq_event'")" "500|500|0" &&
+		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end)
+			FROM call WHERE verb = 'ibv_dealloc_pd'")" "500|500|500" &&
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" 0
 }
 
@@ -167,8 +177,10 @@ exit_while_others_call_verbs_loses_nothing() {
 	local i got
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		record "$apps/threads" exit counts; is $? 3 || return
-		got=$(sql "SELECT (SELECT ending FROM process), count(*), min(n), sum(n) FROM (SELECT count(*) n FROM notify GROUP BY thread)")
-		read -r least all <<<"$(od -An -v -tu8 counts | xargs -n1 | awk '{ s += $1; if (NR == 1 || $1 < m) m = $1 } END { print m, s }')"
+		got=$(sql "SELECT (SELECT ending FROM process), count(*), min(n), sum(n)
+			FROM (SELECT count(*) n FROM notify GROUP BY thread)")
+		read -r least all <<<"$(od -An -v -tu8 counts | xargs -n1 |
+			awk '{ s += $1; if (NR == 1 || $1 < m) m = $1 } END { print m, s }')"
 		IFS='|' read -r how threads min sum <<<"$got"
 		is "$how $threads $((min >= least)) $((sum >= all && sum <= all + 8))" \
 			"exit 8 1 1" || { echo "$got, $least $all returned"; return 1; }
@@ -188,13 +200,15 @@ killed_after() { # microseconds, name of the files
 	is $? 137 || return
 	"$VERBATIM" info "$t.db" >"$t.out" 2>&1 || { cat "$t.out"; return 1; }
 	read -r recvs sends polls <<<"$(at 0 "$t.counts") $(at 8 "$t.counts") $(at 16 "$t.counts")"
-	got=$("$VERBATIM" sql "$t.db" "SELECT count(*) FILTER (WHERE verb = 'ibv_post_recv') BETWEEN $recvs AND $recvs + 1,
+	got=$("$VERBATIM" sql "$t.db" "SELECT
+		count(*) FILTER (WHERE verb = 'ibv_post_recv') BETWEEN $recvs AND $recvs + 1,
 		count(*) FILTER (WHERE verb = 'ibv_post_send') BETWEEN $sends AND $sends + 1,
 		(SELECT count(*) FROM wc) BETWEEN $polls AND $polls + 1,
 		(SELECT count(*) FROM loss), (SELECT count(*) FROM coverage) FROM wr")
 	rm -f "$t".*
 	is "$got" "1|1|1|0|0" ||
-		{ echo "after $us us: $recvs receives, $sends sends, $polls completions had returned"; return 1; }
+		{ echo "after $us us: $recvs receives, $sends sends," \
+			"$polls completions had returned"; return 1; }
 }
 
 # Two at a time. Every tenth dies while it opens the device, or before.
@@ -245,8 +259,10 @@ mpi_ranks_are_in_one_trace() {
 	build_ring || return
 	record "${in_ranks[@]}" ./ring >out 2>err || { cat out err; return 1; }
 	is "$(sort out | xargs)" "0 after 3 1 after 0 2 after 1 3 after 2" &&
-		is "ranks $(sql "SELECT count(DISTINCT process) FROM call WHERE verb = 'ibv_create_qp' AND failed = 0")" "ranks 4" &&
-		is "$(sql "SELECT count(*), count(DISTINCT pid) FROM process WHERE cmdline LIKE './ring%' AND ending = 'exit' AND status = 0")" "4|4" &&
+		is "ranks $(sql "SELECT count(DISTINCT process)
+			FROM call WHERE verb = 'ibv_create_qp' AND failed = 0")" "ranks 4" &&
+		is "$(sql "SELECT count(*), count(DISTINCT pid) FROM process
+			WHERE cmdline LIKE './ring%' AND ending = 'exit' AND status = 0")" "4|4" &&
 		is "$(sql "SELECT count(DISTINCT process) FROM wc")" 4 &&
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
 			0 || return
@@ -263,7 +279,9 @@ each_mpi_rank_in_its_own_trace() {
 		{ cat out err; return 1; }
 	is "$(sort out | xargs)" "0 after 3 1 after 0 2 after 1 3 after 2" || return
 	for rank in 0 1 2 3; do
-		is "$("$VERBATIM" sql rank$rank.db 'SELECT count(*), (SELECT count(*) > 0 FROM wc), (SELECT count(*) FROM loss) FROM process')" "1|1|0" || return
+		is "$("$VERBATIM" sql rank$rank.db 'SELECT count(*),
+			(SELECT count(*) > 0 FROM wc),
+			(SELECT count(*) FROM loss) FROM process')" "1|1|0" || return
 	done
 }
 
@@ -275,7 +293,9 @@ sleeps() { awk '/^voluntary/ { print $2 }' "/proc/$1/status"; }
 nothing_is_done_before_the_first_verb() {
 	record bash -c 'recorder=/proc/$PPID/status
 		read -rt 0.5 <> <(:)
-		awk "/^voluntary/ { print \$2 }" $recorder; read -rt 2 <> <(:); awk "/^voluntary/ { print \$2 }" $recorder
+		awk "/^voluntary/ { print \$2 }" $recorder
+		read -rt 2 <> <(:)
+		awk "/^voluntary/ { print \$2 }" $recorder
 		ls $VERBATIM_DIR | grep -c ring
 		sed -n "s/^Threads:.//p" $recorder' >out
 	mapfile -t said <out

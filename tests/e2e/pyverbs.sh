@@ -32,7 +32,8 @@ recording_is_whole() {
 		is "completions without their request" \
 			"$(sql 'select count(*) from wc where wr_n is null')" 0 &&
 		is "requests completed twice" \
-			"$(sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
+			"$(sql 'select count(*) from (select 1 from wc
+				group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0 &&
 		"$VERBATIM" dump "$t" >/dev/null && "$VERBATIM" stat "$t" >/dev/null
 }
 

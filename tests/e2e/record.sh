@@ -30,7 +30,8 @@ stderr_is_the_programs_alone_when_quiet() {
 
 # what a program has of us is what it would have without us
 signals_and_descriptors_are_as_they_were() {
-	local how look='grep -E "Sig(Ign|Blk)" /proc/self/status; for i in 0 1 2; do [ -e /proc/self/fd/$i ] && echo $i; done; ulimit -f'
+	local how look='grep -E "Sig(Ign|Blk)" /proc/self/status
+		for i in 0 1 2; do [ -e /proc/self/fd/$i ] && echo $i; done; ulimit -f'
 	for how in "trap '' PIPE" "trap '' XFSZ" "trap '' PIPE XFSZ" "exec <&-" "exec 2>&-" \
 		"exec 3>&1 <&- 2>&-" true; do
 		(eval "$how"; exec sh -c "$look") >plain
@@ -119,7 +120,8 @@ heeded() { ((!(0x$(sed -n 's/^ShdPnd:.//p' "/proc/$1/status") & 1 << 14))); }
 
 second_request_leaves_the_program_running() {
 	# deaf to all: only a second request, 0.3 seconds later, ends the recording
-	"$VERBATIM" record -o t.db sh -c "trap '' TERM; $guest deaf calls 3 say ready; exec sleep 100" >out 2>err &
+	"$VERBATIM" record -o t.db sh -c \
+		"trap '' TERM; $guest deaf calls 3 say ready; exec sleep 100" >out 2>err &
 	local pid=$! left
 	await grep -q ready out || return
 	kill -TERM $pid
@@ -156,7 +158,8 @@ descendant_in_another_pid_namespace_is_recorded() {
 }
 
 killed_recorder_does_not_hurt_the_program() {
-	"$VERBATIM" record -q -o t.db sh -c "$guest until exit 5; echo \$? >status" >out 2>/dev/null &
+	"$VERBATIM" record -q -o t.db sh -c \
+		"$guest until exit 5; echo \$? >status" >out 2>/dev/null &
 	local pid=$! app
 	await grep -q ready out && app=$(pgrep -f "^$guest until") || return
 	await test -s t.db-wal || return
@@ -202,14 +205,16 @@ program_that_cannot_start_leaves_nothing() {
 childless() { [ -z "$(pgrep -P "$1" -r S,R,D guest)" ]; }
 
 loss_is_told_even_when_quiet() {
-	"$VERBATIM" record -q -o t.db --on-full drop --ring-size 256k "$guest" calls 1 until calls 20000 >out 2>err & local pid=$!
+	"$VERBATIM" record -q -o t.db --on-full drop --ring-size 256k \
+		"$guest" calls 1 until calls 20000 >out 2>err & local pid=$!
 	await grep -q ready out || return
 	kill -STOP $pid
 	pkill -TERM -P $pid guest
 	await childless $pid || return
 	kill -CONT $pid
 	wait $pid; is $? 0 && grep -q "events were lost" err || return
-	"$VERBATIM" info t.db >out; grep -q ^LOST out && grep -Eq "^events +[0-9,]+, and [0-9,]+ lost$" out
+	"$VERBATIM" info t.db >out
+	grep -q ^LOST out && grep -Eq "^events +[0-9,]+, and [0-9,]+ lost$" out
 }
 
 # Said once, and what is there is a beginning: it opens at once, or when there is room again.
@@ -220,14 +225,21 @@ full_disk_stops_the_recording_only() {
 		mount -t tmpfs -o size=$size none small || return
 		"$VERBATIM" record -q -o small/t.db "$loop" counts 1000000 2>err; status=$?
 		if ! "$VERBATIM" info small/t.db >info 2>&1; then
-			is "$(grep -c 'free some space there' info)" 1 || { umount small; cat info; return 1; }
+			is "$(grep -c 'free some space there' info)" 1 ||
+				{ umount small; cat info; return 1; }
 			mount -o remount,size=64m small
 		fi
-		"$VERBATIM" info small/t.db >info 2>&1 && "$VERBATIM" check small/t.db >out 2>&1; local opens=$?
-		"$VERBATIM" sql small/t.db "SELECT count(*) < 1000000, max(wr_id) IS NULL OR max(wr_id) + 1 >= count(*) FROM wr WHERE verb = 'ibv_post_send'" >sends
+		"$VERBATIM" info small/t.db >info 2>&1 && "$VERBATIM" check small/t.db >out 2>&1
+		local opens=$?
+		"$VERBATIM" sql small/t.db "SELECT count(*) < 1000000,
+			max(wr_id) IS NULL OR max(wr_id) + 1 >= count(*)
+			FROM wr WHERE verb = 'ibv_post_send'" >sends
 		umount small
-		is $opens 0 && is $status 4 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 1000000 && is "$(cat sends)" "1|1" &&
-			is "$(grep -c 'No space left' err)" 1 && grep -q INCOMPLETE err && grep -q INTERRUPTED info || { cat err info; return 1; }
+		is $opens 0 && is $status 4 &&
+			is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 1000000 &&
+			is "$(cat sends)" "1|1" &&
+			is "$(grep -c 'No space left' err)" 1 && grep -q INCOMPLETE err &&
+			grep -q INTERRUPTED info || { cat err info; return 1; }
 	done
 }
 
@@ -259,7 +271,8 @@ try second_request_leaves_the_program_running
 try ignored_signal_is_left_alone
 try descendants_are_followed_after_the_program
 try grandchildren_without_a_verb_between_are_followed
-if unshare --fork --pid --mount-proc true 2>/dev/null; then try descendant_in_another_pid_namespace_is_recorded
+if unshare --fork --pid --mount-proc true 2>/dev/null; then
+	try descendant_in_another_pid_namespace_is_recorded
 else echo "skip record: descendant in another pid namespace is recorded: may not make one"; fi
 try killed_recorder_does_not_hurt_the_program
 try session_of_a_killed_recorder_is_collected
@@ -271,28 +284,34 @@ try loss_is_told_even_when_quiet
 full_shared_memory_is_told() {
 	mkdir -p small
 	mount -t tmpfs -o size=16k none small || return
-	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 10 exit 3 2>err; local status=$?
+	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 10 exit 3 2>err
+	local status=$?
 	umount small
 	is $status 3 && grep -q '1 threads were not recorded' err &&
-		is "$("$VERBATIM" sql t.db "SELECT what || ': ' || detail FROM coverage")" "thread: 1 threads could not make a ring"
+		is "$("$VERBATIM" sql t.db "SELECT what || ': ' || detail FROM coverage")" \
+			"thread: 1 threads could not make a ring"
 }
 
 small_shared_memory_makes_small_rings() {
 	mkdir -p small
 	mount -t tmpfs -o size=1m none small || return
-	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 3000 exit 3 2>err; local status=$?
+	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 3000 exit 3 2>err
+	local status=$?
 	umount small
-	is $status 3 && is "$(cat err)" "" && is "$(calls)" 3000 && is "$("$VERBATIM" sql t.db "SELECT count(*) FROM loss")" 0
+	is $status 3 && is "$(cat err)" "" && is "$(calls)" 3000 &&
+		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM loss")" 0
 }
 
 no_shared_memory_starts_nothing() {
 	mkdir -p small
 	mount -t tmpfs -o size=4k none small || return
 	head -c 4096 /dev/zero >small/all 2>/dev/null
-	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" say started >out 2>err; local status=$?
+	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" say started >out 2>err
+	local status=$?
 	ls small >left
 	umount small
-	is $status 4 && is "$(cat out)" "" && is "$(wc -l <err)" 1 && grep -q "No space left" err && is "$(cat left)" all && [ ! -e t.db ]
+	is $status 4 && is "$(cat out)" "" && is "$(wc -l <err)" 1 &&
+		grep -q "No space left" err && is "$(cat left)" all && [ ! -e t.db ]
 }
 if [ "$(id -u)" -eq 0 ]; then
 	try full_disk_stops_the_recording_only

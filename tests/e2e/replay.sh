@@ -43,7 +43,8 @@ same() {
 	replay --device soft "$tmp/$name.db"
 	status=$?
 	if [ $status -ne 0 ]; then
-		not_ok "$name" "exit status $status: $(grep -m1 -A1 diverg "$tmp/out" | tr '\n' ' ')"
+		not_ok "$name" \
+			"exit status $status: $(grep -m1 -A1 diverg "$tmp/out" | tr '\n' ' ')"
 	elif grep -q 'not replayed' "$tmp/out"; then
 		not_ok "$name" "$(grep -A1 'not replayed' "$tmp/out" | tr '\n' ' ')"
 	else
@@ -98,7 +99,8 @@ senders() {
 	alone in_order "$apps/senders"
 	"$VERBATIM" unpack -o "$tmp/swapped.db" "$tmp/in_order.db" >"$tmp/out" 2>&1 &&
 		sqlite3 "$tmp/swapped.db" \
-			"UPDATE post SET time = (SELECT max(time) + 1 FROM post) WHERE thread = 2" ||
+			"UPDATE post SET time = (SELECT max(time) + 1 FROM post)
+			WHERE thread = 2" ||
 		{ not_ok senders "$(tail -1 "$tmp/out")"; return; }
 	replay --device soft "$tmp/swapped.db"
 	status=$?
@@ -173,7 +175,8 @@ altered() {
 	if [ $status -ne 1 ]; then
 		not_ok "$name" "exit status $status, not 1: $(head -1 "$tmp/out")"
 	elif ! grep -q -- "${text//@/$event}" "$tmp/out"; then
-		not_ok "$name" "no \"${text//@/$event}\": $(grep -A1 'diverg' "$tmp/out" | tr '\n' ' ')"
+		not_ok "$name" \
+			"no \"${text//@/$event}\": $(grep -A1 'diverg' "$tmp/out" | tr '\n' ' ')"
 	else
 		ok "$name"
 	fi
@@ -190,9 +193,10 @@ unpacked() {
 }
 
 if command -v sqlite3 >/dev/null; then
+	success="IBV_WC_SUCCESS (0)" retries="IBV_WC_RETRY_EXC_ERR (12)"
 	unpacked
 	altered altered_status rc_pingpong "wc status = 0 AND opcode = 128" "status = 12" \
-		"@ ibv_poll_cq: wc\[0\].status: recorded IBV_WC_RETRY_EXC_ERR (12), replayed IBV_WC_SUCCESS (0)"
+		"@ ibv_poll_cq: wc\[0\].status: recorded $retries, replayed $success"
 	altered altered_wr_id rc_pingpong "wc opcode = 128" "wr_id = 77" \
 		"@ ibv_poll_cq: wc\[0\].wr_id: recorded 77, replayed 1"
 	altered altered_received_length rc_pingpong "wc opcode = 128" "byte_len = 5" \
@@ -206,7 +210,7 @@ if command -v sqlite3 >/dev/null; then
 		"sge (thread, n) IN (SELECT thread, n FROM wr WHERE opcode = 0)" "length = 1024" \
 		"byte_len: recorded 65536, replayed 1024 (request of @)"
 	altered altered_remote_key ib_write_bw "wr opcode = 0" "rkey = 4242" \
-		"status: recorded IBV_WC_SUCCESS (0), replayed IBV_WC_REM_ACCESS_ERR (10) (request of @)"
+		"status: recorded $success, replayed IBV_WC_REM_ACCESS_ERR (10) (request of @)"
 	altered altered_post rc_pingpong "post ret = 0" "ret = 12" \
 		"@ ibv_post_recv: ret: recorded ENOMEM (12), replayed 0"
 	altered altered_arguments rc_pingpong "call verb = 'ibv_reg_mr'" \
@@ -232,7 +236,9 @@ one_sided() {
 	status=$?
 	if [ $status -ne 0 ]; then
 		not_ok one_sided "exit status $status: $(tail -1 "$tmp/out")"
-	elif ! grep -q 'qp1 of process 1 is connected to number [0-9]*, which the trace does not have' "$tmp/out"; then
+	elif ! grep -q \
+		'qp1 of process 1 is connected to number [0-9]*, which the trace does not have' \
+		"$tmp/out"; then
 		not_ok one_sided "does not say why: $(head -3 "$tmp/out" | tr '\n' ' ')"
 	else
 		ok one_sided
@@ -331,7 +337,8 @@ refuses() {
 	[ $status -eq 3 ] && ok object_of_nobody_is_3 ||
 		not_ok object_of_nobody_is_3 "exit status $status: $(tail -1 "$tmp/out")"
 	sqlite3 "$tmp/nobody.db" "UPDATE object SET process = 1 WHERE id = 3;
-		UPDATE call SET object = 1 + object % 12, args = replace(args, '\"qp\":', '\"no_qp\":')"
+		UPDATE call SET object = 1 + object % 12,
+			args = replace(args, '\"qp\":', '\"no_qp\":')"
 	replay --device soft --timeout 0.1 "$tmp/nobody.db"
 	status=$?
 	[ $status -le 1 ] && ok calls_of_wrong_objects ||

@@ -5,14 +5,14 @@ needs "$app"
 cd "$tmp" || exit 1
 
 # No verb more than $1 bytes, neither the first time nor the second. The program and the device
-# are bound at
-# once: what the loader takes of the stack is theirs, and would hide what is ours.
+# are bound at once: what the loader takes of the stack is theirs, and would hide what is ours.
 adds_at_most() { # bytes, options of record
 	local limit=$1; shift
 	LD_BIND_NOW=1 "$VERBATIM" run -- "$app" >bare &&
 		LD_BIND_NOW=1 "$VERBATIM" record -q -o t.db "$@" -- "$app" >recorded || return
 	[ "$(wc -l <bare)" -gt 15 ] && paste -d' ' bare recorded | awk -v limit=$limit '
-		$5 - $2 > limit || $6 - $3 > limit { print $1 ": " $5 - $2 " and " $6 - $3 " bytes more"; bad = 1 }
+		$5 - $2 > limit || $6 - $3 > limit {
+			print $1 ": " $5 - $2 " and " $6 - $3 " bytes more"; bad = 1 }
 		END { exit bad }'
 }
 
@@ -20,7 +20,8 @@ control_verbs_and_new_sites_take_little() { adds_at_most 1280; }
 payload_takes_some_more() { adds_at_most 2304 --payload full && adds_at_most 2304 --payload hash; }
 posts_and_polls_take_next_to_nothing() {
 	adds_at_most 1280 && paste -d' ' bare recorded | awk '
-		/^(post|poll|req)/ && $6 - $3 > 256 { print $1 ": " $6 - $3 " bytes more"; bad = 1 } END { exit bad }'
+		/^(post|poll|req)/ && $6 - $3 > 256 { print $1 ": " $6 - $3 " bytes more"; bad = 1 }
+		END { exit bad }'
 }
 a_small_alternate_stack_is_enough() {
 	"$VERBATIM" record -q -o t.db -- "$app" handler >out
@@ -28,8 +29,11 @@ a_small_alternate_stack_is_enough() {
 }
 # who calls is known all the same: from the handler through the frame of the signal to main
 stacks_reach_over_it() {
-	"$VERBATIM" record -q -o t.db -- "$app" handler >out && is "$("$VERBATIM" sql t.db "SELECT count(*) > 0 FROM call c JOIN stack s ON s.id = c.stack
-		WHERE c.verb = 'ibv_query_pkey' AND s.depth >= 6 AND c.n = (SELECT max(n) FROM call WHERE verb = 'ibv_query_pkey')")" 1 &&
+	"$VERBATIM" record -q -o t.db -- "$app" handler >out &&
+		is "$("$VERBATIM" sql t.db "SELECT count(*) > 0 FROM call c
+			JOIN stack s ON s.id = c.stack
+			WHERE c.verb = 'ibv_query_pkey' AND s.depth >= 6 AND c.n =
+			(SELECT max(n) FROM call WHERE verb = 'ibv_query_pkey')")" 1 &&
 		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM post WHERE stack IS NULL")" 0
 }
 
@@ -40,5 +44,6 @@ if "$VERBATIM" run -- "$app" handler >out; then
 	try a_small_alternate_stack_is_enough
 	try stacks_reach_over_it
 else
-	echo "skip stack: a small alternate stack is enough: not for the bare program here: $(tail -1 out)"
+	echo "skip stack: a small alternate stack is enough: not for the bare program here:" \
+		"$(tail -1 out)"
 fi

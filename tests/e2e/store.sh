@@ -15,7 +15,8 @@ control_plane_needs_no_extension() {
 	is "$(plain t.db "SELECT count(*) > 0 FROM call WHERE verb = 'ibv_create_qp'")" 1 &&
 		is "$(plain t.db "SELECT DISTINCT json_extract(out, '$.ret.qp_type') FROM call
 			WHERE verb = 'ibv_create_qp' AND failed = 0")" IBV_QPT_RC &&
-		is "$(plain t.db "SELECT count(DISTINCT process) >= 2 FROM object WHERE kind = 'qp'")" 1
+		is "$(plain t.db "SELECT count(DISTINCT process) >= 2
+			FROM object WHERE kind = 'qp'")" 1
 }
 
 extension_loads_in_sqlite3() {
@@ -42,11 +43,13 @@ unpacked_trace_needs_no_extension() {
 
 edit_of_an_unpacked_trace_counts() {
 	cp u.db e.db && plain e.db 'UPDATE wc SET status = 5 WHERE wr_id = 2' &&
-		is "$("$VERBATIM" sql e.db "SELECT count(*) FROM wc WHERE status_name = 'IBV_WC_WR_FLUSH_ERR'")" 1000
+		is "$("$VERBATIM" sql e.db "SELECT count(*)
+			FROM wc WHERE status_name = 'IBV_WC_WR_FLUSH_ERR'")" 1000
 }
 
 sqlite_finds_no_fault() {
-	is "$(plain t.db 'PRAGMA integrity_check')" ok && is "$(plain u.db 'PRAGMA integrity_check')" ok
+	is "$(plain t.db 'PRAGMA integrity_check')" ok &&
+		is "$(plain u.db 'PRAGMA integrity_check')" ok
 }
 
 if traffic; then

@@ -12,17 +12,19 @@ recorded_sql() { "$VERBATIM" sql "$recorded_tmp/t.db" "$1"; }
 recorded_is() { [ "$2" = "$3" ] || { echo "$1: ${2:0:600} instead of $3"; return 1; }; }
 
 # Empty polls of a thread with more than 64 CQs are only counted, and libraries ask a provider by
-# its
-# own calls whether a device is its. Programs that are killed have posted what nobody polls; the
+# its own calls whether a device is its. Programs that are killed have posted what nobody polls; the
 # others' completions all have a request.
 recorded_whole() {
 	recorded_is lost "$(recorded_sql 'select coalesce(sum(events), 0) from loss')" 0 &&
 		recorded_is "not seen" \
-			"$(recorded_sql "select group_concat(what) from coverage where what not in ('polls', 'direct')")" "" &&
+			"$(recorded_sql "select group_concat(what) from coverage
+				where what not in ('polls', 'direct')")" "" &&
 		recorded_is "completions without their request" \
-			"$(recorded_sql "select count(*) from wc join process p on p.id = wc.process where wr_n is null and p.ending = 'exit'")" 0 &&
+			"$(recorded_sql "select count(*) from wc join process p on p.id = wc.process
+				where wr_n is null and p.ending = 'exit'")" 0 &&
 		recorded_is "requests completed twice" \
-			"$(recorded_sql 'select count(*) from (select 1 from wc group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0
+			"$(recorded_sql 'select count(*) from (select 1 from wc
+				group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0
 }
 
 # RULE verb program, once each
