@@ -1,5 +1,5 @@
 /*
- * --deadline: a command ends in time, finished or not
+ * --deadline: ends a command after a time, finished or not
  *
  * The code that reads the trace checks the time itself and ends properly. Where
  * nothing checks it (a terminal that takes no output, a replay that waits for a

@@ -1,5 +1,5 @@
 /*
- * The command `verbatim`: finds the subcommand (command.c) and ends as it says
+ * The command `verbatim`: runs the subcommand (command.c) and exits with its status
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,9 +67,9 @@ static int run_command(int argc, char **argv)
 	return refuse_command(argv[0]);
 }
 
-static FILE *screen; /* what stdout is; NULL: it is closed, or as it was */
+static FILE *screen; /* stdout's replacement; NULL: stdout is closed, or was not replaced */
 
-/* Writing what stdio still holds may fail: the disk is full, or the reader is gone. */
+/* Flushing may fail: the disk is full, or the reader is gone. */
 static int flush_stdout(int status)
 {
 	bool failed = ferror(stdout);
@@ -98,7 +98,7 @@ static void keep_standard_free(void)
 		close(fd);
 }
 
-/* Of a command that ended by exit(). */
+/* For commands that end by exit(). */
 static void close_screen(void)
 {
 	if (screen)

@@ -1,9 +1,8 @@
 /*
- * verbatim doctor: what stops RDMA or tracing here, a line each
+ * verbatim doctor: reports what prevents RDMA or tracing here, a line each
  *
- * A check is a row of a table below and a function; each says what it found,
- * and what to do where something is wrong. Nothing is changed and no program
- * is run.
+ * A check is a row of a table below and a function; each reports what it found,
+ * and what to do if something is wrong. Nothing is changed and no program is run.
  */
 #include "cli/doctor/doctor.h"
 

@@ -1,14 +1,14 @@
 /*
- * Work on input that a library may not survive
+ * Work in a child process, on input that may crash a library
  *
  *	parent                      child
- *	reads what the child says   limits, @work, _exit()
- *	prints our lines of it      (its libraries' assertions print what they like)
+ *	reads the child's output    limits, @work, _exit()
+ *	prints our lines of it      (assertions of libraries may print anything)
  *
- * Input from strangers makes libraries divide by zero, abort, ask for all
- * memory, or never end. In a child that is one status more.
+ * Untrusted input makes libraries divide by zero, abort, allocate all memory, or
+ * never end. In a child each of these is just an exit status.
  *
- * Time is the child's own, of the processor: a busy machine ends nobody.
+ * The limit of time is processor time, so that a busy machine ends no child.
  */
 #include "cli/import/apart.h"
 
@@ -70,7 +70,7 @@ static void limit_resource(int resource, uint64_t most)
 	setrlimit(resource, &limit);
 }
 
-/* The parent has handlers for them; here they end us. */
+/* The parent has handlers for these signals; in the child they must end the process. */
 static void forget_handlers(void)
 {
 	static const int fatal[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
@@ -96,9 +96,8 @@ static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_
 }
 
 /*
- * log.h writes a line by one write, so that none of another's is in the midst of
- * it. What it names was made printable by then, unless it is a library's that
- * begins as ours do.
+ * log.h writes a line with one write, so lines do not mix. Foreign names in our
+ * lines are printable already; a library's line that begins as ours do may not be.
  */
 static void tell_line(const char *line)
 {
@@ -109,7 +108,7 @@ static void tell_line(const char *line)
 		return;
 	n = printable_lines(text, sizeof(text), line, strlen(line));
 	if (write(STDERR_FILENO, text, n) < 0)
-		return; /* nowhere left to say it */
+		return; /* there is nowhere to report the failure */
 }
 
 static void tell_what_it_says(int says)

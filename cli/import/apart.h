@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Work on input that a library may not survive: in a child process, under
- * limits. One thread.
+ * Work in a child process, under limits, on input that may crash a library. One
+ * thread.
  */
 #include <stdint.h>
 

@@ -57,7 +57,7 @@ enum {
 	MESSAGES = 1 << 20, /* that need not be events */
 };
 
-/* babeltrace2 2.0 reads without end what is cut short. */
+/* babeltrace2 2.0 never stops reading metadata that is truncated. */
 static bool metadata_is_whole(const char *dir)
 {
 	struct packet packet = { .magic = PACKET_MAGIC };
@@ -250,7 +250,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 		return (bt_graph_simple_sink_component_consume_func_status)status;
 	apart_goes_on();
 	reader->messages += n;
-	/* events may be of no bits at all, and then there is no end of them */
+	/* damaged metadata may declare events of 0 bits: these never end */
 	if (!reader->status && reader->messages > MESSAGES + 8 * nbytes)
 		reader->status = complain(-EBADMSG, "the CTF is damaged: it holds more events than "
 						    "bits");
@@ -352,7 +352,7 @@ static int run_graph(struct reader *reader, const char *dir)
 	while (status == BT_GRAPH_RUN_STATUS_AGAIN);
 	if (reader->status)
 		return reader->status;
-	/* 2.0 meets some damage with a stream that just ends */
+	/* 2.0 ends the stream without an error on some damage */
 	return status == BT_GRAPH_RUN_STATUS_OK && !reader->open ? 0 : tell_failure(dir);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The recorder's events in CTF, as LTTng writes it: the only door to babeltrace2.
+ * The recorder's events in CTF, as LTTng writes it. Only ctf.c uses babeltrace2.
  *
  * One thread.
  */
@@ -28,8 +28,8 @@ struct ctf_visitor {
 
 /*
  * Read all CTF traces in @dir and below it. Returns 0; what the visitor
- * returned; or after log_err(): -ENOENT and the like where there is no @dir,
- * -EPROTO where it holds no CTF trace, -EBADMSG where one is cut short or
- * damaged: the visitor has been told what came before.
+ * returned; or after log_err(): -ENOENT and the like if there is no @dir, -EPROTO
+ * if it holds no CTF trace, -EBADMSG if one is truncated or damaged: the visitor
+ * was given the events before that.
  */
 int ctf_read(const char *dir, const struct ctf_visitor *visitor);

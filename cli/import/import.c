@@ -7,12 +7,12 @@
  * gets what the collector would have given it. All times are CLOCK_MONOTONIC
  * here, whatever clock the ring had.
  *
- * LTTng drops what finds no room, and the stream of another processor may be
- * ahead: an event that comes too early is held until those before it have
- * come, or HELD of them wait; then what is missing is lost.
+ * LTTng drops events that find no room, and the stream of another processor may be
+ * ahead. So an event that comes too early is held until those before it have come,
+ * or until HELD events wait; then the missing ones count as lost.
  *
- * All this is done in a child (apart.h): CTF by strangers makes babeltrace2
- * abort, divide by zero, and ask for all memory.
+ * All this is done in a child (apart.h): untrusted CTF can make babeltrace2 abort,
+ * divide by zero, or allocate all memory.
  */
 #include <errno.h>
 #include <signal.h>
@@ -160,7 +160,7 @@ static void name_ring(struct import *import, const struct thread_log *log,
 	}
 }
 
-/* The first process's command line is what was recorded. */
+/* The command that was recorded is the command line of the first process. */
 static int describe_command(struct import *import, const struct event_process *event)
 {
 	size_t room = event->head.words * 8u - sizeof(*event);
@@ -292,7 +292,7 @@ static int take_event(struct import *import, struct thread_log *log, struct even
 	int err;
 
 	if (ahead <= 0)
-		return 0; /* it came twice, or was given up */
+		return 0; /* a duplicate, or already counted as lost */
 	if (ahead > 1)
 		return hold_event(import, log, event);
 	err = give_event(import, log, event);
@@ -314,7 +314,7 @@ static void take_end(struct thread_log *log, const struct ctf_event *event)
 	log->ended = true;
 }
 
-/* Not trusted: length and number are both there twice, and must agree. */
+/* The event is not trusted: its two lengths must agree, and so its two numbers. */
 static bool is_whole(const struct ctf_event *event)
 {
 	const struct event_head *head = (const void *)event->raw;

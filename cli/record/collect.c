@@ -1,9 +1,9 @@
 /*
- * verbatim collect: a trace of a session that nobody collects
+ * verbatim collect: a trace of a session without a recorder
  *
  * Programs that were started with libverbatim.so and VERBATIM_DIR alone, and
  * those whose recorder died, leave their events in the files of the session.
- * Nothing there changes while they are read: what fails may be tried again.
+ * Reading does not change these files: after a failure it may be tried again.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
  *	ring.2 --/
  *
  * A ring's number is given out before its file is there, and its maker may be
- * killed in between: a number without a ring is looked for again and again,
- * and holds nothing up. A feed ends when its ring is empty and its thread has
- * said goodbye, or is gone, or its process is.
+ * killed in between: a missing ring is looked for again and again, and does not
+ * delay the others. A feed ends when its ring is empty and its thread has closed
+ * it, or the thread or its process is gone.
  *
  * Not here: how a ring is read (feed.c), when to come back and when all is
  * over (recording.c), what the writer makes of an event (core/store).
@@ -28,9 +28,9 @@
 
 enum {
 	FLUSH_NS = 700000000, /* between commits */
-	SOON_NS = 700000000,  /* a ring that is not there by then was most likely never made */
-	LAST_ROUNDS = 1000, /* at most, while threads still write although the session is closed */
-	MANY = 64,          /* missing rings that are not asked for one by one */
+	SOON_NS = 700000000,  /* a ring still missing then was most likely never made */
+	LAST_ROUNDS = 1000,   /* limit, while threads still write although the session is closed */
+	MANY = 64,            /* with more missing rings than this, list the directory */
 };
 
 /* A process that has had a ring and has not ended. */
@@ -311,7 +311,7 @@ static bool has_feed(const struct collector *c, pid_t pid)
 	return false;
 }
 
-/* Threads that are gone without a goodbye: killed, or ended by exec or _exit. */
+/* Threads that have gone without closing their ring: killed, or ended by exec or _exit. */
 static void find_gone_threads(struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)

@@ -31,8 +31,8 @@ int collector_drain(struct collector *collector);
 int collector_tend(struct collector *collector);
 
 /*
- * All of it was left by processes that are dead: they end with their last
- * event, and the files stay as they are.
+ * The processes of the session are all dead: they end with their last event, and
+ * the files are not changed.
  */
 int collector_leftover(struct collector *collector);
 

@@ -1,5 +1,5 @@
 /*
- * On which device a program runs, and what it needs in its environment for it
+ * The device that a program runs on, and the environment that it needs for that
  *
  *	LD_PRELOAD       libverbatim.so, libverbatim-soft.so, what was there
  *	LD_LIBRARY_PATH  the drop-in libibverbs, where there is no rdma-core

@@ -179,7 +179,7 @@ int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 
 bool feed_ended(const struct feed *feed)
 {
-	/* in this order: what was written before the goodbye is seen */
+	/* in this order: so we see what was written before the ring was closed */
 	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
 
 	return (closed || feed->over) && !feed_fill(feed);

@@ -21,7 +21,7 @@ struct feed {
 	uint64_t ticks;   /* when it was made */
 	uint64_t dropped; /* as it was told last */
 	bool over;        /* its thread is gone: ends as soon as it is empty */
-	uint64_t stuck;   /* so much waits by the tail, which cannot be; 0: it can */
+	uint64_t stuck;   /* bytes that wait by the tail, if that is impossible; else 0 */
 	bool damaged;     /* and that was reported */
 	bool foreign;     /* of another PID namespace: its pid and tid mean nothing here */
 };
@@ -47,11 +47,11 @@ void feed_mend(struct feed *feed);
 /* Read a share of it. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
 int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty);
 
-/* At the end: what waits and could not be read is damage. Returns 0 or -errno of the writer. */
+/* At the end: count what could not be read as damage. Returns 0 or -errno of the writer. */
 int feed_tell_stuck(struct feed *feed, struct writer *writer);
 
 /* Has its thread ended or vanished, and has everything been read? */
 bool feed_ended(const struct feed *feed);
 
-/* Is its thread gone without a goodbye: killed, or ended by exec or _exit? */
+/* Has its thread gone without closing the ring: killed, or ended by exec or _exit? */
 bool feed_gone(const struct feed *feed);

@@ -19,7 +19,7 @@ struct idle {
 	uint64_t heard_at; /* CLOCK_MONOTONIC: the last time that a ring was not empty */
 };
 
-/* Blocks @signals from here on. Call it after the program was started, which inherits handlers. */
+/* Blocks @signals, and sets handlers for them: to be called after the program was started. */
 void idle_start(struct idle *idle, struct session *session, const sigset_t *signals);
 
 /*

@@ -1,12 +1,11 @@
 /*
- * A program is run and recorded
+ * Running and recording a program
  *
  *	session, trace -> program started -> drain, tend, sleep -> nobody left -> trace whole
  *
  * All signals are blocked and taken by the sleep between two rounds, so there
- * is no handler and no race. The first signal that asks us to end is the
- * program's business; a second one ends the recording and leaves the program
- * running.
+ * is no race. The first signal that asks us to end is left to the program; a second
+ * one ends the recording and leaves the program running.
  *
  * Not here: options (record.c), rings (collector.c), who is a descendant
  * (guests.c), whether the program got a signal without us (signal_witness.c).
@@ -70,10 +69,10 @@ struct recording {
 	uint32_t gave_up;    /* threads of the program that waited for us, so far */
 	sigset_t pending;    /* signals to pass on */
 	uint64_t pending_at; /* 0: none */
-	uint64_t asked_at;   /* first asked to end; 0: not */
-	int asked;           /* by which signal */
+	uint64_t asked_at;   /* time of the first signal that asked us to end; 0: none */
+	int asked;           /* that signal */
 	bool stop;           /* asked again: leave the program running */
-	bool told;           /* that we wait for descendants */
+	bool told;           /* it was reported that we wait for descendants */
 	int error;
 };
 
@@ -175,7 +174,7 @@ static void sleep_until_due(struct recording *r, int fullest)
 			take_signal(r, signal);
 }
 
-/* We or the disk stood still for so long that threads went on without us. */
+/* Report threads that went on unrecorded since we, or the disk, stalled for too long. */
 static void look_for_impatience(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->gave_up);

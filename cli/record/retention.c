@@ -3,11 +3,11 @@
  *
  *	--flight    trace.db holds the last of the data plane; trace.1.db, ... are
  *	            copies: asked for, at the first error, at a crash
- *	--rotate-*  trace.db is cut again and again; trace.1.db, ... are what it
- *	            was until then, and it goes on with all that is alive
+ *	--rotate-*  trace.db is cut again and again: trace.1.db, ... have its
+ *	            content until then, and it goes on with all that is alive
  *
- * Both are the same to the store: a copy of what there is, and the oldest of the
- * data plane forgotten.
+ * For the store both are the same: make a copy of the trace, and delete the oldest
+ * part of the data plane.
  */
 #include "cli/record/retention.h"
 

@@ -17,13 +17,13 @@ struct retention {
 	uint64_t flight;       /* bytes of the data plane that are kept; 0: all */
 	uint64_t rotate_bytes; /* 0: never for its size */
 	int64_t rotate_ns;     /* 0: never for its age */
-	struct watch *watch;   /* whose findings belong into a copy; may be NULL */
+	struct watch *watch;   /* its findings go into the copies; may be NULL */
 	bool quiet;
-	bool asked; /* for a copy, by a signal */
+	bool asked; /* a signal has asked for a copy */
 
 	unsigned int number; /* of the last copy */
-	uint64_t begun;      /* CLOCK_MONOTONIC of the trace that grows now */
-	uint64_t carried;    /* bytes it began with */
+	uint64_t begun;      /* CLOCK_MONOTONIC: when the current trace began */
+	uint64_t carried;    /* bytes that it began with */
 	struct writer_alarms seen;
 };
 

@@ -1,7 +1,7 @@
 /*
- * verbatim snapshot: a copy of what a flight recorder holds by now
+ * verbatim snapshot: a copy of the current content of a flight recorder
  *
- * The recorder is asked, and answers, in the page of its session.
+ * The request to the recorder and its answer are in the page of its session.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -4,9 +4,9 @@
  *	seen (collector) - WINDOW --> cursor extended each ROUND --> check --> stderr
  *
  * Rings are read one after the other, and an event has the time at which its
- * verb began but is published when it has returned. So the check follows
- * WINDOW behind, and what is published later than that is given out of order:
- * it is counted, and said at the end.
+ * verb began but is published when it has returned. So the check stays WINDOW
+ * behind. Events published later than that are given out of order; their number is
+ * reported at the end.
  *
  * Not here: rules and reports (analyzer/), the trace as it is read while it is
  * written (core/store/read/live.c).
@@ -30,7 +30,7 @@
 #define MS 1000000
 
 enum {
-	WINDOW_NS = 100 * MS, /* an event is published later than others by no more than that */
+	WINDOW_NS = 100 * MS, /* how much later than others an event may be published */
 	ROUND_NS = 100 * MS,
 	STOP_WINDOW_NS = 20 * MS, /* with --stop-on: sooner after the event, in smaller chunks */
 	STOP_ROUND_NS = 10 * MS,
@@ -49,14 +49,14 @@ struct watch {
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
 	size_t stored;           /* findings that are in the trace, or one before it */
-	uint64_t *stored_times;  /* and for each how many of its place */
-	uint64_t *said;          /* of each finding: how many of its place when it was printed */
+	uint64_t *stored_times;  /* for each of these: how many there were at its place */
+	uint64_t *said;          /* for each finding: how many at its place when it was printed */
 	bool more;               /* the cursor has more to give */
 	bool over;               /* after a failure */
-	bool behind;             /* and that was reported */
+	bool behind;             /* it was reported that the check is behind */
 	uint64_t extended_at;    /* CLOCK_MONOTONIC */
 	int64_t now;             /* time of the last event that was checked */
-	pid_t stopped;           /* the last process that was */
+	pid_t stopped;           /* the last process that --stop-on has stopped */
 	int64_t stopped_at;      /* time of the trace */
 };
 
