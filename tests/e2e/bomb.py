@@ -25,8 +25,8 @@ def make(program, new, size):
     size = int(size)
     with open('section', 'wb') as f:
         f.write(struct.pack('<IIQQ', 1, 0, size, 1) + packed(size))
-    subprocess.check_call(['objcopy', '--remove-section', '.debug_str', '--add-section', '.debug_str=section',
-                           program, new])
+    subprocess.check_call(['objcopy', '--remove-section', '.debug_str',
+                           '--add-section', '.debug_str=section', program, new])
     # objcopy has no word for SHF_COMPRESSED
     with open(new, 'r+b') as f:
         data = f.read()

@@ -22,8 +22,9 @@ NOT_THERE = {
     'ibv_modify_flow_action_esp': 'makes no flow action',
     'ibv_destroy_flow_action': 'makes no flow action',
 }
-PATHS = {'sym': 'exported', 'cm': 'librdmacm', 'dv': 'provider', 'ops': 'ibv_context.ops', 'vctx': 'verbs_context',
-         'qpx': 'ibv_qp_ex', 'cqx': 'ibv_cq_ex', 'wq': 'ibv_wq', 'dm': 'ibv_dm'}
+PATHS = {'sym': 'exported', 'cm': 'librdmacm', 'dv': 'provider', 'ops': 'ibv_context.ops',
+         'vctx': 'verbs_context', 'qpx': 'ibv_qp_ex', 'cqx': 'ibv_cq_ex', 'wq': 'ibv_wq',
+         'dm': 'ibv_dm'}
 
 
 def rows(db, query, *args):
@@ -35,7 +36,8 @@ class Trace:
         self.db = sqlite3.connect(path)
         self.db.row_factory = sqlite3.Row
         self.events = collections.defaultdict(list)
-        for r in rows(self.db, 'SELECT * FROM call WHERE depth = 0 AND NOT ours ORDER BY thread, n'):
+        for r in rows(self.db,
+                      'SELECT * FROM call WHERE depth = 0 AND NOT ours ORDER BY thread, n'):
             self.events[r['verb']].append(r)
         for r in rows(self.db, 'SELECT * FROM post WHERE NOT inner ORDER BY thread, n'):
             self.events[r['verb']].append(r)
@@ -46,8 +48,8 @@ class Trace:
 
     def table(self, name, event, i):
         more = ' AND j = 0' if name == 'sge' else ''
-        found = rows(self.db, 'SELECT * FROM %s WHERE thread = ? AND n = ? AND i = ?%s' % (name, more),
-                     event['thread'], event['n'], i)
+        query = 'SELECT * FROM %s WHERE thread = ? AND n = ? AND i = ?%s' % (name, more)
+        found = rows(self.db, query, event['thread'], event['n'], i)
         return found[0] if found else {}
 
     def value(self, source, k, i, field):
@@ -112,11 +114,13 @@ def main():
     print('| verb | path | plane | values compared |\n|---|---|---|---|')
     for verb, (path, plane, later) in zip(order, rows_of):
         note = verb in ELSEWHERE and 'by ' + ELSEWHERE[verb]
+        version = later and (later if '_' in later else 'IBVERBS_' + later)
         note = note or later and ('by tests/shim/trace/verbs/qp_ex_test.c' if later == '-' else
-                                  'by tests/e2e/later.sh: of ' + (later if '_' in later else 'IBVERBS_' + later))
+                                  'by tests/e2e/later.sh: of ' + version)
         note = note or verb.startswith('rdma_') and 'by tests/e2e/cm.sh'
         note = note or NOT_THERE.get(verb) and 'not on the software device: ' + NOT_THERE[verb]
-        print('| %s | %s | %s | %s |' % (verb, path, plane, note or seen[verb] or 'that it was called'))
+        note = note or seen[verb] or 'that it was called'
+        print('| %s | %s | %s | %s |' % (verb, path, plane, note))
     return wrong != 0
 
 

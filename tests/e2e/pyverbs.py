@@ -7,7 +7,8 @@ the VARIABLEs set, and prints a line for each: ok, not ok with the reason, or sk
 WANTED tests must pass.
 
 A worker process runs one test after the other and tells how each ended. It is killed when one
-takes too long, and a new one goes on with the next: so a test that hangs or crashes costs itself only.
+takes too long, and a new one goes on with the next: so a test that hangs or crashes costs itself
+only.
 """
 import gzip
 import json
@@ -110,7 +111,8 @@ class Worker:
         status = self.process.wait()
         self.log.seek(0)
         said = self.log.read().strip().splitlines()[-1:]
-        return ' '.join(['no end after %d s' % LIMIT if self.hung else 'died with status %d' % status] + said)
+        how = 'no end after %d s' % LIMIT if self.hung else 'died with status %d' % status
+        return ' '.join([how] + said)
 
 
 def unpack(folder):

@@ -1,9 +1,13 @@
-"""Runs every command on what is full of instructions to a terminal, and looks at each byte that comes out.
+"""Runs every command on what is full of instructions to a terminal, and looks at each byte that
+comes out.
 
-terminal.py alter TRACE NEW names|json|raw|all	what to alter: texts that leave a trace readable; strings of its JSON,
-						too, as JSON allows; as it does not; every text there is
-terminal.py run VERBATIM SAID TRACE		all commands over a trace, in all formats; SAID is in what they say
-terminal.py run VERBATIM SAID			all commands, with names of files and options
+terminal.py alter TRACE NEW names|json|raw|all
+    what to alter: texts that leave a trace readable; strings of its JSON, too, as JSON allows; as
+    it does not; every text there is
+terminal.py run VERBATIM SAID TRACE
+    all commands over a trace, in all formats; SAID is in what they say
+terminal.py run VERBATIM SAID
+    all commands, with names of files and options
 """
 import csv
 import io
@@ -17,7 +21,8 @@ import unicodedata
 import xml.etree.ElementTree
 
 EVIL_UTF8 = '\x7f\u009b2J\u0085\u200b\u200e\u202e\u2028\u2029\u2066\u061c\ufeff\U000e0041'.encode()
-EVIL = b'a\x1b]0;x\a\r\t\nFORGED \x1b[2J' + EVIL_UTF8 + b'\x9b31m\xc0\x9b\xed\xa0\x80\xf4\x90\x80\x80\xff b'
+EVIL = b'a\x1b]0;x\a\r\t\nFORGED \x1b[2J' + EVIL_UTF8
+EVIL += b'\x9b31m\xc0\x9b\xed\xa0\x80\xf4\x90\x80\x80\xff b'
 # what says where a row belongs, and what is JSON
 KEPT = {('call', 'verb'), ('object', 'kind'), ('ref', 'path'), ('ref', 'kind'), ('mark', 'kind')}
 JSON = {'args', 'out', 'attr'}
@@ -37,17 +42,23 @@ def evil_json(old, evil):
 
 
 def columns(db):
-    for (table,) in db.execute("SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table'").fetchall():
-        for row in db.execute("SELECT CAST(name AS BLOB) FROM pragma_table_info('%s')" % table.decode()).fetchall():
-            yield table.decode(), row[0].decode()
+    tables = db.execute("SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table'")
+    for table in [name.decode() for (name,) in tables.fetchall()]:
+        query = "SELECT CAST(name AS BLOB) FROM pragma_table_info('%s')" % table
+        for row in db.execute(query).fetchall():
+            yield table, row[0].decode()
 
 
 def altered(table, column, value, i, what):
     if what == 'all':
         return b'%d' % i + EVIL
-    if (table, column) in KEPT or (table == 'meta' and column == 'key') or (what == 'names' and column in JSON):
+    if (table, column) in KEPT or (table == 'meta' and column == 'key'):
         return None
-    return evil_json(value, EVIL_UTF8 if what == 'json' else EVIL) if column in JSON else b'%d' % i + EVIL
+    if column not in JSON:
+        return b'%d' % i + EVIL
+    if what == 'names':
+        return None
+    return evil_json(value, EVIL_UTF8 if what == 'json' else EVIL)
 
 
 def alter(path, new, what):
@@ -58,13 +69,15 @@ def alter(path, new, what):
     for row in ROWS:
         db.execute('INSERT INTO ' + row.format("CAST(x'%s' AS TEXT)" % EVIL.hex()))
     for table, column in list(columns(db)):
+        but = ' AND key NOT IN %r' % (KEPT_META,) if table == 'meta' else ''
         values = db.execute("SELECT DISTINCT {1} FROM {0} WHERE typeof({1}) = 'text'{2}".format(
-            table, column, ' AND key NOT IN %r' % (KEPT_META,) if table == 'meta' else '')).fetchall()
+            table, column, but)).fetchall()
         for i, (value,) in enumerate(values):
             evil = altered(table, column, value, i, what)
             if evil:
                 db.execute("UPDATE OR IGNORE {0} SET {1} = CAST(x'{2}' AS TEXT)"
-                           " WHERE {1} = CAST(x'{3}' AS TEXT)".format(table, column, evil.hex(), value.hex()))
+                           " WHERE {1} = CAST(x'{3}' AS TEXT)".format(
+                               table, column, evil.hex(), value.hex()))
     db.commit()
 
 
@@ -76,7 +89,8 @@ def check_bytes(what, name, out, one_line):
     try:
         text = out.decode()
     except UnicodeDecodeError as e:
-        problems.append('%s: %s is not UTF-8: %r' % (what, name, out[max(0, e.start - 30):e.end + 10]))
+        around = out[max(0, e.start - 30):e.end + 10]
+        problems.append('%s: %s is not UTF-8: %r' % (what, name, around))
         return
     bad = [i for i, c in enumerate(text) if forbidden(c)]
     if bad:
@@ -140,7 +154,8 @@ def tables(path):
 def run_sql(commands, trace):
     for table in tables(trace):
         for form in [], ['--csv'], ['--json']:
-            commands.run('sql', form + [trace, 'SELECT * FROM ' + table], form[0][2:] if form else None)
+            commands.run('sql', form + [trace, 'SELECT * FROM ' + table],
+                         form[0][2:] if form else None)
     head = b"SELECT 1 AS '" + EVIL.replace(b"'", b'') + b"'"
     for form in [], ['--csv'], ['--json']:
         commands.run('sql', form + ['--header', trace, head], form[0][2:] if form else None)
@@ -155,11 +170,12 @@ def run_dump(commands, trace):
 
 
 def over_trace(commands, trace):
-    """What each command does with a trace; a command of which nothing is said here gets it as its argument."""
+    """What each command does with a trace; other commands than those here get it as an argument."""
     special = {
         'sql': run_sql, 'dump': run_dump,
         'unpack': lambda c, t: c.run('unpack', ['-o', b'plain' + EVIL + b'.db', t]),
-        'replay': lambda c, t: (c.run('replay', ['--report', 'report.json', t]), c.run('replay', [t])),
+        'replay': lambda c, t: (c.run('replay', ['--report', 'report.json', t]),
+                                c.run('replay', [t])),
     }
     for name in commands.names:
         if name in special:
@@ -173,10 +189,11 @@ def over_trace(commands, trace):
 
 
 def over_names(commands):
-    """Each command with names that are instructions: of files that are there, that are not, and of options."""
+    """Each command with names that are instructions: of files that are there or not, of options."""
     os.makedirs(EVIL.replace(b'/', b''), exist_ok=True)
     for name in commands.names + [EVIL, b'--' + EVIL]:
-        for args in [EVIL], [b'./' + EVIL], [EVIL, EVIL], [b'--' + EVIL], [b'--format', EVIL, EVIL], [b'-o', EVIL, EVIL]:
+        for args in ([EVIL], [b'./' + EVIL], [EVIL, EVIL], [b'--' + EVIL],
+                     [b'--format', EVIL, EVIL], [b'-o', EVIL, EVIL]):
             commands.run(name, args)
 
 

@@ -4,6 +4,7 @@ for path in sorted(glob.glob("/usr/lib/x86_64-linux-gnu/lib[a-z]*.so.[0-9]"))[:2
         continue
     try:
         lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
-        print(path, [hasattr(lib, name) for name in ("malloc", "ibv_reg_mr", "main", "rdma_connect", "zlibVersion")])
+        print(path, [hasattr(lib, name) for name in
+                     ("malloc", "ibv_reg_mr", "main", "rdma_connect", "zlibVersion")])
     except OSError as e:
         print(path, "cannot be opened")

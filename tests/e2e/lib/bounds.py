@@ -3,8 +3,8 @@
 
 bounds.py VERBATIM LOOP-TRACE PAYLOAD-TRACE [WORD...]
 
-Each case alters a copy of a recorded trace. No command may take 20 s of the processor without a word,
-or 2 GiB, or end but with 0, 1, or 3 and one sentence. Words choose cases.
+Each case alters a copy of a recorded trace. No command may take 20 s of the processor without a
+word, or 2 GiB, or end but with 0, 1, or 3 and one sentence. Words choose cases.
 """
 import json
 import os
@@ -56,13 +56,14 @@ def zstd(size, byte):
             return bytes(frame)
 
 
-COLUMNS = ('n time kind post_handle post_ret post_bad nwr poll_handle poll_ret empty nwc notify_handle solicited '
-           'notify_ret wr_id opcode send_flags nsge parts imm').split()
+COLUMNS = ('n time kind post_handle post_ret post_bad nwr poll_handle poll_ret empty nwc '
+           'notify_handle solicited notify_ret wr_id opcode send_flags nsge parts imm').split()
 WC = range(43, 56)
 
 
 def linear(column, count, base=0, step=0):
-    return varint(column) + varint(0) + varint(count) + varint(zigzag(base)) + varint(zigzag(step)), b''
+    head = varint(column) + varint(0) + varint(count)
+    return head + varint(zigzag(base)) + varint(zigzag(step)), b''
 
 
 def packed(column, count, byte):
@@ -72,21 +73,24 @@ def packed(column, count, byte):
 
 def chunk(*columns):
     columns = sorted(columns, key=lambda c: c[0][0])
-    return bytes([1, len(columns)]) + b''.join(c[0] for c in columns) + b''.join(c[1] for c in columns)
+    heads, data = zip(*columns)
+    return bytes([1, len(columns)]) + b''.join(heads) + b''.join(data)
 
 
 def notifies(rows):
     c = COLUMNS.index
-    return chunk(linear(c('n'), rows, 1000, 1), linear(c('time'), rows, 0, 1), linear(c('kind'), rows, 5),
-                 packed(c('notify_handle'), rows, 2), packed(c('solicited'), rows, 2), packed(c('notify_ret'), rows, 2))
+    return chunk(linear(c('n'), rows, 1000, 1), linear(c('time'), rows, 0, 1),
+                 linear(c('kind'), rows, 5), packed(c('notify_handle'), rows, 2),
+                 packed(c('solicited'), rows, 2), packed(c('notify_ret'), rows, 2))
 
 
 def polls(first, events, each):
     """Few bytes, but all columns of completions are to be decoded."""
     c = COLUMNS.index
     return chunk(linear(c('n'), events, 1000, 1), linear(c('time'), events, first, 1 << 20),
-                 linear(c('kind'), events, 4), linear(c('poll_handle'), events), linear(c('poll_ret'), events),
-                 linear(c('empty'), events), linear(c('nwc'), events, each),
+                 linear(c('kind'), events, 4), linear(c('poll_handle'), events),
+                 linear(c('poll_ret'), events), linear(c('empty'), events),
+                 linear(c('nwc'), events, each),
                  *(packed(column, events * each, 2) for column in WC))
 
 
@@ -94,8 +98,8 @@ def add_threads(db, n, data):
     process = db.execute('SELECT min(id) FROM process').fetchone()[0]
     for thread in range(100, 100 + n):
         db.execute("INSERT INTO thread VALUES(?, ?, 1, 'x', 1, 0, 1)", (thread, process))
-        db.execute('INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data) VALUES(?, 1000, 9999, 0, 9, 1, ?)',
-                   (thread, data(thread)))
+        db.execute('INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data)'
+                   ' VALUES(?, 1000, 9999, 0, 9, 1, ?)', (thread, data(thread)))
 
 
 @case(*READ, ['sql', 'SELECT count(*), sum(solicited_only) FROM notify'])
@@ -109,17 +113,21 @@ def chunks_of_many_threads_at_once(db):
     add_threads(db, 150, lambda thread: polls(thread, 2, 49000))
 
 
-@case(['dump'], ['sql', 'SELECT count(*), max(captured), sum(length(bytes)) FROM payload'], trace=payload)
+@case(['dump'], ['sql', 'SELECT count(*), max(captured), sum(length(bytes)) FROM payload'],
+      trace=payload)
 def payloads_of_many_threads(db):
     size = 64 << 20
-    row = varint(zigzag(1000)) + varint(0) + varint(0) + bytes([0, 0, 0]) + varint(size) + varint(size)
+    row = varint(zigzag(1000)) + varint(0) + varint(0) + bytes([0, 0, 0])
+    row += varint(size) + varint(size)
     raw = zstd(size, 0)
     # a raw block for the row, before those of the payload
-    frame = raw[:5] + (size + len(row)).to_bytes(4, 'little') + (len(row) << 3).to_bytes(3, 'little') + row + raw[9:]
+    frame = raw[:5] + (size + len(row)).to_bytes(4, 'little')
+    frame += (len(row) << 3).to_bytes(3, 'little') + row + raw[9:]
     data = bytes([1]) + varint(1) + varint(2) + varint(size + len(row)) + frame
     for thread in range(100, 164):
         db.execute("INSERT INTO thread VALUES(?, 1, 1, 'x', 1, 0, 1)", (thread,))
-        db.execute('INSERT INTO payload_chunk(thread, first_n, last_n, begin, end, events, bytes, data)'
+        db.execute('INSERT INTO payload_chunk'
+                   '(thread, first_n, last_n, begin, end, events, bytes, data)'
                    ' VALUES(?, 1000, 1000, 0, 0, 1, 0, ?)', (thread, data))
 
 
@@ -147,10 +155,11 @@ def a_thread_of_a_huge_number(db):
 @case(*ALL)
 def numbers_of_62_bits(db):
     for table, columns in (('object', 'process ordinal number rkey created_thread created_n'),
-                           ('call', 'process stack object handle end_n'), ('thread', 'process events')):
+                           ('call', 'process stack object handle end_n'),
+                           ('thread', 'process events')):
         for column in columns.split():
-            db.execute(f'UPDATE {table} SET {column} = 1 << 62 WHERE rowid IN (SELECT min(rowid) FROM {table})'
-                       if table != 'call' else f'UPDATE call SET {column} = 1 << 62 WHERE n = (SELECT max(n) FROM call)')
+            which = 'rowid IN (SELECT min(rowid)' if table != 'call' else 'n = (SELECT max(n)'
+            db.execute(f'UPDATE {table} SET {column} = 1 << 62 WHERE {which} FROM {table})')
 
 
 # Objects
@@ -162,7 +171,8 @@ def an_object_that_is_its_own_parent(db):
 
 @case(*ALL)
 def objects_that_are_each_others_parents(db):
-    db.execute("UPDATE object SET parent = (SELECT id FROM object WHERE kind = 'pd') WHERE kind = 'context'")
+    db.execute("UPDATE object SET parent = (SELECT id FROM object WHERE kind = 'pd')"
+               " WHERE kind = 'context'")
 
 
 @case(*ALL)
@@ -173,7 +183,8 @@ def objects_without_names(db):
 @case(*ALL)
 def processes_that_are_each_others_parents(db):
     db.execute('UPDATE process SET parent = id')
-    db.execute('INSERT INTO process(id, pid, parent, start, thread, n) VALUES(9, 9, 10, 0, 1, 1), (10, 10, 9, 0, 1, 2)')
+    db.execute('INSERT INTO process(id, pid, parent, start, thread, n)'
+               ' VALUES(9, 9, 10, 0, 1, 1), (10, 10, 9, 0, 1, 2)')
 
 
 def inherit(db, objects, processes):
@@ -188,8 +199,8 @@ def inherit(db, objects, processes):
         db.execute('INSERT INTO call VALUES(' + ','.join('?' * len(new)) + ')', new)
     for i in range(10, 10 + processes):
         db.execute("INSERT INTO thread VALUES(?, ?, ?, 'x', 1, 0, 1)", (i, i, i))
-        db.execute('INSERT INTO process(id, pid, parent, fork_time, start, thread, n) VALUES(?, ?, 1, ?, ?, ?, 1)',
-                   (i, i, row[5] + 1, row[5] + 1, i))
+        db.execute('INSERT INTO process(id, pid, parent, fork_time, start, thread, n)'
+                   ' VALUES(?, ?, 1, ?, ?, ?, 1)', (i, i, row[5] + 1, row[5] + 1, i))
 
 
 @case(['check'])
@@ -201,8 +212,10 @@ def forks_that_inherit_much(db):
 
 @case(*READ)
 def times_at_both_ends_of_64_bits(db):
-    db.execute('UPDATE call SET begin = -(1 << 63), end = (1 << 63) - 1 WHERE n = (SELECT min(n) FROM call)')
-    db.execute('UPDATE call SET begin = (1 << 63) - 1, end = -(1 << 63) WHERE n = (SELECT max(n) FROM call)')
+    db.execute('UPDATE call SET begin = -(1 << 63), end = (1 << 63) - 1'
+               ' WHERE n = (SELECT min(n) FROM call)')
+    db.execute('UPDATE call SET begin = (1 << 63) - 1, end = -(1 << 63)'
+               ' WHERE n = (SELECT max(n) FROM call)')
     db.execute('UPDATE object SET created_at = -(1 << 63), destroyed_at = (1 << 63) - 1')
     db.execute('UPDATE chunk SET begin = -(1 << 63), end = (1 << 63) - 1')
     db.execute('UPDATE process SET start = (1 << 63) - 1, end = -(1 << 63), fork_time = -(1 << 63)')
@@ -211,8 +224,10 @@ def times_at_both_ends_of_64_bits(db):
 # Arguments
 
 def set_argument(db, value):
-    for thread, n, args in db.execute("SELECT thread, n, args FROM call WHERE verb = 'ibv_modify_qp'").fetchall():
-        args = '{' + ','.join(f'"{k}":{value if k == "attr" else json.dumps(v)}' for k, v in json.loads(args).items()) + '}'
+    calls = db.execute("SELECT thread, n, args FROM call WHERE verb = 'ibv_modify_qp'").fetchall()
+    for thread, n, args in calls:
+        args = '{' + ','.join(f'"{k}":{value if k == "attr" else json.dumps(v)}'
+                              for k, v in json.loads(args).items()) + '}'
         db.execute('UPDATE call SET args = ? WHERE thread = ? AND n = ?', (args, thread, n))
 
 
@@ -240,10 +255,12 @@ def arguments_longer_than_any(db):
 # Replay
 
 def set_all(db, verb, alter):
-    for thread, n, args, out in db.execute('SELECT thread, n, args, out FROM call WHERE verb = ?', (verb,)).fetchall():
+    calls = db.execute('SELECT thread, n, args, out FROM call WHERE verb = ?', (verb,)).fetchall()
+    for thread, n, args, out in calls:
         args, out = json.loads(args), json.loads(out)
         alter(args, out)
-        db.execute('UPDATE call SET args = ?, out = ? WHERE thread = ? AND n = ?', (json.dumps(args), json.dumps(out), thread, n))
+        db.execute('UPDATE call SET args = ?, out = ? WHERE thread = ? AND n = ?',
+                   (json.dumps(args), json.dumps(out), thread, n))
 
 
 @case(['replay', '--device', 'soft'])
@@ -259,8 +276,8 @@ def many_large_queues(db):
     for i in range(60):
         new = list(row)
         new[1], new[16], new[13] = (1 << 40) + 2 * i, (1 << 40) + 2 * i + 1, json.dumps(args)
-        new[12] = db.execute("INSERT INTO object(process, kind, ordinal, name, handle, created_at) VALUES(1, 'cq', ?, 'x', ?, 0)",
-                             (100 + i, i + 1)).lastrowid
+        new[12] = db.execute("INSERT INTO object(process, kind, ordinal, name, handle, created_at)"
+                             " VALUES(1, 'cq', ?, 'x', ?, 0)", (100 + i, i + 1)).lastrowid
         db.execute('INSERT INTO call VALUES(' + ','.join('?' * len(new)) + ')', new)
 
 
@@ -276,17 +293,19 @@ def completions_that_are_sought_for_long(db):
     c, rows = COLUMNS.index, 60000
     posts = chunk(linear(c('n'), 1, 900), linear(c('time'), 1, 1 << 30), linear(c('kind'), 1, 1),
                   *(linear(c(name), 1, value) for name, value in
-                    (('post_handle', handle), ('post_ret', 0), ('post_bad', 0), ('nwr', rows))), linear(64 - 1, 1),
+                    (('post_handle', handle), ('post_ret', 0), ('post_bad', 0), ('nwr', rows))),
+                  linear(64 - 1, 1),
                   *(linear(c(name), rows) for name in ('wr_id', 'opcode', 'nsge', 'parts', 'imm')),
                   linear(c('send_flags'), rows, 2))
-    found = chunk(linear(c('n'), 2, 1000, 1), linear(c('time'), 2, 1 << 31), linear(c('kind'), 2, 4),
+    found = chunk(linear(c('n'), 2, 1000, 1), linear(c('time'), 2, 1 << 31),
+                  linear(c('kind'), 2, 4),
                   *(linear(c(name), 2, value) for name, value in
                     (('poll_handle', cq), ('poll_ret', 0), ('empty', 0), ('nwc', 49000))),
                   *(linear(column, 98000, {43: 7, 49: number}.get(column, 0)) for column in WC))
     db.execute('DELETE FROM chunk')
     for i, data in enumerate([posts] + [found] * 30):
-        db.execute('INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data) VALUES(1, ?, ?, 0, 9, 1, ?)',
-                   (900 + 100 * i, 999 + 100 * i, data))
+        db.execute('INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data)'
+                   ' VALUES(1, ?, ?, 0, 9, 1, ?)', (900 + 100 * i, 999 + 100 * i, data))
 
 
 def limit():
@@ -314,8 +333,8 @@ def run(arguments, trace):
     command = [verbatim, arguments[0], *(arguments[1:] if arguments[0] == 'replay' else []), trace,
                *(arguments[1:] if arguments[0] == 'sql' else [])]
     with open('err', 'wb') as err:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=err, stdin=subprocess.DEVNULL, start_new_session=True,
-                                   preexec_fn=limit)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=err, start_new_session=True, preexec_fn=limit)
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
         end = time.monotonic() + FOR_EVER
         try:
@@ -331,7 +350,8 @@ def run(arguments, trace):
     status = os.waitstatus_to_exitcode(status)
     if used.ru_maxrss > MIB << 10:
         return f'takes {used.ru_maxrss >> 10} MiB'
-    if used.ru_utime + used.ru_stime >= SECONDS - 1:  # ended by its limit, or that of the replay it had started
+    # ended by its limit, or that of the replay it had started
+    if used.ru_utime + used.ru_stime >= SECONDS - 1:
         return None if is_progress() else f'says nothing for {SECONDS} s'
     if status not in (0, 1, 3) or (status == 3 and said.count('\n') != 1):
         return f'exit status {status}: {said[:300]}'
@@ -348,4 +368,5 @@ for name, alter, commands, trace in cases:
     db.commit()
     db.close()
     wrong = [f'{" ".join(c)}: {w}' for c in commands if (w := run(c, 'altered.db'))]
-    print('not ok' if wrong else 'ok', f'attack_bounds: {name}' + (': ' if wrong else '') + '; '.join(wrong), flush=True)
+    print('not ok' if wrong else 'ok',
+          f'attack_bounds: {name}' + (': ' if wrong else '') + '; '.join(wrong), flush=True)

