@@ -248,7 +248,7 @@ TEST(event_that_contradicts_itself_is_damage)
 	assert_true(loss.damaged);
 }
 
-/* import_ctf(), and what it says: @said has 1024 bytes. */
+/* import_ctf(), with its output in @said, which has 1024 bytes. */
 static int import_and_listen(char *said)
 {
 	char path[96];

@@ -6,10 +6,10 @@
 #include "tests/test.h"
 
 /*
- * A program has one event of each kind and more in its ring, and one of their
- * words is replaced. Many such programs, each with another word or value, are
- * read at once, beside one that is whole; then the trace is asked what is left.
- * An event is known by its time, which is its own.
+ * The ring of a program has at least one event of each kind, and one of its words
+ * is replaced. Many such programs, each with another word or value, are read at
+ * once, beside an undamaged one; then the trace is checked for the events that are
+ * left. An event is identified by its time, which is unique.
  */
 enum {
 	PROGRAMS = 96, /* the first is whole */

@@ -157,7 +157,7 @@ TEST(sweep_leaves_a_session_that_is_recorded)
 	session_remove(&ours);
 }
 
-/* Nothing of it: not even that somebody writes is waited for. */
+/* The sweep leaves it alone: to open it would wait for a writer. */
 TEST(sweep_does_not_wait_for_a_fifo)
 {
 	char dir[64], fifo[80];

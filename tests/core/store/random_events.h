@@ -273,7 +273,7 @@ static inline void random_post(struct maker *m, struct prints *prints)
 		   mix_number(print_post(&post, inner), 0));
 }
 
-/* What is not said to be there is 0, as in a plain table. */
+/* Fields that are marked as absent are 0, as in a plain table. */
 static inline struct event_wc_extra random_extra(struct wc *wc)
 {
 	wc->parts = (uint32_t)(random_next() % WC_PARTS);

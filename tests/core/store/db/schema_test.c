@@ -57,7 +57,7 @@ TEST(what_we_make_is_ours)
 	assert_int_equal(open_it(plain), 0);
 }
 
-/* Each would be run, or believed, by who reads a table of ours. */
+/* A reader of our tables would run, or trust, each of these. */
 static const char *const strange[] = {
 	"CREATE TRIGGER t AFTER UPDATE ON meta BEGIN DELETE FROM call; END",
 	"CREATE VIEW v AS SELECT * FROM json_each('[1]')",
@@ -92,7 +92,7 @@ TEST(anything_else_is_refused)
 	}
 }
 
-/* Completing writes: nothing of the schema may be run by it. */
+/* Completing a trace writes to it, which must not run anything in the schema. */
 TEST(unfinished_trace_is_refused_likewise)
 {
 	sqlite3_stmt *stmt;

@@ -51,7 +51,7 @@ static sqlite3_vfs *open_vfs(void)
 	return sqlite3_vfs_find(vfs_name());
 }
 
-/* What SQLite would be told that opens @name as a file of that kind. */
+/* The result for SQLite when it opens @name as a file of that kind. */
 static int open_as(const char *name, int flags)
 {
 	sqlite3_file *file = calloc(1, (size_t)open_vfs()->szOsFile);

@@ -117,7 +117,7 @@ static void alter_trace(sqlite3 *db, const char *sql)
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
 }
 
-/* What a stranger may have written; who follows it would not come back. */
+/* A stranger may have written such rows: a walk up the parents would never end. */
 TEST(impossible_rows_are_einval)
 {
 	static const char *const alterations[] = {
@@ -346,7 +346,7 @@ TEST(program_after_exec_is_another_process)
 	assert_int_equal(query_number("SELECT process FROM call WHERE verb = 'ibv_fork_init'"), 2);
 }
 
-/* The new image's first event is read after what its second thread has said. */
+/* The new image's first event is read after an event of its second thread. */
 TEST(mark_of_a_new_image_is_its_own)
 {
 	struct maker after, second;

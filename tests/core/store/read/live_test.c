@@ -188,7 +188,7 @@ static void make_pd(struct live *live, enum verb verb, uint64_t handle)
 	assert_int_not_equal(call.object, 0);
 }
 
-/* What has no number is not looked for among all others that have none: this took minutes. */
+/* Objects without a number are not all in one chain of the hash table: this took minutes. */
 TEST(many_objects_are_told_apart_at_once)
 {
 	const char *path = make_path("many.db");
@@ -240,7 +240,7 @@ static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
 	assert_true(ended);
 }
 
-/* What a process had outstanding is not kept for longer than the process is there. */
+/* The outstanding requests of a process are dropped when it ends. */
 TEST(memory_is_that_of_who_lives)
 {
 	const char *path = make_path("memory.db");

@@ -482,7 +482,7 @@ TEST(number_is_not_guessed_by_requests_that_are_not_known)
 	assert_int_equal(match_guess(match, SEND_CQ, &wc), 0);
 }
 
-/* What it keeps goes by how many there are, not by their numbers. */
+/* Its memory depends on how many objects there are, not on their numbers. */
 TEST(any_number_may_stand_for_an_object)
 {
 	static const uint32_t numbers[] = { 1, 3000000000u, UINT32_MAX };

@@ -582,7 +582,7 @@ TEST(damage_of_a_ring_is_told)
 	trace_close(trace);
 }
 
-/* Bodies of any kind: refused or taken, and the trace is whole all the same. */
+/* Random bodies are refused or accepted, and the trace is whole in both cases. */
 TEST(any_event_bodies_do_no_harm)
 {
 	struct make_world world;

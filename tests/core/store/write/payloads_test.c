@@ -1,5 +1,5 @@
 /*
- * Payloads on their way into the trace, and their chunks
+ * Joining the pieces of payloads, and chunks of payloads
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -224,7 +224,7 @@ TEST(chunks_are_read_back)
 	}
 }
 
-/* Cut or changed, a chunk is refused or read as something; nothing else happens. */
+/* A truncated or changed chunk is refused, or read as some rows, without a crash. */
 TEST(damaged_chunks_do_no_harm)
 {
 	struct payload_rows rows = some_rows(3), back = { 0 };
@@ -248,7 +248,7 @@ TEST(damaged_chunks_do_no_harm)
 	payload_rows_fini(&back);
 }
 
-/* A few kilobytes that say to be a hundred megabytes. */
+/* A few kilobytes that claim to be a hundred megabytes. */
 TEST(more_than_is_written_is_refused)
 {
 	struct payload_row row = { .n = 1, .total = 100 << 20, .bytes = 100 << 20 };
