@@ -3,9 +3,9 @@
  *
  *	PARENT/verbatim-replay-XXXXXX    mkdtemp(3); locked by its maker, flock(2)
  *
- * The kernel takes the lock away with the maker, however that ends: what is not
- * locked is nobody's, and the next maker sweeps it. So a new directory may go
- * before it is locked; then another is made.
+ * The kernel releases the lock when the maker ends, in whatever way. So a directory
+ * that is not locked has no owner, and the next maker removes it. That may remove a
+ * new directory before it is locked; then its maker makes another.
  */
 #include "cli/trace/fabric.h"
 

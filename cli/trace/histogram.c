@@ -1,13 +1,13 @@
 /*
- * How times are distributed
+ * The distribution of times
  *
  *	class   0 .. 31   the values 0 .. 31, each for itself
  *	class  32 .. 63   32 .. 63, each for itself
  *	class  64 .. 95   64 .. 127, two each
  *	class  96 ..127   128 .. 255, four each, and so on
  *
- * A row of them is made when a value comes: most times are of few rows, and a
- * trace may have a million queues.
+ * A row is allocated with its first value: most times are in few rows, and a trace
+ * may have a million queues.
  */
 #include "cli/trace/histogram.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * How times are distributed, in little memory and with a known error.
+ * The distribution of times, in little memory and with a known error.
  *
- * A value is counted in one of 32 classes between two powers of two: what a
- * percentile says is at most 1/32 above the value that it stands for.
+ * There are 32 classes between two powers of two, so a percentile is at most 1/32
+ * above the true value.
  */
 #include <stdint.h>
 

@@ -127,7 +127,7 @@ static const char *format_date(int64_t ns, char text[FORMAT_TEXT])
 	return text;
 }
 
-/* What the trace says of itself. */
+/* The description of the trace, from its table meta. */
 static void print_meta(const char *title, struct trace *trace, const char *key, const char *end)
 {
 	fputs(title, stdout);

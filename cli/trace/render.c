@@ -1,9 +1,8 @@
 /*
  * An event as one line, in the manner of strace
  *
- * A control verb is told where it begins, its return being known already;
- * where an argument goes both ways, "=>" stands between what went in and what
- * came out.
+ * A control verb is printed where it begins, with its result. If an argument goes
+ * both ways, "=>" is between its values before and after the call.
  */
 #include "cli/trace/render.h"
 
@@ -136,7 +135,7 @@ static void put_sge(const struct values *v, const struct wr *wr)
 		fprintf(v->out, ", num_sge=%d", wr->num_sge);
 }
 
-/* What was kept of its bytes. */
+/* The bytes that were captured. */
 static void put_payload(const struct render *r, const struct values *v, struct event_id id,
 			uint32_t i)
 {

@@ -1,5 +1,5 @@
 /*
- * verbatim replay: do again what was recorded, and compare
+ * verbatim replay: makes the recorded calls again, and compares the results
  *
  * The software device is a library before libibverbs, so for it the command
  * starts itself again with that in its environment, on a fabric of its own:

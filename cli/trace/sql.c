@@ -1,8 +1,8 @@
 /*
- * verbatim sql: a question to a trace
+ * verbatim sql: a query of a trace
  *
- * The database is the reader's: its virtual tables are there, and it cannot
- * be written to; nor can anything else, and nothing else is read.
+ * The query runs on the database of the opened trace, with its virtual tables. It
+ * can read only the trace and write nothing.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -16,7 +16,7 @@
 #include "core/wire/log.h"
 #include "core/base/printable.h"
 
-enum { REFUSED = 128 }; /* the name of what is refused */
+enum { REFUSED = 128 }; /* size of the name of a refused operation */
 
 struct settings {
 	bool csv, json, header;

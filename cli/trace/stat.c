@@ -7,9 +7,9 @@
  * Latency is from the post to the poll that brought the completion, of
  * successful requests of the send queue.
  *
- * Where only one of N data verbs was recorded (--filter 1/N) the counts of what
- * was drawn are N times what is there, which is said: errors of completions
- * and empty polls were all recorded and are counted as they are.
+ * If only one of N data verbs was recorded (--filter 1/N), the counts of sampled
+ * verbs are multiplied by N, and the output says so. Failed completions and empty
+ * polls were all recorded, so their counts are not multiplied.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ struct queue_stat {
 struct stat {
 	struct trace *trace;
 	struct verb_stat verbs[VERB_COUNT];
-	struct queue_stat **queues; /* by object; NULL: had nothing to do */
+	struct queue_stat **queues; /* by object; NULL: no traffic */
 	uint32_t nqueues;
 	uint32_t one_of;        /* of N data verbs one is there */
 	int notify;             /* verb */

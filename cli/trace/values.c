@@ -1,7 +1,7 @@
 /*
  * A value of a verb's argument, decoded by its descriptor
  *
- * The JSON says what is there, the descriptor what it is: a structure becomes
+ * The JSON has the values, the descriptor their types: a structure becomes
  * {name=value, ...}, flags and handles become names.
  */
 #include "cli/trace/values.h"
