@@ -62,6 +62,7 @@ struct collector {
 	pid_t child;         /* our own child: waitpid() tells its end */
 	bool child_ended;
 	bool leftover;       /* collector_leftover() */
+	uint32_t opened;     /* rings, so far */
 	uint32_t unreadable; /* files of rings that cannot be read */
 	int child_status;
 	int error;
@@ -173,6 +174,7 @@ static int try_ring(struct collector *c, uint32_t index)
 		ring_close(&ring);
 		return 0;
 	}
+	c->opened++;
 	err = add_feed(c, &ring, index);
 	if (err)
 		ring_close(&ring);
@@ -536,11 +538,22 @@ static bool is_unreadable(const struct collector *c, uint32_t index)
 	return err && err != -ENOENT;
 }
 
+/* A program that is killed while it makes a ring leaves a file, too, but has recorded nothing. */
+static uint32_t count_lost_rings(const struct collector *c)
+{
+	uint32_t made = atomic_load_explicit(&c->session->page->made, memory_order_relaxed);
+
+	if (c->leftover)
+		return UINT32_MAX; /* files may have been deleted: who knows */
+	return made > c->opened ? made - c->opened : 0;
+}
+
 static int tell_unreadable(struct collector *c)
 {
+	uint32_t most = count_lost_rings(c);
 	char path[SESSION_PATH + 16];
 
-	for (unsigned int i = 0; i < c->nmissing; i++)
+	for (unsigned int i = 0; i < c->nmissing && c->unreadable < most; i++)
 		if (is_unreadable(c, c->missing[i]) && !c->unreadable++)
 			session_ring_path(c->session, c->missing[i], path);
 	if (!c->unreadable)

@@ -91,6 +91,7 @@ struct session_page {
 	_Atomic uint64_t withheld_budget;    /* the least that refused a ring, or growth; 0: none */
 	_Atomic uint64_t used;               /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
+	_Atomic uint32_t made; /* rings whose making was not cut short by a kill */
 };
 
 struct session {

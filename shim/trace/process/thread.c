@@ -135,6 +135,7 @@ static bool new_ring(void)
 	prctl(PR_GET_NAME, head->comm);
 	/* pairs with the load in try_ring() */
 	atomic_store_explicit(&head->ticks, record_ticks(), memory_order_release);
+	atomic_fetch_add_explicit(&recording_session.page->made, 1, memory_order_relaxed);
 	session_wake(&recording_session);
 	return true;
 }

@@ -302,6 +302,28 @@ TEST(ring_cut_between_two_events_is_damage)
 	assert_int_equal(ask_trace("SELECT count(*) FROM coverage WHERE what = 'damaged'"), 1);
 }
 
+static bool is_told_of_empty_ring(uint32_t made)
+{
+	char path[SESSION_PATH + 16];
+
+	session_ring_path(&session, next_number(), path);
+	close(open(path, O_CREAT | O_RDWR, 0600));
+	atomic_store(&session.page->made, made);
+	assert_int_equal(collector_drain(collector), 0);
+	assert_int_equal(collector_finish(collector), 0);
+	return collector_unreadable(collector);
+}
+
+TEST(ring_whose_maker_was_killed_is_no_loss)
+{
+	assert_false(is_told_of_empty_ring(0));
+}
+
+TEST(ring_that_was_made_and_then_cut_is_told)
+{
+	assert_true(is_told_of_empty_ring(1));
+}
+
 TEST(finish_closes_the_session)
 {
 	assert_int_equal(collector_finish(collector), 0);
