@@ -321,10 +321,10 @@ next_to_nothing_is_done_for_a_program_that_is_idle() { # options
 		{ echo "the recorder woke $((after - before)) times in two seconds"; return 1; }
 }
 
-# the recorder removes a ring when it has read it
+# the recorder removes a ring when it has read it; sessions of killed ones are kept with theirs
 removed_session_directory_is_told() {
-	record sh -c "$apps/guest calls 3; while ls sessions/*/ring.* >ls 2>&1; do :; done
-		rm -rf sessions/*; $apps/guest calls 4 exit 5" 2>err; is $? 5 || return
+	record sh -c "$apps/guest calls 3; while ls \$VERBATIM_DIR/ring.* >ls 2>&1; do :; done
+		rm -rf \$VERBATIM_DIR; $apps/guest calls 4 exit 5" 2>err; is $? 5 || return
 	is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 3 &&
 		is "$(wc -l <err)" 1 && grep -q 'was removed' err &&
 		is "$(sql 'SELECT what FROM coverage')" session && "$VERBATIM" check t.db >out
