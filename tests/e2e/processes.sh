@@ -235,8 +235,10 @@ collector_killed_at_random_moments_does_no_harm() { # how many
 	for ((i = 0; i < $1; i++)); do
 		rm -f status counts t.db*
 		cat ends & reader=$!
+		exec 9>ends # here: killed before it had opened it, the reader would wait for ever
 		"$VERBATIM" record -q -o t.db sh -c \
-			"$apps/loop counts 30000; echo \$? >status" 9>ends & recorder=$!
+			"$apps/loop counts 30000; echo \$? >status" & recorder=$!
+		exec 9>&-
 		read -rt "0.$(printf %03d $((RANDOM % 200)))" <> <(:)
 		kill -KILL $recorder 2>/dev/null
 		wait $recorder $reader 2>/dev/null
