@@ -11,62 +11,79 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyzer/evidence.h"
-#include "analyzer/first.h"
-#include "analyzer/judge.h"
+#include "analyzer/rules/evidence.h"
+#include "analyzer/facts/first.h"
+#include "analyzer/rules/judge.h"
 #include "core/wire/log.h"
+
+enum { FUNCTIONS = 64 }; /* of one hook; choose_functions() holds it */
 
 struct checker {
 	struct check check;
 	struct first *first;
 	/* the functions of the rules that are on; NULL ends a list */
-	use_fn *use[RULE_COUNT + 1];
-	destroy_fn *destroy[RULE_COUNT + 1];
-	leak_fn *leak[RULE_COUNT + 1];
+#define FUNCTION_LIST(hook, fact) hook##_fn *hook[FUNCTIONS + 1];
+	EACH_HOOK(FUNCTION_LIST)
+#undef FUNCTION_LIST
 };
+
+/* tell_use(), tell_destroy()...: call all functions of a hook. */
+#define TELL(hook, fact)                                                   \
+	static void tell_##hook(struct checker *checker, const fact *what) \
+	{                                                                  \
+		for (hook##_fn **fn = checker->hook; *fn; fn++)            \
+			(*fn)(&checker->check, what);                      \
+	}
+EACH_HOOK(TELL)
+#undef TELL
 
 static void on_use(void *arg, const struct model_use *use)
 {
-	struct checker *checker = arg;
-
 	/* nearly all uses are of this kind, and no rule needs them */
 	if (use->object->state == LIFE_LIVE && !use->object->inherited)
 		return;
-	for (use_fn **fn = checker->use; *fn; fn++)
-		(*fn)(&checker->check, use);
+	tell_use(arg, use);
 }
 
 static void on_destroy(void *arg, const struct model_destroy *destroy)
 {
-	struct checker *checker = arg;
-
-	for (destroy_fn **fn = checker->destroy; *fn; fn++)
-		(*fn)(&checker->check, destroy);
+	tell_destroy(arg, destroy);
 }
 
 static void on_leak(void *arg, const struct model_leak *leak)
 {
-	struct checker *checker = arg;
-
-	for (leak_fn **fn = checker->leak; *fn; fn++)
-		(*fn)(&checker->check, leak);
+	tell_leak(arg, leak);
 }
 
-static void choose_rules(struct checker *checker)
+static void on_end(void *arg, const struct model_exit *end)
 {
-	use_fn **use = checker->use;
-	destroy_fn **destroy = checker->destroy;
-	leak_fn **leak = checker->leak;
+	tell_end(arg, end);
+}
 
-	for (int i = 0; i < RULE_COUNT; i++) {
-		if (checker->check.findings->off[i] || checker->check.findings->skip[i])
+static bool is_on(const struct checker *checker, enum rule_id rule)
+{
+	return !checker->check.findings->off[rule] && !checker->check.findings->skip[rule];
+}
+
+static void choose_functions(struct checker *checker)
+{
+	size_t n[HOOK_COUNT] = { 0 };
+
+	for (size_t i = 0; i < rule_nhooks; i++) {
+		const struct rule_hook *row = &rule_hooks[i];
+
+		if (!is_on(checker, row->rule) || n[row->hook] == FUNCTIONS)
 			continue;
-		if (rules[i].use)
-			*use++ = rules[i].use;
-		if (rules[i].destroy)
-			*destroy++ = rules[i].destroy;
-		if (rules[i].leak)
-			*leak++ = rules[i].leak;
+		switch (row->hook) {
+#define CHOOSE(hook, fact)                                                    \
+	case HOOK_##hook:                                                     \
+		checker->hook[n[HOOK_##hook]++] = (hook##_fn *)row->function; \
+		break;
+			EACH_HOOK(CHOOSE)
+#undef CHOOSE
+		case HOOK_COUNT:
+			break;
+		}
 	}
 }
 
@@ -83,7 +100,7 @@ void check_close(struct checker *checker)
 static int prepare_checker(struct checker *checker, const struct check_options *options)
 {
 	struct model_watcher watcher = {
-		.use = on_use, .destroy = on_destroy, .leak = on_leak, .arg = checker
+		.use = on_use, .destroy = on_destroy, .leak = on_leak, .end = on_end, .arg = checker
 	};
 	struct check *check = &checker->check;
 	int err;
@@ -99,7 +116,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	if (!err)
 		err = first_new(check->trace, check->findings, &checker->first);
 	if (!err)
-		choose_rules(checker);
+		choose_functions(checker);
 	return err;
 }
 
@@ -130,6 +147,21 @@ static int end_process(struct checker *checker, uint32_t process, int64_t time)
 	return model_end(checker->check.model, process, time, how);
 }
 
+/* The rules see an event after the model: what it made is known. */
+static void tell_event(struct checker *checker, const struct trace_event *event)
+{
+	bool own = event->kind != TRACE_CALL && event->kind != TRACE_RETURN;
+
+	if (!own && (event->call->ours || event->call->depth))
+		return;
+	if (event->kind == TRACE_CALL)
+		tell_call(checker, event);
+	else if (event->kind == TRACE_RETURN)
+		tell_returned(checker, event);
+	else if (event->kind == TRACE_FORK)
+		tell_fork(checker, event);
+}
+
 int check_event(struct checker *checker, const struct trace_event *event)
 {
 	struct findings *findings = checker->check.findings;
@@ -143,6 +175,8 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	err = model_event(checker->check.model, event);
 	if (!err && event->kind == TRACE_POLL && !event->inner)
 		err = first_event(checker->first, event);
+	if (!err && !event->inner)
+		tell_event(checker, event);
 	return err;
 }
 
@@ -163,6 +197,8 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 		err = evidence_gaps(checker->check.trace, findings);
 	if (!err)
 		err = first_finish(checker->first);
+	if (!err)
+		tell_finish(checker, findings);
 	if (!err && findings->err)
 		err = log_err(findings->err, "findings");
 	if (!err) {

@@ -8,7 +8,7 @@
  */
 #include <stdbool.h>
 
-#include "analyzer/findings.h"
+#include "analyzer/rules/findings.h"
 
 struct check_options {
 	bool mute[RULE_COUNT];

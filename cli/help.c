@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/rule.h"
+#include "analyzer/rules/rule.h"
 #include "cli/command.h"
 #include "core/store/chunk/tables.h"
 #include "core/wire/desc.h"

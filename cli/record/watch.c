@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "analyzer/check.h"
-#include "analyzer/report.h"
+#include "analyzer/report/report.h"
 #include "cli/record/guests.h"
 #include "cli/screen.h"
 #include "core/wire/log.h"

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/report.h"
+#include "analyzer/report/report.h"
 #include "cli/cli.h"
 
 struct settings {

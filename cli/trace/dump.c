@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/symbols.h"
+#include "analyzer/report/symbols.h"
 #include "cli/trace/bytes.h"
 #include "cli/cli.h"
 #include "cli/format.h"

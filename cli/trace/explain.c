@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "analyzer/report.h"
+#include "analyzer/report/report.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "core/store/open.h"
-#include "analyzer/report.h"
+#include "analyzer/report/report.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
@@ -224,6 +224,9 @@ TEST(rules_are_found_by_id_and_name)
 /* An identifier is stable; a row says all that a reader needs, and looks at something. */
 TEST(every_rule_is_whole)
 {
+	uint64_t looks = 0; /* a bit for each rule that has a function */
+
+	_Static_assert(RULE_COUNT <= 64, "a bit for each rule");
 	for (int i = 0; i < RULE_COUNT; i++) {
 		const struct rule *r = &rules[i];
 
@@ -232,6 +235,8 @@ TEST(every_rule_is_whole)
 		assert_non_null(strchr("EWPI", r->severity));
 		assert_true(strlen(r->means) > 20 && strlen(r->harm) > 20);
 		assert_true(strlen(r->advice) > 20 && strlen(r->source) > 5);
-		assert_true(r->use || r->destroy || r->leak);
 	}
+	for (size_t i = 0; i < rule_nhooks; i++)
+		looks |= 1ull << rule_hooks[i].rule;
+	assert_true(looks == UINT64_MAX >> (64 - RULE_COUNT));
 }

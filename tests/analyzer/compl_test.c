@@ -1,4 +1,4 @@
-/* The rules of analyzer/compl.c over stored traces. */
+/* The rules of analyzer/rules/compl.c over stored traces. */
 #include <errno.h>
 
 #include "core/store/open.h"

@@ -1,4 +1,4 @@
-/* The rules of analyzer/fork.c over stored traces. */
+/* The rules of analyzer/rules/fork.c over stored traces. */
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-/* The rules of analyzer/life.c over stored traces. */
+/* The rules of analyzer/rules/life.c over stored traces. */
 #include <errno.h>
 
 #include "tests/analyzer/story.h"

@@ -1,7 +1,7 @@
-/* analyzer/lives.c through its header. */
+/* analyzer/model/lives.c through its header. */
 #include <stdlib.h>
 
-#include "analyzer/lives.h"
+#include "analyzer/model/lives.h"
 #include "tests/test.h"
 
 static struct life *add_life(struct lives *lives, uint32_t process, enum object_kind kind,

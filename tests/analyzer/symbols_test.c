@@ -1,4 +1,4 @@
-/* analyzer/symbols.c over frames of this very program. */
+/* analyzer/report/symbols.c over frames of this very program. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <sys/stat.h>
 
-#include "analyzer/symbols.h"
+#include "analyzer/report/symbols.h"
 #include "tests/test.h"
 
 static char path[PATH_MAX], build_id[129];

@@ -407,7 +407,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 		log->first_ticks = event->ticks;
 	writer->events++;
 	if (!timely)
-		tell_damage(writer, log, n, time, 1, "when an event was cannot be read");
+		tell_damage(writer, log, n, time, 1, "the time of an event cannot be read");
 	err = take_event(writer, log, event, n, time);
 	if (batch_full(log->batch) && !thread_log_flush(writer, log) &&
 	    writer->chunk_bytes > COMMIT_BYTES)

@@ -1,0 +1,294 @@
+/*
+ * The first completion in error of each queue pair
+ *
+ * The first error flushes everything posted behind it, so that a thousand errors
+ * have one cause. The requests are read from the trace a second time, in one pass
+ * after the end: remembering every request would cost more. In a trace that is
+ * still being written, they are looked up at once.
+ */
+#include "analyzer/facts/first.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/wire/log.h"
+
+struct first {
+	struct trace *trace;
+	struct cursor *cursor; /* to look up requests while it is written, or NULL */
+	struct findings *findings;
+	uint32_t *slots; /* 1 + index in findings->errors, 0 free; by queue pair, never full */
+	size_t nslots;   /* a power of two */
+	size_t room;     /* of findings->errors */
+};
+
+int first_new(struct trace *trace, struct findings *findings, struct first **ret_first)
+{
+	struct first *first = calloc(1, sizeof(*first));
+
+	if (!first)
+		return log_err(-ENOMEM, "first errors");
+	first->trace = trace;
+	first->findings = findings;
+	*ret_first = first;
+	return 0;
+}
+
+void first_free(struct first *first)
+{
+	if (!first)
+		return;
+	cursor_close(first->cursor);
+	free(first->slots);
+	free(first);
+}
+
+/* A queue pair that the trace does not know is identified by its number. */
+static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t qp, uint32_t qp_num)
+{
+	uint64_t key = qp ? findings_key(qp, 0, 0) : findings_key(0, process, qp_num);
+	const struct first_error *error;
+
+	for (size_t i = key & (first->nslots - 1);; i = (i + 1) & (first->nslots - 1)) {
+		if (!first->slots[i])
+			return &first->slots[i];
+		error = &first->findings->errors[first->slots[i] - 1];
+		if (qp ? error->qp == qp
+		       : !error->qp && error->process == process && error->qp_num == qp_num)
+			return &first->slots[i];
+	}
+}
+
+static struct first_error *find_error(const struct first *first, uint32_t process,
+				      const struct wc *wc)
+{
+	uint32_t slot = first->nslots ? *slot_of(first, process, wc->qp, wc->qp_num) : 0;
+
+	return slot ? &first->findings->errors[slot - 1] : NULL;
+}
+
+/* Double the table when it is half full. */
+static int room_for_slot(struct first *first)
+{
+	const struct findings *findings = first->findings;
+	size_t n = first->nslots ? first->nslots * 2 : 64;
+	uint32_t *slots;
+
+	if (findings->nerrors < first->nslots / 2)
+		return 0;
+	slots = calloc(n, sizeof(slots[0]));
+	if (!slots)
+		return -ENOMEM;
+	free(first->slots);
+	first->slots = slots;
+	first->nslots = n;
+	for (size_t i = 0; i < findings->nerrors; i++) {
+		const struct first_error *error = &findings->errors[i];
+
+		*slot_of(first, error->process, error->qp, error->qp_num) = (uint32_t)i + 1;
+	}
+	return 0;
+}
+
+static int room_for_one(struct first *first)
+{
+	struct findings *findings = first->findings;
+	size_t room = first->room ? first->room * 2 : 16;
+	struct first_error *errors;
+
+	if (findings->nerrors == first->room) {
+		errors = realloc(findings->errors, room * sizeof(errors[0]));
+		if (!errors)
+			return -ENOMEM;
+		findings->errors = errors;
+		first->room = room;
+	}
+	return room_for_slot(first);
+}
+
+static void take_request(struct first_error *error, const struct post *post)
+{
+	const struct wr *wr;
+
+	if (error->request_index >= post->nwr) {
+		error->request = (struct event_id){ 0, 0 };
+		return;
+	}
+	wr = &post->wr[error->request_index];
+	error->stack = post->stack;
+	error->is_recv = !post_is_send(post);
+	error->opcode = wr->opcode;
+	error->nsge = wr->nsge;
+	if (wr->nsge)
+		error->sge = wr->sge[0];
+	error->remote_addr = wr->remote_addr;
+	error->rkey = wr->rkey;
+}
+
+static int look_up_now(struct first *first, struct first_error *error)
+{
+	const struct post *post;
+	int err = 0;
+
+	if (!error->request.thread)
+		return 0;
+	if (!first->cursor)
+		err = cursor_open(first->trace, NULL, &first->cursor);
+	if (!err)
+		err = cursor_post(first->cursor, error->request, &post);
+	if (err == 1)
+		take_request(error, post);
+	else
+		error->request = (struct event_id){ 0, 0 };
+	return err < 0 ? err : 0;
+}
+
+static int add_error(struct first *first, const struct trace_event *event, uint32_t index)
+{
+	const struct wc *wc = &event->poll->wc[index];
+	struct first_error *error;
+
+	if (room_for_one(first) < 0)
+		return log_err(-ENOMEM, "first errors");
+	*slot_of(first, event->process, wc->qp, wc->qp_num) =
+		(uint32_t)first->findings->nerrors + 1;
+	error = &first->findings->errors[first->findings->nerrors++];
+	*error = (struct first_error){
+		.process = event->process,
+		.qp = wc->qp,
+		.qp_num = wc->qp_num,
+		.event = event->id,
+		.index = index,
+		.time = event->time,
+		.status = wc->status,
+		.vendor_err = wc->vendor_err,
+		.wr_id = wc->wr_id,
+		.request = wc->request,
+		.request_index = wc->request_index,
+		.candidates = wc->candidates,
+		.posted_at = wc->posted_at,
+	};
+	return trace_is_live(first->trace) ? look_up_now(first, error) : 0;
+}
+
+int first_event(struct first *first, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	struct first_error *error;
+	int err = 0;
+
+	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
+		if (poll->wc[i].status == FIRST_SUCCESS)
+			continue;
+		error = find_error(first, event->process, &poll->wc[i]);
+		if (poll->wc[i].status == FIRST_FLUSH) {
+			if (error)
+				error->flushes++;
+		} else if (!error) {
+			err = add_error(first, event, i);
+		}
+	}
+	return err;
+}
+
+/* A request to be looked up; until it is found, the error has no request. */
+struct wanted {
+	struct event_id request;
+	struct first_error *error;
+};
+
+/* Sorted by request; several of one post may have failed. */
+struct sought {
+	struct wanted *wanted;
+	size_t n, left;
+	int64_t from, to;
+};
+
+static int by_name(struct event_id a, struct event_id b)
+{
+	if (a.thread != b.thread)
+		return a.thread < b.thread ? -1 : 1;
+	return a.n < b.n ? -1 : a.n > b.n;
+}
+
+static int by_request(const void *a, const void *b)
+{
+	const struct wanted *x = a, *y = b;
+
+	return by_name(x->request, y->request);
+}
+
+static void seek_request(struct sought *sought, struct findings *findings)
+{
+	for (size_t i = 0; i < findings->nerrors; i++) {
+		struct first_error *error = &findings->errors[i];
+
+		if (!error->request.thread)
+			continue;
+		if (!sought->n || error->posted_at < sought->from)
+			sought->from = error->posted_at;
+		if (!sought->n || error->posted_at > sought->to)
+			sought->to = error->posted_at;
+		sought->wanted[sought->n++] = (struct wanted){ error->request, error };
+		error->request = (struct event_id){ 0, 0 };
+	}
+	sought->left = sought->n;
+	if (sought->n)
+		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), by_request);
+}
+
+static void offer_request(struct sought *sought, const struct trace_event *event)
+{
+	size_t low = 0, high = sought->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (by_name(sought->wanted[mid].request, event->id) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < sought->n && !by_name(sought->wanted[low].request, event->id); low++) {
+		sought->wanted[low].error->request = event->id;
+		take_request(sought->wanted[low].error, event->post);
+		sought->left--;
+	}
+}
+
+/* Look all of them up in one pass, which ends with the last one. */
+static int look_up(struct first *first, struct sought *sought)
+{
+	struct trace_filter filter = { .from = sought->from,
+				       .to = sought->to + 1,
+				       .unmatched = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(first->trace, &filter, &cursor);
+
+	if (err < 0)
+		return err;
+	while (sought->left && (err = cursor_next(cursor, &event)) == 1)
+		if (event->kind == TRACE_POST)
+			offer_request(sought, event);
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
+int first_finish(struct first *first)
+{
+	struct findings *findings = first->findings;
+	struct sought sought = { 0 };
+	int err = 0;
+
+	if (trace_is_live(first->trace) || !findings->nerrors)
+		return 0;
+	sought.wanted = calloc(findings->nerrors, sizeof(*sought.wanted));
+	if (!sought.wanted)
+		return log_err(-ENOMEM, "first errors");
+	seek_request(&sought, findings);
+	if (sought.n)
+		err = look_up(first, &sought);
+	free(sought.wanted);
+	return err;
+}

@@ -1,0 +1,511 @@
+/*
+ * Control verbs, as the model sees them
+ *
+ *	call	every handle among the arguments is a use; a destroy begins
+ *	return	a creation makes an object; a destroy ends; events are got
+ *
+ * A destroy that has begun stays in a list of pending ones until it returns or
+ * its process ends, because another thread's creation may be given the same
+ * address before it returns.
+ */
+#include "analyzer/model/control.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/model_state.h"
+#include "core/wire/log.h"
+
+enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
+
+/* A call with its arguments parsed. */
+struct parsed {
+	const struct trace_event *event;
+	const struct call *call;
+	const struct args *args, *out;
+};
+
+static struct moment begin_of_call(const struct parsed *p)
+{
+	return (struct moment){ .id = p->event->id,
+				.verb = p->call->verb,
+				.process = p->event->process,
+				.stack = p->call->stack,
+				.time = p->call->begin };
+}
+
+/* The type of an ibv_async_event determines the kind of its element. */
+static enum object_kind async_kind(int64_t type)
+{
+	static const struct {
+		const char *name;
+		enum object_kind kind;
+	} types[] = {
+		{ "IBV_EVENT_QP", OBJECT_qp },         { "IBV_EVENT_COMM_EST", OBJECT_qp },
+		{ "IBV_EVENT_SQ_DRAINED", OBJECT_qp }, { "IBV_EVENT_PATH_MIG", OBJECT_qp },
+		{ "IBV_EVENT_CQ", OBJECT_cq },         { "IBV_EVENT_SRQ", OBJECT_srq },
+		{ "IBV_EVENT_WQ", OBJECT_wq },
+	};
+	const char *name = enum_name(enum_find("ibv_event_type"), type);
+
+	for (size_t i = 0; name && i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strncmp(name, types[i].name, strlen(types[i].name)))
+			return types[i].kind;
+	return OBJECT_COUNT;
+}
+
+static struct life *async_element(struct model *model, const struct parsed *p,
+				  const struct args *args)
+{
+	enum object_kind kind;
+	int64_t type, element;
+
+	if (!args_get(args, "event.event_type", &type) ||
+	    !args_get(args, "event.element", &element))
+		return NULL;
+	kind = async_kind(type);
+	if (kind == OBJECT_COUNT)
+		return NULL;
+	return model_find(model, p->event->process, kind, (uint64_t)element);
+}
+
+static struct life *by_path(struct model *model, const struct parsed *p, const struct args *args,
+			    const char *path, enum object_kind kind)
+{
+	int64_t handle;
+
+	if (!args || !args_get(args, path, &handle))
+		return NULL;
+	return model_find(model, p->event->process, kind, (uint64_t)handle);
+}
+
+static void call_uses(struct model *model, const struct parsed *p)
+{
+	const struct handle_list *list = &model->handles.args[p->call->verb];
+
+	for (unsigned int i = 0; i < list->n; i++)
+		watcher_use(&model->watcher, p->event, p->call->verb,
+			    by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
+			    list->paths[i].path, 0);
+	if (p->call->verb == VERB_ack_async_event)
+		watcher_use(&model->watcher, p->event, p->call->verb,
+			    async_element(model, p, p->args), "event.element", 0);
+}
+
+/* Destroys */
+
+static void see_children(struct model_destroy *destroy, const struct life *life)
+{
+	destroy->nchildren = 0;
+	for (const struct life_link *link = life->children; link; link = link->next_child) {
+		const struct life *child = link->child;
+		struct model_child *seen;
+
+		if (child->state != LIFE_LIVE)
+			continue;
+		if (destroy->nchildren++ >= MODEL_SHOWN)
+			continue;
+		seen = &destroy->children[destroy->nchildren - 1];
+		seen->kind = child->kind;
+		seen->created = child->created;
+		memcpy(seen->name, child->name, sizeof(seen->name));
+	}
+}
+
+static void name_life(struct model *model, struct life *life, uint32_t id)
+{
+	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
+
+	if (!object || !object->name) {
+		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
+			 life->handle);
+		return;
+	}
+	snprintf(life->name, sizeof(life->name), "%s", object->name);
+	life->number = object->number;
+}
+
+/* An object older than the trace: all we know is that it is destroyed now. */
+static struct life *find_older(struct model *model, const struct parsed *p)
+{
+	struct life *life;
+
+	if (!p->call->handle || !(life = calloc(1, sizeof(*life))))
+		return NULL;
+	life->kind = verb_infos[p->call->verb].object;
+	life->process = p->event->process;
+	life->handle = p->call->handle;
+	life->borrowed = true;
+	name_life(model, life, p->call->object);
+	lives_add(&model->lives, life);
+	return life;
+}
+
+static int destroy_begins(struct model *model, const struct parsed *p)
+{
+	const char *self = handles_self(p->call->verb);
+	struct pending *pending;
+	struct life *life;
+
+	if (!self)
+		return 0;
+	life = by_path(model, p, p->args, self, verb_infos[p->call->verb].object);
+	if (!life)
+		life = find_older(model, p);
+	if (!life || life->inherited || life->state != LIFE_LIVE)
+		return 0;
+	pending = calloc(1, sizeof(*pending));
+	if (!pending)
+		return log_err(-ENOMEM, "destroys that have begun");
+	life->state = LIFE_DYING;
+	pending->life = life;
+	pending->destroy.object = life;
+	pending->destroy.moment = begin_of_call(p);
+	see_children(&pending->destroy, life);
+	pending->next = model->pending;
+	model->pending = pending;
+	return 0;
+}
+
+/* Objects left in a closed context can no longer be destroyed. */
+static void close_children(struct model *model, struct life *context)
+{
+	struct life_link *link, *next;
+
+	for (link = context->children; link; link = next) {
+		struct life *child = link->child;
+		struct model_leak leak = { .object = child, .at = context->destroyed };
+
+		next = link->next_child;
+		if (child->state != LIFE_LIVE)
+			continue;
+		if (!child->borrowed)
+			model->watcher.leak(model->watcher.arg, &leak);
+		child->destroyed = context->destroyed;
+		lives_bury(&model->lives, child, LIFE_CLOSED);
+	}
+}
+
+static void destroy_ends(struct model *model, struct pending *pending, const struct call *call)
+{
+	struct model_destroy *destroy = &pending->destroy;
+	struct life *life = pending->life;
+
+	destroy->returned = true;
+	destroy->failed = call->failed;
+	destroy->ret = call->ret;
+	destroy->end = call->end;
+	if (!call->failed) {
+		see_children(destroy, life);
+		life->destroyed = destroy->moment;
+	}
+	model->watcher.destroy(model->watcher.arg, destroy);
+	if (call->failed && life->hashed) {
+		life->state = LIFE_LIVE;
+		return;
+	}
+	if (life->kind == OBJECT_context)
+		close_children(model, life);
+	lives_bury(&model->lives, life, LIFE_GONE);
+}
+
+static void destroy_returns(struct model *model, const struct parsed *p)
+{
+	struct pending **at, *pending;
+
+	for (at = &model->pending; (pending = *at); at = &pending->next) {
+		struct event_id id = pending->destroy.moment.id;
+
+		if (id.thread != p->event->id.thread || id.n != p->event->id.n)
+			continue;
+		*at = pending->next;
+		destroy_ends(model, pending, p->call);
+		free(pending);
+		return;
+	}
+}
+
+/* Creations */
+
+static int link_paths(struct model *model, const struct parsed *p, const struct args *args,
+		      const struct handle_list *list, struct life *life)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < list->n && !err; i++) {
+		struct life *parent =
+			by_path(model, p, args, list->paths[i].path, list->paths[i].kind);
+
+		if (parent && parent != life && !parent->inherited &&
+		    (parent->state == LIFE_LIVE || parent->state == LIFE_DYING))
+			err = life_link(parent, life);
+	}
+	return err;
+}
+
+/* The only array of handles. */
+static int link_wqs(struct model *model, const struct parsed *p, struct life *table)
+{
+	char path[HANDLE_PATH];
+	int64_t handle;
+	int err = 0;
+
+	for (unsigned int i = 0; !err; i++) {
+		struct life *wq;
+
+		snprintf(path, sizeof(path), "init_attr.ind_tbl[%u]", i);
+		if (!p->args || !args_get(p->args, path, &handle))
+			break;
+		wq = model_find(model, p->event->process, OBJECT_wq, (uint64_t)handle);
+		if (wq && wq->state == LIFE_LIVE)
+			err = life_link(wq, table);
+	}
+	return err;
+}
+
+static bool is_import(enum verb verb)
+{
+	return verb == VERB_import_pd || verb == VERB_import_mr || verb == VERB_import_dm;
+}
+
+/* librdmacm keeps contexts and protection domains for itself: they are not leaks. */
+static bool is_of_cm(const struct model *model, const struct trace_event *event,
+		     enum object_kind kind)
+{
+	return (kind == OBJECT_context || kind == OBJECT_pd) && event->id.thread < model->nin_cm &&
+	       model->in_cm[event->id.thread];
+}
+
+static int creation_returns(struct model *model, const struct parsed *p)
+{
+	enum object_kind kind = verb_infos[p->call->verb].object;
+	struct life *life;
+	int64_t bytes = 0;
+	int err;
+
+	if (p->call->failed || !p->call->handle)
+		return 0;
+	life = calloc(1, sizeof(*life));
+	if (!life)
+		return log_err(-ENOMEM, "model of live objects");
+	life->kind = kind;
+	life->process = p->event->process;
+	life->handle = p->call->handle;
+	life->created = begin_of_call(p);
+	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
+	name_life(model, life, p->call->object);
+	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
+		life->bytes = (uint64_t)bytes;
+	lives_add(&model->lives, life);
+	err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
+	if (!err)
+		err = link_paths(model, p, p->out, &model->handles.made[kind], life);
+	if (!err && p->call->verb == VERB_create_rwq_ind_table)
+		err = link_wqs(model, p, life);
+	return err < 0 ? log_err(err, "model of live objects") : 0;
+}
+
+/* Verbs that change which object depends on which */
+
+static struct life *find_argument(struct model *model, const struct parsed *p, const char *path,
+				  enum object_kind kind)
+{
+	struct life *life = by_path(model, p, p->args, path, kind);
+
+	return life && life->state == LIFE_LIVE ? life : NULL;
+}
+
+static int mw_is_bound(struct model *model, const struct parsed *p)
+{
+	struct life *mw = find_argument(model, p, "mw", OBJECT_mw);
+	struct life *mr = find_argument(model, p, "mw_bind.bind_info.mr", OBJECT_mr);
+	int64_t length = 0;
+
+	if (!mw)
+		return 0;
+	life_unlink_kind(mw, OBJECT_mr);
+	if (!mr || !args_get(p->args, "mw_bind.bind_info.length", &length) || !length)
+		return 0;
+	mw->bind = p->event->id;
+	model->binds = true;
+	return life_link(mr, mw);
+}
+
+static int mr_is_registered_anew(struct model *model, const struct parsed *p)
+{
+	struct life *mr = find_argument(model, p, "mr", OBJECT_mr);
+	struct life *pd = find_argument(model, p, "pd", OBJECT_pd);
+	int64_t flags = 0, length;
+
+	if (!mr)
+		return 0;
+	args_get(p->args, "flags", &flags);
+	if (args_get(p->args, "length", &length) && length)
+		mr->bytes = (uint64_t)length;
+	if (!pd || !(flags & REREG_CHANGE_PD))
+		return 0;
+	life_unlink_kind(mr, OBJECT_pd);
+	return life_link(pd, mr);
+}
+
+/* The group of an attach or detach as one number. */
+static uint64_t group_key(const struct parsed *p)
+{
+	const char *gid = args_text(p->args, "gid.raw");
+	uint64_t h = 0xcbf29ce484222325ull;
+	int64_t lid = 0;
+
+	args_get(p->args, "lid", &lid);
+	while (gid && *gid)
+		h = (h ^ (unsigned char)*gid++) * 0x100000001b3ull;
+	return h ^ (uint64_t)lid << 48;
+}
+
+static int mcast_changes(struct model *model, const struct parsed *p)
+{
+	struct life *qp = find_argument(model, p, "qp", OBJECT_qp);
+
+	if (!qp)
+		return 0;
+	if (p->call->verb == VERB_attach_mcast)
+		return life_attach(qp, group_key(p));
+	life_detach(qp, group_key(p));
+	return 0;
+}
+
+static int use_returns(struct model *model, const struct parsed *p)
+{
+	switch (p->call->verb) {
+	case VERB_bind_mw:
+		return mw_is_bound(model, p);
+	case VERB_rereg_mr:
+		return mr_is_registered_anew(model, p);
+	case VERB_attach_mcast:
+	case VERB_detach_mcast:
+		return mcast_changes(model, p);
+	default:
+		return 0;
+	}
+}
+
+/* Events got and acknowledged */
+
+static void event_is_got(struct model *model, const struct parsed *p)
+{
+	bool completion = p->call->verb == VERB_get_cq_event;
+	struct life *life;
+
+	if (!p->out)
+		return;
+	life = completion ? by_path(model, p, p->out, "cq", OBJECT_cq)
+			  : async_element(model, p, p->out);
+	if (!life)
+		return;
+	life->got = begin_of_call(p);
+	if (completion)
+		life->events++;
+	else
+		life->async_events++;
+}
+
+static void events_are_acked(struct model *model, const struct parsed *p)
+{
+	struct life *life;
+	int64_t n = 0;
+
+	if (!p->args)
+		return;
+	if (p->call->verb == VERB_ack_async_event) {
+		life = async_element(model, p, p->args);
+		if (life && life->async_events)
+			life->async_events--;
+		return;
+	}
+	life = by_path(model, p, p->args, "cq", OBJECT_cq);
+	if (!life || !args_get(p->args, "nevents", &n))
+		return;
+	life->events -= (uint64_t)n < life->events ? (uint64_t)n : life->events;
+}
+
+/* Control verbs */
+
+static int parse_call(const struct trace_event *event, bool out, struct parsed *p)
+{
+	const struct call *call = event->call;
+
+	*p = (struct parsed){ .event = event, .call = call, .args = call->args };
+	if (out)
+		p->out = call->out;
+	return args_parse(p->args) ?: args_parse(p->out);
+}
+
+int control_call(struct model *model, const struct trace_event *event)
+{
+	enum verb_effect effect = verb_infos[event->call->verb].effect;
+	struct parsed p;
+	int err = parse_call(event, false, &p);
+
+	if (err < 0)
+		return log_err(err, "arguments of a call");
+	if (p.args)
+		call_uses(model, &p);
+	if (p.args && effect == EFFECT_DESTROY)
+		err = destroy_begins(model, &p);
+	if (effect == EFFECT_ACK)
+		events_are_acked(model, &p);
+	return err;
+}
+
+int control_return(struct model *model, const struct trace_event *event)
+{
+	enum verb_effect effect = verb_infos[event->call->verb].effect;
+	struct parsed p = { .event = event, .call = event->call };
+	int err;
+
+	if (effect == EFFECT_DESTROY) {
+		destroy_returns(model, &p);
+		return 0;
+	}
+	if (event->call->failed || effect == EFFECT_QUERY || effect == EFFECT_ACK)
+		return 0;
+	err = parse_call(event, true, &p);
+	if (err < 0)
+		return log_err(err, "arguments of a call");
+	if (effect == EFFECT_CREATE)
+		err = creation_returns(model, &p);
+	else if (effect == EFFECT_GET)
+		event_is_got(model, &p);
+	else if (p.args)
+		err = use_returns(model, &p);
+	return err;
+}
+
+static void drop_pending(struct model *model, struct pending **at)
+{
+	struct pending *pending = *at;
+
+	*at = pending->next;
+	if (!pending->life->hashed)
+		lives_drop(&model->lives, pending->life);
+	free(pending);
+}
+
+void control_end(struct model *model, uint32_t process, int64_t time, bool ended)
+{
+	struct pending **at = &model->pending, *pending;
+
+	while ((pending = *at)) {
+		if (process && pending->destroy.moment.process != process) {
+			at = &pending->next;
+			continue;
+		}
+		pending->destroy.end = time;
+		pending->destroy.ended = ended;
+		if (process)
+			model->watcher.destroy(model->watcher.arg, &pending->destroy);
+		drop_pending(model, at);
+	}
+}

@@ -1,0 +1,263 @@
+/*
+ * Objects by process, kind and address, and which depends on which
+ *
+ * A hash table with chains. Dead objects stay in it until their address is used
+ * again or LIVES_DEAD have died since. A link between two objects is in the lists
+ * of both, so that either end finds it without a search.
+ */
+#include "analyzer/model/lives.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t find_bucket(const struct lives *lives, uint32_t process, enum object_kind kind,
+			  uint64_t handle)
+{
+	uint64_t h = (handle >> 4) ^ ((uint64_t)process << 40) ^ ((uint64_t)kind << 56);
+
+	h *= 0x9e3779b97f4a7c15ull;
+	return (size_t)(h >> 20) & (lives->nbuckets - 1);
+}
+
+int lives_init(struct lives *lives)
+{
+	memset(lives, 0, sizeof(*lives));
+	lives->nbuckets = 1024;
+	lives->buckets = calloc(lives->nbuckets, sizeof(lives->buckets[0]));
+	return lives->buckets ? 0 : -ENOMEM;
+}
+
+void lives_fini(struct lives *lives)
+{
+	for (size_t i = 0; lives->buckets && i < lives->nbuckets; i++)
+		while (lives->buckets[i])
+			lives_drop(lives, lives->buckets[i]);
+	free(lives->buckets);
+	memset(lives, 0, sizeof(*lives));
+}
+
+struct life *lives_find(const struct lives *lives, uint32_t process, enum object_kind kind,
+			uint64_t handle)
+{
+	struct life *life = lives->buckets[find_bucket(lives, process, kind, handle)];
+
+	while (life && (life->handle != handle || life->kind != kind || life->process != process))
+		life = life->next;
+	return life;
+}
+
+static void insert_life(struct lives *lives, struct life *life)
+{
+	size_t i = find_bucket(lives, life->process, life->kind, life->handle);
+
+	life->next = lives->buckets[i];
+	lives->buckets[i] = life;
+}
+
+static void grow_table(struct lives *lives)
+{
+	struct life **old = lives->buckets, *life;
+	size_t n = lives->nbuckets;
+
+	lives->buckets = calloc(n * 2, sizeof(old[0]));
+	if (!lives->buckets) {
+		lives->buckets = old; /* without memory the chains just get longer */
+		return;
+	}
+	lives->nbuckets = n * 2;
+	for (size_t i = 0; i < n; i++)
+		while ((life = old[i])) {
+			old[i] = life->next;
+			insert_life(lives, life);
+		}
+	free(old);
+}
+
+static void take_out(struct lives *lives, struct life *life)
+{
+	struct life **at;
+
+	if (!life->hashed)
+		return;
+	at = &lives->buckets[find_bucket(lives, life->process, life->kind, life->handle)];
+	while (*at != life)
+		at = &(*at)->next;
+	*at = life->next;
+	life->hashed = false;
+	lives->count--;
+}
+
+static void forget_dead(struct lives *lives, struct life *life)
+{
+	if (life->state != LIFE_GONE && life->state != LIFE_CLOSED)
+		return;
+	*(life->older ? &life->older->newer : &lives->dead_oldest) = life->newer;
+	*(life->newer ? &life->newer->older : &lives->dead_newest) = life->older;
+	lives->dead--;
+}
+
+void lives_add(struct lives *lives, struct life *life)
+{
+	struct life *old;
+
+	old = lives_find(lives, life->process, life->kind, life->handle);
+	if (old && old->state == LIFE_DYING)
+		take_out(lives, old);
+	else
+		lives_drop(lives, old);
+	if (lives->count >= lives->nbuckets)
+		grow_table(lives);
+	insert_life(lives, life);
+	life->state = LIFE_LIVE;
+	life->hashed = true;
+	lives->count++;
+	lives->live++;
+}
+
+void lives_bury(struct lives *lives, struct life *life, enum life_state state)
+{
+	life_unlink(life, NULL);
+	life_unlink(NULL, life);
+	life->state = state;
+	lives->live--;
+	life->newer = NULL;
+	life->older = lives->dead_newest;
+	*(life->older ? &life->older->newer : &lives->dead_oldest) = life;
+	lives->dead_newest = life;
+	if (++lives->dead > LIVES_DEAD || !life->hashed)
+		lives_drop(lives, life->hashed ? lives->dead_oldest : life);
+}
+
+void lives_drop(struct lives *lives, struct life *life)
+{
+	if (!life)
+		return;
+	life_unlink(life, NULL);
+	life_unlink(NULL, life);
+	if (life->state == LIFE_LIVE || life->state == LIFE_DYING)
+		lives->live--;
+	forget_dead(lives, life);
+	take_out(lives, life);
+	free(life->groups);
+	free(life);
+}
+
+static int by_creation(const void *a, const void *b)
+{
+	const struct life *x = *(struct life *const *)a;
+	const struct life *y = *(struct life *const *)b;
+
+	if (x->created.time != y->created.time)
+		return x->created.time < y->created.time ? -1 : 1;
+	return x->created.id.n < y->created.id.n ? -1 : x->created.id.n > y->created.id.n;
+}
+
+ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found)
+{
+	struct life **found = calloc(lives->count + 1, sizeof(found[0]));
+	size_t n = 0;
+
+	if (!found)
+		return -ENOMEM;
+	for (size_t i = 0; i < lives->nbuckets; i++)
+		for (struct life *life = lives->buckets[i]; life; life = life->next)
+			if (life->process == process)
+				found[n++] = life;
+	qsort(found, n, sizeof(found[0]), by_creation);
+	*ret_found = found;
+	return (ssize_t)n;
+}
+
+static void put_first(struct life_link **list, struct life_link *link, bool child)
+{
+	struct life_link *second = *list;
+
+	if (child) {
+		link->next_child = second;
+		link->child_at = list;
+		if (second)
+			second->child_at = &link->next_child;
+	} else {
+		link->next_parent = second;
+		link->parent_at = list;
+		if (second)
+			second->parent_at = &link->next_parent;
+	}
+	*list = link;
+}
+
+static void free_link(struct life_link *link)
+{
+	*link->child_at = link->next_child;
+	if (link->next_child)
+		link->next_child->child_at = link->child_at;
+	*link->parent_at = link->next_parent;
+	if (link->next_parent)
+		link->next_parent->parent_at = link->parent_at;
+	free(link);
+}
+
+int life_link(struct life *parent, struct life *child)
+{
+	struct life_link *link;
+
+	for (link = child->parents; link; link = link->next_parent)
+		if (link->parent == parent)
+			return 0;
+	link = calloc(1, sizeof(*link));
+	if (!link)
+		return -ENOMEM;
+	link->parent = parent;
+	link->child = child;
+	put_first(&parent->children, link, true);
+	put_first(&child->parents, link, false);
+	return 0;
+}
+
+void life_unlink(struct life *parent, struct life *child)
+{
+	struct life_link *link, *next;
+
+	if (!child) {
+		while (parent->children)
+			free_link(parent->children);
+		return;
+	}
+	for (link = child->parents; link; link = next) {
+		next = link->next_parent;
+		if (!parent || link->parent == parent)
+			free_link(link);
+	}
+}
+
+void life_unlink_kind(struct life *child, enum object_kind kind)
+{
+	struct life_link *link, *next;
+
+	for (link = child->parents; link; link = next) {
+		next = link->next_parent;
+		if (link->parent->kind == kind)
+			free_link(link);
+	}
+}
+
+int life_attach(struct life *qp, uint64_t group)
+{
+	uint64_t *groups;
+
+	life_detach(qp, group);
+	groups = realloc(qp->groups, (qp->ngroups + 1) * sizeof(groups[0]));
+	if (!groups)
+		return -ENOMEM;
+	qp->groups = groups;
+	groups[qp->ngroups++] = group;
+	return 0;
+}
+
+void life_detach(struct life *qp, uint64_t group)
+{
+	for (unsigned int i = 0; i < qp->ngroups; i++)
+		if (qp->groups[i] == group)
+			qp->groups[i--] = qp->groups[--qp->ngroups];
+}

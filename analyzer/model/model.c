@@ -1,0 +1,297 @@
+/*
+ * The objects that live while programs run
+ *
+ *	call, return		control.c
+ *	post, poll, notify	a use
+ *	fork			the child has copies of what its parent has
+ */
+#include "analyzer/model/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/control.h"
+#include "analyzer/model/handles.h"
+#include "analyzer/model/model_state.h"
+#include "core/wire/log.h"
+
+/* Copies of inherited objects, at most: 0.9 GB. */
+enum { COPIES_MAX = 3000000 };
+
+int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model)
+{
+	struct model *model = calloc(1, sizeof(*model));
+
+	if (!model)
+		return log_err(-ENOMEM, "model of live objects");
+	model->trace = trace;
+	model->watcher = *watcher;
+	if (handles_init(&model->handles) < 0 || lives_init(&model->lives) < 0) {
+		model_free(model);
+		return log_err(-ENOMEM, "model of live objects");
+	}
+	*ret_model = model;
+	return 0;
+}
+
+void model_free(struct model *model)
+{
+	struct forked *forked;
+
+	if (!model)
+		return;
+	control_end(model, 0, 0, false);
+	while ((forked = model->forks)) {
+		model->forks = forked->next;
+		free(forked);
+	}
+	lives_fini(&model->lives);
+	handles_fini(&model->handles);
+	free(model->in_cm);
+	free(model);
+}
+
+/* Data verbs */
+
+static void on_post(struct model *model, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+
+	watcher_use(&model->watcher, event, post->verb,
+		    model_find(model, event->process, verb_infos[post->verb].object, post->handle),
+		    handles_self(post->verb), 0);
+	for (uint32_t i = 0; i < post->nwr; i++)
+		if (post->wr[i].ah)
+			watcher_use(&model->watcher, event, post->verb,
+				    model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
+				    "wr[].wr.ud.ah", i);
+}
+
+/* A memory window whose bind has failed is not bound. */
+static void bind_failed(struct model *model, uint32_t process, struct event_id bind)
+{
+	for (size_t i = 0; i < model->lives.nbuckets; i++)
+		for (struct life *life = model->lives.buckets[i]; life; life = life->next)
+			if (life->kind == OBJECT_mw && life->process == process &&
+			    life->bind.thread == bind.thread && life->bind.n == bind.n)
+				life_unlink_kind(life, OBJECT_mr);
+}
+
+static void on_poll(struct model *model, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+
+	for (uint32_t i = 0; model->binds && i < poll->nwc; i++)
+		if (poll->wc[i].status && poll->wc[i].request.thread)
+			bind_failed(model, event->process, poll->wc[i].request);
+	watcher_use(&model->watcher, event, poll->verb,
+		    model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
+}
+
+/* Processes */
+
+static struct life *copy_for(const struct life *life, uint32_t process)
+{
+	struct life *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *life;
+	copy->process = process;
+	copy->inherited = true;
+	copy->children = copy->parents = NULL;
+	copy->groups = NULL;
+	copy->ngroups = 0;
+	copy->next = copy->older = copy->newer = NULL;
+	return copy;
+}
+
+/* Did it exist at the fork? The child may appear after its parent has destroyed it. */
+static bool was_there(const struct life *life, const struct moment *fork)
+{
+	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;
+
+	return life->created.time <= fork->time && (!dead || life->destroyed.time > fork->time);
+}
+
+static int inherit_objects(struct model *model, uint32_t child, const struct moment *moment)
+{
+	struct forked *forked = calloc(1, sizeof(*forked));
+	struct life **lives, *copy;
+	ssize_t n;
+
+	if (!forked)
+		return log_err(-ENOMEM, "objects of a forked process");
+	n = lives_of(&model->lives, moment->process, &lives);
+	if (n >= 0 && model->lives.count + (size_t)n > COPIES_MAX) {
+		log_note("processes inherited more than %d objects by forks, which is more than "
+			 "can be followed",
+			 COPIES_MAX);
+		free(lives);
+		n = -EFBIG;
+	} else if (n < 0) {
+		log_err((int)n, "objects of a forked process");
+	}
+	if (n < 0) {
+		free(forked);
+		return (int)n;
+	}
+	forked->process = child;
+	forked->moment = *moment;
+	forked->next = model->forks;
+	model->forks = forked;
+	for (ssize_t i = 0; i < n; i++)
+		if (was_there(lives[i], moment) && (copy = copy_for(lives[i], child)))
+			lives_add(&model->lives, copy);
+	free(lives);
+	return 0;
+}
+
+const struct moment *model_fork(const struct model *model, uint32_t process)
+{
+	for (const struct forked *forked = model->forks; forked; forked = forked->next)
+		if (forked->process == process)
+			return &forked->moment;
+	return NULL;
+}
+
+static int on_fork(struct model *model, const struct trace_event *event)
+{
+	struct moment moment = { .id = event->id,
+				 .verb = VERB_COUNT,
+				 .process = event->process,
+				 .stack = event->fork->stack,
+				 .time = event->time };
+
+	if (event->fork->kind != TRACE_FORKED || !event->fork->child ||
+	    model_fork(model, event->fork->child))
+		return 0;
+	return inherit_objects(model, event->fork->child, &moment);
+}
+
+/* A fork that the parent's recorder did not see. */
+static int on_process(struct model *model, const struct trace_event *event)
+{
+	const struct process *process;
+	struct moment moment = { .verb = VERB_COUNT };
+
+	process = model->trace ? trace_process(model->trace, event->process) : NULL;
+	if (!process || !process->parent || model_fork(model, event->process))
+		return 0;
+	moment.id = process->fork;
+	moment.process = process->parent;
+	moment.time = process->fork_time;
+	moment.stack = process->fork_stack;
+	return inherit_objects(model, event->process, &moment);
+}
+
+/* The application itself called, not a library on its behalf. */
+static bool is_application(const struct trace_event *event)
+{
+	return !event->inner && !event->call->ours && event->call->depth == 0;
+}
+
+/* Note whether the thread is inside a call of librdmacm from now on. */
+static int on_cm(struct model *model, const struct trace_event *event)
+{
+	uint32_t thread = event->id.thread;
+
+	if (thread >= model->nin_cm) {
+		bool *more = realloc(model->in_cm, thread + 1ul);
+
+		if (!more)
+			return log_err(-ENOMEM, "model of live objects");
+		memset(more + model->nin_cm, 0, thread + 1ul - model->nin_cm);
+		model->in_cm = more;
+		model->nin_cm = thread + 1;
+	}
+	if (!event->call->depth)
+		model->in_cm[thread] = event->kind == TRACE_CALL;
+	return 0;
+}
+
+int model_event(struct model *model, const struct trace_event *event)
+{
+	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
+	    verb_infos[event->call->verb].via == VIA_CM)
+		return on_cm(model, event);
+	switch (event->kind) {
+	case TRACE_CALL:
+		return is_application(event) ? control_call(model, event) : 0;
+	case TRACE_RETURN:
+		return is_application(event) ? control_return(model, event) : 0;
+	case TRACE_POST:
+		if (!event->inner)
+			on_post(model, event);
+		return 0;
+	case TRACE_POLL:
+		if (!event->inner)
+			on_poll(model, event);
+		return 0;
+	case TRACE_NOTIFY:
+		if (!event->inner)
+			watcher_use(
+				&model->watcher, event, VERB_req_notify_cq,
+				model_find(model, event->process, OBJECT_cq, event->notify->handle),
+				"cq", 0);
+		return 0;
+	case TRACE_FORK:
+		return on_fork(model, event);
+	case TRACE_PROCESS:
+		return on_process(model, event);
+	default:
+		return 0;
+	}
+}
+
+bool model_has(const struct model *model, uint32_t process)
+{
+	for (const struct pending *pending = model->pending; pending; pending = pending->next)
+		if (pending->destroy.moment.process == process)
+			return true;
+	for (size_t i = 0; i < model->lives.nbuckets; i++)
+		for (const struct life *life = model->lives.buckets[i]; life; life = life->next)
+			if (life->process == process && !life->inherited &&
+			    (life->state == LIFE_LIVE || life->state == LIFE_DYING))
+				return true;
+	return false;
+}
+
+static void forget_fork(struct model *model, uint32_t process)
+{
+	struct forked **at, *forked;
+
+	for (at = &model->forks; (forked = *at); at = &forked->next)
+		if (forked->process == process) {
+			*at = forked->next;
+			free(forked);
+			return;
+		}
+}
+
+int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how)
+{
+	struct model_leak leak = { .at = { .verb = VERB_COUNT, .process = process, .time = time } };
+	struct model_exit end = { .process = process, .time = time, .how = how };
+	struct life **lives;
+	ssize_t n;
+
+	control_end(model, process, time, how != MODEL_UNKNOWN);
+	model->watcher.end(model->watcher.arg, &end);
+	n = lives_of(&model->lives, process, &lives);
+	if (n < 0)
+		return log_err((int)n, "objects of a process that ended");
+	for (ssize_t i = 0; i < n; i++) {
+		leak.object = lives[i];
+		if (how == MODEL_EXITED && lives[i]->state == LIFE_LIVE && !lives[i]->inherited &&
+		    !lives[i]->borrowed)
+			model->watcher.leak(model->watcher.arg, &leak);
+	}
+	for (ssize_t i = 0; i < n; i++)
+		lives_drop(&model->lives, lives[i]);
+	free(lives);
+	forget_fork(model, process);
+	return 0;
+}

@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * The objects that live while programs run, from the stream of their events.
+ *
+ * Each process has its own objects, by address. An object is live from the
+ * return of its creation, dying from the begin of its destroy to the return of
+ * it, and gone afterwards; the last LIVES_DEAD dead objects are remembered until
+ * their address is used again. Calls that the library makes inside another
+ * verb, and the recorder's own, are ignored: only what the application asked for
+ * counts.
+ *
+ * The model makes no judgement: it tells its watcher what happened, and the rules
+ * (rule.h) judge. Memory grows with the objects alive, not with the trace.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+#include "analyzer/model/watcher.h"
+
+struct model;
+
+/* @trace is used for names only. Returns 0 or -errno. */
+int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model);
+
+/* Accepts NULL. */
+void model_free(struct model *model);
+
+/* The next event of the stream. Returns 0 or -errno after log_err(). */
+int model_event(struct model *model, const struct trace_event *event);
+
+/* @process has ended: report destroys that never returned, and leaks; then forget it. */
+int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how);
+
+/* Has @process a live object, or a destroy that has not returned? */
+bool model_has(const struct model *model, uint32_t process);
+
+/* The fork that made @process, or NULL. */
+const struct moment *model_fork(const struct model *model, uint32_t process);

@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * The state of a model, shared by model.c (data verbs, processes) and control.c
+ * (control verbs).
+ *
+ * One thread.
+ */
+#include "analyzer/model/handles.h"
+#include "analyzer/model/lives.h"
+#include "analyzer/model/watcher.h"
+
+/* A destroy that has begun. */
+struct pending {
+	struct model_destroy destroy;
+	struct life *life;
+	struct pending *next;
+};
+
+/* A process that inherited another's objects. */
+struct forked {
+	uint32_t process;
+	struct moment moment;
+	struct forked *next;
+};
+
+struct model {
+	struct trace *trace;
+	struct model_watcher watcher;
+	struct lives lives;
+	struct handles handles;
+	struct pending *pending;
+	struct forked *forks;
+	bool binds;  /* ibv_bind_mw() was called */
+	bool *in_cm; /* by thread: it is inside a call of librdmacm */
+	uint32_t nin_cm;
+};
+
+/* Also finds dying and dead objects; NULL if there is none. */
+static inline struct life *model_find(struct model *model, uint32_t process, enum object_kind kind,
+				      uint64_t handle)
+{
+	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
+}

@@ -1,0 +1,72 @@
+#pragma once
+/*
+ * What the model reports, and the functions that it reports to.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+enum { MODEL_SHOWN = 8 };
+
+/* A call of the application was given @object by an argument. */
+struct model_use {
+	const struct trace_event *event;
+	const struct life *object;
+	enum verb verb;
+	const char *path; /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
+	unsigned int index;
+	bool destroys; /* it is what the call destroys */
+};
+
+struct model_child {
+	enum object_kind kind;
+	char name[LIFE_NAME];
+	struct moment created;
+};
+
+/* A destroy that has ended, or never will. */
+struct model_destroy {
+	const struct life *object;
+	struct moment moment; /* of the call */
+	bool returned;        /* false: it had not when its process or the trace ended */
+	bool ended;           /* its process did, as far as is known */
+	bool failed;
+	int64_t ret;
+	int64_t end; /* when it returned, or its process ended */
+	/* objects that made it fail, or that it left without their parent */
+	unsigned int nchildren;
+	struct model_child children[MODEL_SHOWN]; /* the first of them */
+};
+
+/* An object that was alive when its context was closed or its process ended. */
+struct model_leak {
+	const struct life *object;
+	struct moment at; /* the close; at the end of a process its id is 0:0 */
+};
+
+/* How a process ended decides which objects it leaked. */
+enum model_end {
+	MODEL_EXITED,
+	MODEL_REPLACED, /* by exec, which released its objects */
+	MODEL_KILLED,
+	MODEL_UNKNOWN, /* nobody saw it, or the trace ends first */
+};
+
+struct model_exit {
+	uint32_t process;
+	int64_t time;
+	enum model_end how;
+};
+
+/* The functions are called in order of the events. */
+struct model_watcher {
+	void (*use)(void *arg, const struct model_use *use);
+	void (*destroy)(void *arg, const struct model_destroy *destroy);
+	void (*leak)(void *arg, const struct model_leak *leak);
+	void (*end)(void *arg, const struct model_exit *end);
+	void *arg;
+};
+
+/* Tell of a use of @object, if there is one; @path as in struct model_use. */
+void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
+		 enum verb verb, const struct life *object, const char *path, unsigned int index);

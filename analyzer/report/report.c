@@ -1,0 +1,69 @@
+/*
+ * What both kinds of report need
+ */
+#include "analyzer/report/report.h"
+
+#include <string.h>
+
+static const char *enum_text(const char *info, int64_t value, char text[32])
+{
+	const char *name = enum_name(enum_find(info), value);
+
+	if (name)
+		return name;
+	snprintf(text, 32, "%d", (int)value);
+	return text;
+}
+
+const char *report_status(int status, char text[32])
+{
+	return enum_text("ibv_wc_status", status, text);
+}
+
+const char *report_opcode(const struct first_error *error, char text[32])
+{
+	if (!error->request.thread)
+		return "unknown";
+	return error->is_recv ? "receive" : enum_text("ibv_wr_opcode", error->opcode, text);
+}
+
+const char *report_qp(struct trace *trace, const struct first_error *error, char text[32])
+{
+	const struct object *object = error->qp ? trace_object(trace, error->qp) : NULL;
+
+	if (object && object->name)
+		return object->name;
+	snprintf(text, 32, "a queue pair");
+	return text;
+}
+
+/* What calls these is the same in every program. */
+static bool is_start(const struct symbol *symbol)
+{
+	static const char *const starts[] = { "__libc_start", "start_thread", "_start", "clone" };
+
+	for (size_t i = 0; symbol->function && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strncmp(symbol->function, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+unsigned int report_stack(const struct report *report, uint32_t stack,
+			  struct report_line lines[REPORT_FRAMES])
+{
+	struct frame frames[REPORT_FRAMES];
+	struct symbol symbols[REPORT_FRAMES];
+	unsigned int nframes = stack ? trace_stack(report->trace, stack, frames, REPORT_FRAMES) : 0;
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < nframes && n < REPORT_FRAMES; i++) {
+		unsigned int inside =
+			symbols_find(report->symbols, &frames[i], symbols, REPORT_FRAMES - n);
+
+		if (is_start(&symbols[inside - 1]))
+			break;
+		for (unsigned int k = 0; k < inside; k++)
+			lines[n++] = (struct report_line){ frames[i], symbols[k] };
+	}
+	return n;
+}

@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * Findings for people and for programs.
+ *
+ * One thread.
+ */
+#include <stdio.h>
+
+#include "analyzer/rules/findings.h"
+#include "analyzer/report/symbols.h"
+
+struct report {
+	FILE *out;
+	struct trace *trace;
+	const char *path; /* of the trace, as it was given */
+	const struct findings *findings;
+	struct symbols *symbols;
+};
+
+/* The first line is the first error. */
+void report_text(const struct report *report);
+
+/* Parts of it. @told has RULE_COUNT elements: rules whose advice has been printed already. */
+void report_first(const struct report *report, const struct first_error *error);
+void report_finding(const struct report *report, const struct finding *finding, bool *told);
+void report_unchecked(const struct report *report);
+void report_sum(const struct report *report);
+
+/* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
+int report_json(const struct report *report);
+
+/* Explain a rule: everything that rules.def has about it. */
+void report_rule(FILE *out, enum rule_id rule);
+
+/* The same for docs/RULES.md. */
+void report_markdown(FILE *out, enum rule_id rule);
+
+/* A line for each rule. */
+void report_rules(FILE *out);
+
+/* "IBV_WC_REM_ACCESS_ERR", or its number in @text */
+const char *report_status(int status, char text[32]);
+
+/* "IBV_WR_RDMA_WRITE", "receive" */
+const char *report_opcode(const struct first_error *error, char text[32]);
+
+/* "qp2", or its number in @text */
+const char *report_qp(struct trace *trace, const struct first_error *error, char text[32]);
+
+enum { REPORT_FRAMES = 16 };
+
+struct report_line {
+	struct frame frame;
+	struct symbol symbol;
+};
+
+/* A stack without what started the program, a line a function; returns how many, at most
+ * REPORT_FRAMES. */
+unsigned int report_stack(const struct report *report, uint32_t stack,
+			  struct report_line lines[REPORT_FRAMES]);

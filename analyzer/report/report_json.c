@@ -1,0 +1,233 @@
+/*
+ * Findings for programs: one JSON object
+ *
+ * Field names are stable; new ones may be added. Handles, keys and addresses are
+ * numbers, an event is a string "T:N", a time is in nanoseconds.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/report/report.h"
+#include "core/base/text.h"
+#include "core/wire/log.h"
+
+/* ,"NAME": at the start of a member; no comma after an opening brace */
+static void put_name(struct text *t, const char *name)
+{
+	char before = t->used ? t->at[t->used - 1] : '{';
+
+	text_addf(t, "%s\"%s\":", before == '{' || before == '[' ? "" : ",", name);
+}
+
+static void start_element(struct text *t)
+{
+	if (t->at[t->used - 1] != '[')
+		text_char(t, ',');
+}
+
+static void put_text(struct text *t, const char *key, const char *value)
+{
+	put_name(t, key);
+	if (value)
+		text_json(t, value, strlen(value));
+	else
+		text_addf(t, "null");
+}
+
+static void put_number(struct text *t, const char *key, int64_t value)
+{
+	put_name(t, key);
+	text_addf(t, "%" PRId64, value);
+}
+
+static void put_bool(struct text *t, const char *key, bool value)
+{
+	put_name(t, key);
+	text_addf(t, "%s", value ? "true" : "false");
+}
+
+static void put_event(struct text *t, const char *key, struct event_id id)
+{
+	char text[32];
+
+	put_text(t, key, id.thread ? event_id_text(id, text) : NULL);
+}
+
+static void open_array(struct text *t, const char *key)
+{
+	put_name(t, key);
+	text_char(t, '[');
+}
+
+static void put_request(struct text *t, const struct first_error *error)
+{
+	char opcode[32];
+
+	put_event(t, "request", error->request);
+	if (!error->request.thread)
+		return;
+	put_number(t, "request_index", error->request_index);
+	put_number(t, "candidates", error->candidates);
+	put_number(t, "posted_at", error->posted_at);
+	put_text(t, "opcode", report_opcode(error, opcode));
+	if (error->nsge) {
+		put_number(t, "addr", (int64_t)error->sge.addr);
+		put_number(t, "length", error->sge.length);
+		put_number(t, "lkey", error->sge.lkey);
+	}
+	put_number(t, "remote_addr", (int64_t)error->remote_addr);
+	put_number(t, "rkey", error->rkey);
+}
+
+static void put_frame(struct text *t, const struct report_line *line)
+{
+	const struct symbol *symbol = &line->symbol;
+
+	start_element(t);
+	text_char(t, '{');
+	put_text(t, "module", line->frame.module);
+	put_number(t, "module_offset", (int64_t)line->frame.offset);
+	put_text(t, "function", symbol->function);
+	if (symbol->function)
+		put_bool(t, "inlined", symbol->inlined);
+	if (symbol->file) {
+		put_text(t, "file", symbol->file);
+		put_number(t, "line", symbol->line);
+	}
+	if (symbol->problem)
+		put_text(t, "problem", symbol->problem);
+	text_char(t, '}');
+}
+
+static void put_stack(struct text *t, const struct report *report, uint32_t stack)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, stack, lines);
+
+	open_array(t, "stack");
+	for (unsigned int i = 0; i < n; i++)
+		put_frame(t, &lines[i]);
+	text_char(t, ']');
+}
+
+static void put_first(struct text *t, const struct report *report, const struct first_error *error)
+{
+	char qp[32], status[32];
+
+	start_element(t);
+	text_char(t, '{');
+	put_number(t, "process", error->process);
+	put_text(t, "object", report_qp(report->trace, error, qp));
+	put_number(t, "qp_num", error->qp_num);
+	put_event(t, "event", error->event);
+	put_number(t, "index", error->index);
+	put_number(t, "time", error->time);
+	put_text(t, "status", report_status(error->status, status));
+	put_number(t, "vendor_err", error->vendor_err);
+	put_number(t, "wr_id", (int64_t)error->wr_id);
+	put_request(t, error);
+	put_number(t, "flushed", (int64_t)error->flushes);
+	put_stack(t, report, error->stack);
+	text_char(t, '}');
+}
+
+static void put_step(struct text *t, const struct report *report, const struct finding_step *step)
+{
+	start_element(t);
+	text_char(t, '{');
+	put_text(t, "what", step->what);
+	put_event(t, "event", step->moment.id);
+	put_text(t, "verb",
+		 step->moment.verb == VERB_COUNT ? NULL : verb_infos[step->moment.verb].name);
+	put_number(t, "process", step->moment.process);
+	put_number(t, "time", step->moment.time);
+	put_stack(t, report, step->moment.stack);
+	text_char(t, '}');
+}
+
+static void put_finding(struct text *t, const struct report *report, const struct finding *finding)
+{
+	const struct rule *rule = &rules[finding->rule];
+
+	start_element(t);
+	text_char(t, '{');
+	put_text(t, "rule", rule->id);
+	put_text(t, "name", rule->name);
+	put_text(t, "severity", rule_severity(rule->severity));
+	put_event(t, "event", finding->event);
+	put_number(t, "time", finding->time);
+	put_number(t, "process", finding->process);
+	put_number(t, "thread", finding->thread);
+	put_text(t, "where", finding->where);
+	put_text(t, "object", finding->object);
+	put_text(t, "message", finding->says);
+	put_number(t, "count", (int64_t)finding->site->count);
+	open_array(t, "steps");
+	for (unsigned int i = 0; i < finding->nsteps; i++)
+		put_step(t, report, &finding->steps[i]);
+	text_char(t, ']');
+	put_text(t, "advice", rule->advice);
+	put_text(t, "source", rule->source);
+	text_char(t, '}');
+}
+
+static void put_rules(struct text *t, const struct findings *findings)
+{
+	open_array(t, "rules");
+	for (int i = 0; i < RULE_COUNT; i++) {
+		start_element(t);
+		text_char(t, '{');
+		put_text(t, "id", rules[i].id);
+		put_bool(t, "muted", findings->off[i]);
+		put_bool(t, "checked", !findings->off[i] && !findings->skip[i]);
+		put_number(t, "findings", (int64_t)findings->rules[i]);
+		text_char(t, '}');
+	}
+	text_char(t, ']');
+}
+
+static void put_unchecked(struct text *t, const struct findings *findings)
+{
+	open_array(t, "not_checked");
+	for (size_t i = 0; i < findings->nunchecked; i++) {
+		start_element(t);
+		text_char(t, '{');
+		put_text(t, "rule", rules[findings->unchecked[i].rule].id);
+		put_bool(t, "partly", findings->unchecked[i].partly);
+		put_text(t, "because", findings->unchecked[i].because);
+		text_char(t, '}');
+	}
+	text_char(t, ']');
+}
+
+int report_json(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+	struct text t = { 0 };
+
+	text_char(&t, '{');
+	put_number(&t, "version", 1);
+	put_text(&t, "trace", report->path);
+	put_number(&t, "events", (int64_t)findings->events);
+	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
+	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
+	open_array(&t, "first_errors");
+	for (size_t i = 0; i < findings->nerrors; i++)
+		put_first(&t, report, &findings->errors[i]);
+	text_char(&t, ']');
+	open_array(&t, "findings");
+	for (size_t i = 0; i < findings->n; i++)
+		put_finding(&t, report, findings->all[i]);
+	text_char(&t, ']');
+	put_rules(&t, findings);
+	put_unchecked(&t, findings);
+	text_addf(&t, "}\n");
+	if (t.failed) {
+		text_fini(&t);
+		return log_err(-ENOMEM, "report");
+	}
+	fwrite(t.at, 1, t.used, report->out);
+	text_fini(&t);
+	return 0;
+}

@@ -1,0 +1,285 @@
+/*
+ * Findings for a person at a terminal
+ *
+ *	first error: ...
+ *
+ *	E LIFE-001 use-after-destroy  1:23  12.3 ms  process 1 (demo_bug), thread 1
+ *	  ibv_modify_qp(): qp  qp1
+ *	  sentence
+ *	    created    1:12  ibv_create_qp()
+ *	        connection_open+0x3c (app.c:40)
+ *	    ...
+ *	  to do   once a rule
+ *	  source
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/rules/judge.h"
+#include "analyzer/report/report.h"
+#include "core/base/printable.h"
+
+enum { WIDTH = 96 };
+
+/* Print @text in lines of WIDTH, all but the first indented by @indent blanks. */
+static void wrap_words(FILE *out, int column, int indent, const char *text)
+{
+	while (*text) {
+		int n = (int)strcspn(text, " ");
+
+		if (column + n > WIDTH && column > indent)
+			column = fprintf(out, "\n%*s", indent, "") - 1;
+		fwrite(text, 1, (size_t)n, out);
+		column += n + 1;
+		text += n;
+		if (*text) {
+			text++;
+			if (column + (int)strcspn(text, " ") <= WIDTH)
+				fputc(' ', out);
+		}
+	}
+	fputc('\n', out);
+}
+
+static void wrap_text(FILE *out, int column, int indent, const char *text)
+{
+	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
+	char *shown = malloc(size);
+
+	if (shown)
+		printable_text(shown, size, text, strlen(text));
+	wrap_words(out, column, indent, shown ? shown : "");
+	free(shown);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "?";
+}
+
+/* A name from the trace within our own text. */
+static void print_named(FILE *out, const char *before, const char *name, const char *behind)
+{
+	fputs(before, out);
+	print_foreign(out, name);
+	fputs(behind, out);
+}
+
+static void print_count(FILE *out, uint64_t n, const char *what)
+{
+	fprintf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+static void print_request(FILE *out, const struct first_error *error)
+{
+	char opcode[32];
+
+	fprintf(out, "%s", report_opcode(error, opcode));
+	if (error->nsge)
+		fprintf(out, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)%s", error->sge.length,
+			error->sge.addr, error->sge.lkey, error->nsge > 1 ? " and more" : "");
+	if (error->remote_addr || error->rkey)
+		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr, error->rkey);
+	if (error->candidates > 1)
+		fprintf(out, ", or another of the %u requests with its wr_id", error->candidates);
+}
+
+static void print_stack(const struct report *report, uint32_t stack)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, stack, lines);
+	char text[512];
+
+	for (unsigned int i = 0; i < n; i++)
+		print_named(report->out, "        ",
+			    symbol_text(&lines[i].symbol, text, sizeof(text)), "\n");
+}
+
+void report_first(const struct report *report, const struct first_error *error)
+{
+	char id[32], when[32], status[32], qp[32];
+	FILE *out = report->out;
+
+	fprintf(out, "first error: %s on ", report_status(error->status, status));
+	print_foreign(out, report_qp(report->trace, error, qp));
+	fprintf(out, " (number 0x%x) of process %u at %s, %s: ", error->qp_num, error->process,
+		event_id_text(error->event, id), judge_span(error->time, when));
+	if (error->request.thread)
+		print_request(out, error);
+	else
+		fprintf(out, "its work request is not known");
+	fprintf(out, "\n  wc[%u], wr_id 0x%" PRIx64 ", vendor_err 0x%x", error->index, error->wr_id,
+		error->vendor_err);
+	if (error->request.thread)
+		fprintf(out, "; posted at %s wr[%u], %s before", event_id_text(error->request, id),
+			error->request_index, judge_span(error->time - error->posted_at, when));
+	if (error->flushes) {
+		fprintf(out, "; ");
+		print_count(out, error->flushes, "completion");
+		fprintf(out, " flushed behind it");
+	}
+	fputc('\n', out);
+	print_stack(report, error->stack);
+}
+
+static void print_step(const struct report *report, const struct finding_step *step)
+{
+	const struct moment *moment = &step->moment;
+	char id[32], when[32];
+
+	fprintf(report->out, "    %-15s %s", step->what, event_id_text(moment->id, id));
+	if (moment->verb != VERB_COUNT)
+		fprintf(report->out, "  %s()", verb_infos[moment->verb].name);
+	fprintf(report->out, "  at %s%s\n", judge_span(moment->time, when),
+		moment->stack ? "" : "  (no call stack)");
+	print_stack(report, moment->stack);
+}
+
+static void print_head(const struct report *report, const struct finding *finding)
+{
+	const struct process *process = trace_process(report->trace, finding->process);
+	const struct thread *thread = trace_thread(report->trace, finding->thread);
+	const struct rule *rule = &rules[finding->rule];
+	char id[32], when[32];
+	FILE *out = report->out;
+
+	fprintf(out, "\n%c %s %s  %s  %s  process %u", rule->severity, rule->id, rule->name,
+		event_id_text(finding->event, id), judge_span(finding->time, when),
+		finding->process);
+	if (process) {
+		print_named(out, " (", base_name(process->exe), "");
+		fprintf(out, ", pid %d)", process->pid);
+	}
+	fprintf(out, ", thread %u", finding->thread);
+	if (thread && thread->comm)
+		print_named(out, " (", thread->comm, ")");
+	print_named(out, "\n  ", finding->where, "   ");
+	print_named(out, "", finding->object, "\n  ");
+	wrap_text(out, 2, 2, finding->says ? finding->says : "");
+}
+
+/* Once per rule: repeated for each finding it would hide what differs. */
+static void print_advice(const struct report *report, enum rule_id rule, bool *told)
+{
+	if (told[rule])
+		return;
+	told[rule] = true;
+	fprintf(report->out, "  to do:  ");
+	wrap_text(report->out, 10, 10, rules[rule].advice);
+	fprintf(report->out, "  source: ");
+	wrap_text(report->out, 10, 10, rules[rule].source);
+}
+
+void report_finding(const struct report *report, const struct finding *finding, bool *told)
+{
+	const struct finding_site *site = finding->site;
+	bool last = finding->of_site == site->kept;
+
+	print_head(report, finding);
+	if (site->group || finding->of_site == 1)
+		for (unsigned int i = 0; i < finding->nsteps; i++)
+			print_step(report, &finding->steps[i]);
+	else
+		fprintf(report->out, "    from the same place as %s above\n",
+			rules[finding->rule].id);
+	if (!site->group && last && site->count > site->kept)
+		fprintf(report->out, "    and %" PRIu64 " more from there\n",
+			site->count - site->kept);
+	print_advice(report, finding->rule, told);
+}
+
+void report_unchecked(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+
+	for (size_t i = 0; i < findings->nunchecked; i++) {
+		const struct unchecked *u = &findings->unchecked[i];
+
+		if (i == 0)
+			fputc('\n', report->out);
+		fprintf(report->out, "%s: %s %s", rules[u->rule].id, rules[u->rule].name,
+			u->partly ? "checked in part" : "not checked");
+		print_named(report->out, ", because ", u->because ? u->because : "?", "\n");
+	}
+}
+
+void report_sum(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+	unsigned int checked = 0, muted = 0;
+
+	for (int i = 0; i < RULE_COUNT; i++) {
+		muted += findings->off[i];
+		checked += !findings->off[i] && !findings->skip[i];
+	}
+	print_named(report->out, "\n", report->path, ": ");
+	print_count(report->out, findings_count(findings, 'E'), "error");
+	fprintf(report->out, ", ");
+	print_count(report->out, findings_count(findings, 'W'), "warning");
+	fprintf(report->out, "; %u of %d rules over ", checked, RULE_COUNT);
+	print_count(report->out, findings->events, "event");
+	if (muted)
+		fprintf(report->out, ", %u muted", muted);
+	fputc('\n', report->out);
+	if (findings->n)
+		fprintf(report->out, "`verbatim explain ID` tells more about a rule\n");
+}
+
+void report_text(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+	bool told[RULE_COUNT] = { false };
+
+	for (size_t i = 0; i < findings->nerrors; i++)
+		report_first(report, &findings->errors[i]);
+	if (!findings->nerrors)
+		fprintf(report->out, "first error: none%s\n",
+			findings->blind ? " seen, but the trace may not have all completions"
+					: ", no completion failed");
+	for (size_t i = 0; i < findings->n; i++)
+		report_finding(report, findings->all[i], told);
+	report_unchecked(report);
+	report_sum(report);
+}
+
+static void print_field(FILE *out, const char *title, const char *text)
+{
+	int column = fprintf(out, "%-12s ", title);
+
+	wrap_text(out, column, 13, text);
+}
+
+void report_rule(FILE *out, enum rule_id rule)
+{
+	const struct rule *r = &rules[rule];
+
+	fprintf(out, "%s %s, %s\n\n", r->id, r->name, rule_severity(r->severity));
+	print_field(out, "what", r->means);
+	print_field(out, "why", r->harm);
+	print_field(out, "to do", r->advice);
+	print_field(out, "source", r->source);
+}
+
+void report_markdown(FILE *out, enum rule_id rule)
+{
+	const struct rule *r = &rules[rule];
+
+	fprintf(out, "\n## %s %s\n\nSeverity: %s.\n\n", r->id, r->name, rule_severity(r->severity));
+	wrap_text(out, 0, 0, r->means);
+	fprintf(out, "\n**Why.** ");
+	wrap_text(out, 9, 0, r->harm);
+	fprintf(out, "\n**What to do.** ");
+	wrap_text(out, 16, 0, r->advice);
+	fprintf(out, "\n**Source.** ");
+	wrap_text(out, 12, 0, r->source);
+}
+
+void report_rules(FILE *out)
+{
+	for (int i = 0; i < RULE_COUNT; i++)
+		fprintf(out, "%-10s %-24s %s\n", rules[i].id, rules[i].name,
+			rule_severity(rules[i].severity));
+}

@@ -1,0 +1,395 @@
+/*
+ * Names for places in files, by libdwfl, in a process of its own
+ *
+ * Each file is a Dwfl with one module. If its debug information is in another
+ * file, the process that asks opens that file by its build id. The paths that a
+ * file names itself (.gnu_debuglink, .gnu_debugaltlink, .dwo) are never followed
+ * and debuginfod is not asked: the limit of open files allows no descriptor except
+ * while one is received.
+ */
+#include "analyzer/report/symbolise.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct binary {
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	Dwarf_Addr bias; /* of the file's addresses in @dwfl */
+};
+
+static struct reader {
+	int socket;
+	struct binary *binaries;
+	uint32_t nbinaries;
+} reader;
+
+/* Limits */
+
+static void set_limit(int resource, rlim_t soft)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(resource, &limit)) {
+		limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+		setrlimit(resource, &limit);
+	}
+}
+
+static uint64_t address_space(void)
+{
+	unsigned long long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (statm && fscanf(statm, "%llu", &pages) != 1)
+		pages = 0;
+	if (statm)
+		fclose(statm);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Allow our own memory, and that of each file while it is mapped. */
+static void allow_memory(int64_t more)
+{
+	static uint64_t allowed;
+
+	if (!allowed)
+		allowed = address_space();
+	if (!allowed)
+		return; /* no /proc: our own size is unknown */
+	allowed += (uint64_t)more;
+	set_limit(RLIMIT_AS, allowed);
+}
+
+static int64_t size_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) ? st.st_size : 0;
+}
+
+/*
+ * Signals that ask to end are meant for our parent; we end with the socket. A fault ends us at
+ * once.
+ */
+static void set_signals(void)
+{
+	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD };
+	static const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU };
+	sigset_t none;
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+		signal(ignored[i], SIG_IGN);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
+		signal(deadly[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void limit_process(unsigned int seconds)
+{
+	const struct rlimit cpu = { seconds, seconds + 1 };
+
+	set_signals();
+	unsetenv("DEBUGINFOD_URLS");
+	set_limit(RLIMIT_CORE, 0);
+	setrlimit(RLIMIT_CPU, &cpu);
+	allow_memory(SYMBOLISE_MEMORY);
+	set_limit(RLIMIT_NOFILE, 0);
+}
+
+/* Packets */
+
+static int take_descriptor(struct msghdr *message)
+{
+	struct cmsghdr *part = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (part && part->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(part), sizeof(fd));
+	return fd;
+}
+
+/* Returns false at the end; *@ret_fd is -1 if no descriptor came. */
+static bool receive_ask(struct symbolise_ask *ask, int *ret_fd)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = { ask, sizeof(*ask) };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	set_limit(RLIMIT_NOFILE, RLIM_INFINITY);
+	n = recvmsg(reader.socket, &message, MSG_CMSG_CLOEXEC);
+	set_limit(RLIMIT_NOFILE, 0);
+	if (n != sizeof(*ask))
+		return false;
+	*ret_fd = take_descriptor(&message);
+	allow_memory(size_of(*ret_fd));
+	return true;
+}
+
+static void send_answer(const struct symbolise_answer *answer)
+{
+	size_t size = offsetof(struct symbolise_answer, names) + answer->n * sizeof(*answer->names);
+
+	if (send(reader.socket, answer, size, MSG_NOSIGNAL) != (ssize_t)size)
+		_exit(0);
+}
+
+static void write_id(char id[SYMBOLISE_ID], const unsigned char *bits, int n)
+{
+	id[0] = '\0';
+	for (int i = 0; i < n && i < (SYMBOLISE_ID - 1) / 2; i++)
+		snprintf(id + 2 * i, 3, "%02x", bits[i]);
+}
+
+static bool has_id(Elf *elf, const unsigned char *bits, int n)
+{
+	const void *found;
+
+	return elf && dwelf_elf_gnu_build_id(elf, &found) == n && !memcmp(found, bits, (size_t)n);
+}
+
+static bool is_of_build(int fd, const unsigned char *bits, int n)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool same = elf_kind(elf) == ELF_K_ELF && has_id(elf, bits, n);
+
+	elf_end(elf);
+	return same;
+}
+
+/* The debug information of a build, -1 if there is none. */
+static int wanted_bits(const unsigned char *bits, int n)
+{
+	struct symbolise_answer asked = { 0 };
+	struct symbolise_ask given;
+	int fd = -1;
+
+	write_id(asked.wanted, bits, n);
+	if (n <= 2)
+		return -1;
+	send_answer(&asked);
+	if (!receive_ask(&given, &fd))
+		_exit(0);
+	if (fd >= 0 && !is_of_build(fd, bits, n)) {
+		allow_memory(-size_of(fd));
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Files */
+
+static int find_elf(Dwfl_Module *module, void **binary, const char *name, Dwarf_Addr base,
+		    char **file, Elf **elf)
+{
+	(void)module, (void)binary, (void)name, (void)base, (void)file, (void)elf;
+	return -1; /* it has been handed to us */
+}
+
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **ret_name)
+{
+	const unsigned char *bits;
+	GElf_Addr at;
+	int n = dwfl_module_build_id(module, &bits, &at);
+
+	(void)name, (void)base, (void)file, (void)link, (void)crc, (void)ret_name;
+	if (*userdata || n <= 0) /* the second time it is for .gnu_debugaltlink */
+		return -1;
+	*userdata = module;
+	return wanted_bits(bits, n);
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_elf,
+	.find_debuginfo = find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+/* dwz moves what several files share into one more file. */
+static void find_shared_part(struct binary *binary)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(binary->module, &bias), *shared = NULL;
+	const char *name;
+	const void *bits;
+	ssize_t n = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
+	int fd = n > 0 ? wanted_bits(bits, (int)n) : -1;
+
+	if (fd >= 0)
+		shared = dwarf_begin(fd, DWARF_C_READ);
+	if (shared)
+		dwarf_setalt(dwarf, shared);
+}
+
+static enum symbolise_problem load_binary(struct binary *binary, int fd, const char *id)
+{
+	char found[SYMBOLISE_ID];
+	const unsigned char *bits;
+	GElf_Addr at;
+	int n;
+
+	binary->dwfl = dwfl_begin(&callbacks);
+	if (!binary->dwfl)
+		return SYMBOLISE_MEMORY_OUT;
+	dwfl_report_begin(binary->dwfl);
+	binary->module = dwfl_report_offline(binary->dwfl, "", "", fd);
+	dwfl_report_end(binary->dwfl, NULL, NULL);
+	if (!binary->module || !dwfl_module_getelf(binary->module, &binary->bias))
+		return SYMBOLISE_NOT_READ;
+	n = dwfl_module_build_id(binary->module, &bits, &at);
+	write_id(found, bits, n);
+	if (strcmp(found, id))
+		return SYMBOLISE_CHANGED;
+	find_shared_part(binary);
+	return SYMBOLISE_FINE;
+}
+
+static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_answer *ret)
+{
+	struct binary *more = realloc(reader.binaries, (ask->file + 1) * sizeof(*more));
+	int64_t size = size_of(fd);
+
+	if (!more || fd < 0) {
+		ret->problem = SYMBOLISE_MEMORY_OUT;
+		return;
+	}
+	reader.binaries = more;
+	for (; reader.nbinaries <= ask->file; reader.nbinaries++)
+		more[reader.nbinaries] = (struct binary){ 0 };
+	ret->problem = load_binary(&more[ask->file], fd, ask->id);
+	if (!ret->problem)
+		return;
+	dwfl_end(more[ask->file].dwfl);
+	more[ask->file] = (struct binary){ 0 };
+	allow_memory(-size);
+}
+
+/* Names */
+
+static void set_file(struct symbolise_name *name, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	snprintf(name->file, sizeof(name->file), "%s", slash ? slash + 1 : path ? path : "");
+}
+
+/* The place where @die was inlined: DW_AT_call_file and DW_AT_call_line. */
+static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name *name)
+{
+	Dwarf_Word file = 0, line = 0;
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	size_t nfiles;
+
+	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &line) ||
+	    dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &file) ||
+	    dwarf_getsrcfiles(cu, &files, &nfiles) || file >= nfiles)
+		return;
+	set_file(name, dwarf_filesrc(files, file, NULL, NULL));
+	name->line = (int)line;
+}
+
+/* The functions around @addr by DWARF: inlined ones, then the one they are in. */
+static uint32_t find_functions(const struct binary *binary, Dwarf_Addr addr,
+			       struct symbolise_name *names)
+{
+	Dwarf_Die *scopes = NULL, *around = NULL;
+	uint32_t found = 0;
+	Dwarf_Addr bias;
+	Dwarf_Die *cu = dwfl_module_addrdie(binary->module, addr, &bias);
+	int n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
+
+	if (n > 0)
+		n = dwarf_getscopes_die(&scopes[0], &around);
+	for (int i = 0; i < n && found < SYMBOLISE_MAX; i++) {
+		int tag = dwarf_tag(&around[i]);
+		const char *function;
+
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+			continue;
+		function = dwarf_diename(&around[i]);
+		if (!function)
+			break;
+		snprintf(names[found].function, sizeof(names[found].function), "%s", function);
+		names[found].inlined = tag == DW_TAG_inlined_subroutine;
+		if (!names[found++].inlined)
+			break;
+		if (found < SYMBOLISE_MAX)
+			find_call_site(cu, &around[i], &names[found]);
+	}
+	free(scopes);
+	free(around);
+	return found;
+}
+
+static void find_line(const struct binary *binary, Dwarf_Addr addr, struct symbolise_name *name)
+{
+	Dwfl_Line *line = dwfl_module_getsrc(binary->module, addr);
+
+	if (line)
+		set_file(name, dwfl_lineinfo(line, NULL, &name->line, NULL, NULL, NULL));
+}
+
+/* By the symbol table: the name, where DWARF has none, and the offset. */
+static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct symbolise_name *to)
+{
+	GElf_Off offset = 0;
+	GElf_Sym sym;
+	const char *name;
+
+	name = dwfl_module_addrinfo(binary->module, addr, &offset, &sym, NULL, NULL, NULL);
+	/* a symbol that merely precedes the address is no answer */
+	if (!name || (sym.st_size && offset >= sym.st_size))
+		return;
+	if (!*to->function)
+		snprintf(to->function, sizeof(to->function), "%s", name);
+	to->offset = offset + 1; /* that of the return address */
+}
+
+static void find_names(const struct symbolise_ask *ask, struct symbolise_answer *ret)
+{
+	const struct binary *binary = &reader.binaries[ask->file];
+	Dwarf_Addr addr = ask->offset - 1 + binary->bias;
+	uint32_t n = find_functions(binary, addr, ret->names);
+
+	ret->n = n ? n : 1;
+	find_in_table(binary, addr, &ret->names[ret->n - 1]);
+	if (*ret->names[0].function)
+		find_line(binary, addr, &ret->names[0]);
+}
+
+void symbolise_run(int socket, unsigned int seconds)
+{
+	static struct symbolise_answer found;
+	struct symbolise_ask ask;
+	int fd;
+
+	reader.socket = socket;
+	limit_process(seconds);
+	while (receive_ask(&ask, &fd)) {
+		memset(&found, 0, sizeof(found));
+		if (ask.kind == SYMBOLISE_OPEN)
+			open_file(&ask, fd, &found);
+		else if (ask.file < reader.nbinaries && reader.binaries[ask.file].module)
+			find_names(&ask, &found);
+		send_answer(&found);
+	}
+	_exit(0);
+}

@@ -1,0 +1,91 @@
+/*
+ * COMPL: completions and events
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/rules/judge.h"
+
+enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge */
+
+static const char *list_owed(const struct life *object, char *text, size_t size)
+{
+	if (object->events && object->async_events)
+		snprintf(text, size, "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
+			 object->events, object->async_events);
+	else if (object->events)
+		snprintf(text, size, "%" PRIu64 " completion event%s", object->events,
+			 object->events == 1 ? "" : "s");
+	else
+		snprintf(text, size, "%" PRIu64 " asynchronous event%s", object->async_events,
+			 object->async_events == 1 ? "" : "s");
+	return text;
+}
+
+static void say_owed(struct finding *finding, const struct model_destroy *destroy)
+{
+	const char *verb = verb_infos[destroy->moment.verb].name;
+	int64_t waited = destroy->end - destroy->moment.time;
+	char events[96], when[33] = " ", name[64];
+
+	list_owed(destroy->object, events, sizeof(events));
+	judge_name(destroy->object, name, sizeof(name));
+	judge_span(waited, when + 1);
+	if (destroy->returned)
+		finding_text(&finding->says,
+			     "%s of %s had been got and not acknowledged when %s() destroyed it; "
+			     "this device let it pass, others wait for ever.",
+			     events, name, verb);
+	else
+		finding_text(
+			&finding->says,
+			"%s of %s had been got and not acknowledged: %s() waited for that, and "
+			"had not returned%s%s when the %s ended.",
+			events, name, verb, waited ? when : "", waited ? " later," : "",
+			destroy->ended ? "process" : "trace");
+}
+
+/*
+ * An acknowledgement may have been under way when the process ended abruptly,
+ * or when the trace is a copy of one that was still recorded. Nothing ends at the
+ * very time that it began; where the trace says so, as in an import, the end was
+ * not seen.
+ */
+static bool waits_in_vain(struct check *check, const struct model_destroy *destroy)
+{
+	int64_t waited = destroy->end - destroy->moment.time;
+	char when[32], id[32];
+
+	if (destroy->ended ? !waited || waited >= IN_VAIN_NS
+			   : !trace_meta(check->trace, "snapshot"))
+		return true;
+	findings_unchecked(check->findings, RULE_COMPL_003, true,
+			   "%s(), %s, had not returned %s later, when the %s ended",
+			   verb_infos[destroy->moment.verb].name,
+			   event_id_text(destroy->moment.id, id), judge_span(waited, when),
+			   destroy->ended ? "process" : "trace");
+	return false;
+}
+
+/*
+ * COMPL-003. If a destroy returned, another thread has acknowledged its events
+ * meanwhile, which is allowed: only events that are unacknowledged at its end count.
+ */
+void compl_003(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *object = destroy->object;
+	struct finding *finding;
+
+	if ((destroy->returned && destroy->failed) || !(object->events || object->async_events))
+		return;
+	if (!destroy->returned && !waits_in_vain(check, destroy))
+		return;
+	finding = judge_destroy(check, RULE_COMPL_003, destroy);
+	if (!finding)
+		return;
+	say_owed(finding, destroy);
+	finding_step(finding, "created", &object->created);
+	if (object->got.id.thread)
+		finding_step(finding, "last event got", &object->got);
+	finding_step(finding, "destroyed", &destroy->moment);
+}

@@ -1,0 +1,232 @@
+/*
+ * Which rules a trace has enough evidence for
+ *
+ * A rule that needs a complete record cannot be checked when events were lost: a
+ * lost creation would make the next use of that address look like an error. What
+ * was never recorded (table `coverage`) only hides mistakes, so the rules that
+ * look there are checked in part.
+ */
+#include "analyzer/rules/evidence.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "core/store/db/sql.h"
+#include "core/wire/log.h"
+
+static bool looks_at(enum rule_id rule, char kind)
+{
+	return strchr(rules[rule].evidence, kind);
+}
+
+/* Its name in `coverage`, and the kinds of events that it hides. */
+static const struct {
+	const char *what;
+	char kind;
+	bool all; /* without it, what the rules do see may be wrong */
+	const char *text;
+} blind[] = {
+	{ "extended-qp", 'd', false, "work requests that were posted by ibv_wr_*()" },
+	{ "extended-cq", 'q', false, "completions that were polled by ibv_start_poll()" },
+	{ "wq", 'd', false, "receives that were posted to work queues" },
+	{ "dm", 'd', false, "copies to and from device memory" },
+	{ "providers", 'd', false, "the data path of a provider" },
+	{ "imports", 'd', false, "some functions of providers" },
+	{ "imports", 'q', false, "some functions of providers" },
+	{ "thread", 'c', true, "the calls of a thread" },
+	{ "vfork", 'c', true, "the calls of a child of vfork() in its parent's memory" },
+	{ "session", 'c', true, "what began after the session's directory was removed" },
+	{ "cut", 'c', false, "some arguments of very long calls" },
+};
+
+/*
+ * Functions of providers: the kinds of events that a call hides, "" none. The
+ * first row that matches counts.
+ */
+static const struct {
+	const char *name; /* a pattern of fnmatch(3) */
+	const char *kinds;
+	const char *text;
+} direct[] = {
+	{ "*dv_init_obj", "dq", "gave the program the hardware's queues" },
+	{ "efadv_query_qp_wqs", "dq", "gave the program the hardware's queues" },
+	{ "efadv_query_cq", "dq", "gave the program the hardware's queues" },
+	{ "mlx5dv_devx_*query*", "", NULL },
+	{ "mlx5dv_devx_*", "dq", "works queues past the verbs" },
+	{ "mlx5dv_dr_*", "", NULL }, /* steering: no objects that a verb could be given */
+	{ "mlx5dv_crypto_*", "", NULL },
+	{ "mlx5dv_dek_*", "", NULL },
+	{ "mlx5dv_sched_*", "", NULL },
+	{ "*dv_*query*", "", NULL },
+	{ "*dv_is_*", "", NULL },
+	{ "*dv_get_*", "", NULL },
+	{ "*dv_set_*", "", NULL },
+	{ "*dv_modify_*", "", NULL },
+	{ "*dv_map_*", "", NULL },
+	{ "*dv_dump_*", "", NULL },
+	{ "*dv_qp_ex_from_*", "dq", "builds requests that are not seen" },
+	{ "*dv_*_from_*", "", NULL },
+	{ "mlx5dv_pp_*", "", NULL },
+	{ "mlx5dv_*_var", "", NULL },
+	{ "mlx5dv_vfio_*", "", NULL },
+	{ "mlx5dv_dci_*", "", NULL },
+	{ "*dv_*mkey*", "", NULL },
+	{ "*dv_*_flow_matcher", "", NULL },
+	{ "*dv_*_steering_anchor", "", NULL },
+	{ "*dv_reserved_qpn*", "", NULL },
+	{ "*dv_dm_map_*", "", NULL },
+	{ "*dv_qp_cancel_*", "d", "takes posted requests back" },
+	{ "*", "c", "makes or ends objects unseen" },
+};
+
+static void direct_spot(struct findings *findings, const char *name, bool called, uint64_t n)
+{
+	size_t i = 0;
+
+	while (fnmatch(direct[i].name, name, 0))
+		i++;
+	findings->blind |= strchr(direct[i].kinds, 'q') != NULL;
+	for (const char *kind = direct[i].kinds; *kind; kind++) {
+		for (int rule = 0; rule < RULE_COUNT; rule++) {
+			if (!looks_at(rule, *kind))
+				continue;
+			/* posts that we did not see only hide mistakes */
+			if (called)
+				findings_unchecked(findings, rule, *kind == 'd',
+						   "%s() %s (%" PRIu64 " calls, table coverage)",
+						   name, direct[i].text, n);
+			else
+				findings_unchecked(findings, rule, *kind == 'd',
+						   "%s(), which the program may call, %s", name,
+						   direct[i].text);
+		}
+	}
+}
+
+static void blind_spot(struct findings *findings, const char *what, uint64_t n)
+{
+	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
+		if (strcmp(blind[i].what, what))
+			continue;
+		findings->blind |= blind[i].kind == 'q' || blind[i].all;
+		for (int rule = 0; rule < RULE_COUNT; rule++)
+			if (looks_at(rule, blind[i].kind))
+				findings_unchecked(findings, rule, !blind[i].all,
+						   "%s were not recorded (%" PRIu64
+						   " times, table coverage)",
+						   blind[i].text, n);
+	}
+}
+
+static int blind_spots(struct trace *trace, struct findings *findings)
+{
+	sqlite3_stmt *stmt;
+	int err;
+
+	err = sql_prepare(
+		trace_db(trace),
+		"SELECT what, sum(times), CASE WHEN what GLOB 'direct*' THEN detail END AS"
+		" name FROM coverage GROUP BY what, name ORDER BY what, name",
+		&stmt);
+	while (!err && (err = sql_step(stmt)) == 1) {
+		char *what = sql_strdup(stmt, 0), *name = sql_strdup(stmt, 2);
+		uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 1);
+
+		if (what && name)
+			direct_spot(findings, name, !strcmp(what, "direct"), n);
+		else if (what)
+			blind_spot(findings, what, n);
+		free(what);
+		free(name);
+		err = 0;
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* The remaining part of the data plane is complete, and so is the control plane. */
+static void note_overwritten(struct findings *findings, uint64_t n)
+{
+	for (int rule = 0; rule < RULE_COUNT && n; rule++)
+		if (looks_at(rule, 'd') || looks_at(rule, 'q'))
+			findings_unchecked(findings, rule, !looks_at(rule, 'q'),
+					   "%" PRIu64 " data verbs are older than what was kept",
+					   n);
+}
+
+/*
+ * Not from `coverage`: what was left out is counted when a thread ends, and a copy of a trace may
+ * have been made before that.
+ */
+static void note_filtered(struct trace *trace, struct findings *findings)
+{
+	const char *filter = trace_meta(trace, "filter");
+
+	if (!filter || !*filter)
+		return;
+	findings->blind |= strcmp(filter, "plane=data") != 0;
+	for (int rule = 0; rule < RULE_COUNT; rule++)
+		if (looks_at(rule, 'd'))
+			findings_unchecked(findings, rule, true, "--filter %s left verbs out",
+					   filter);
+}
+
+int evidence_gaps(struct trace *trace, struct findings *findings)
+{
+	struct trace_loss loss = trace_loss(trace);
+
+	findings->blind = loss.events || loss.damaged || loss.interrupted;
+	for (int rule = 0; rule < RULE_COUNT; rule++) {
+		if (loss.events > loss.overwritten)
+			findings_unchecked(findings, rule, false, "%" PRIu64 " events %s",
+					   loss.events - loss.overwritten,
+					   loss.events - loss.overwritten > loss.late
+						   ? "were lost"
+						   : "came before the recording began");
+		else if (loss.damaged)
+			findings_unchecked(findings, rule, false, "the trace is damaged");
+	}
+	note_overwritten(findings, loss.overwritten);
+	note_filtered(trace, findings);
+	if (loss.interrupted && !loss.events && !loss.damaged)
+		findings_unchecked(findings, RULE_COMPL_003, true,
+				   "the recorder died: whether a destroy returned later is not "
+				   "known");
+	return blind_spots(trace, findings);
+}
+
+static const char *signal_text(int signal, char text[32])
+{
+	snprintf(text, 32, "signal %d", signal);
+	return text;
+}
+
+enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *findings)
+{
+	const struct process *process = trace_process(trace, id);
+	const char *ending = process && process->ending ? process->ending : "";
+	int status = process ? process->status : -1;
+	bool killed = status != -1 || !strcmp(ending, "killed");
+	char text[32];
+
+	if (!strcmp(ending, "exec"))
+		return MODEL_REPLACED;
+	if (status != -1 && WIFEXITED(status))
+		return MODEL_EXITED;
+	if (findings->skip[RULE_LIFE_004])
+		; /* it is not checked at all, and the reason has been given */
+	else if (killed)
+		findings_unchecked(findings, RULE_LIFE_004, true,
+				   "process %u was killed%s%s, and its objects with it", id,
+				   status == -1 ? "" : " by ",
+				   status == -1 ? "" : signal_text(WTERMSIG(status), text));
+	else
+		findings_unchecked(findings, RULE_LIFE_004, true,
+				   "how process %u ended was not seen", id);
+	return killed ? MODEL_KILLED : MODEL_UNKNOWN;
+}

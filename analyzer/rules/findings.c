@@ -1,0 +1,174 @@
+/*
+ * What the rules found, in the order it happened
+ *
+ * Sites are in a hash table of 256 chains, because there are few.
+ */
+#include "analyzer/rules/findings.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void finding_free(struct finding *finding)
+{
+	free(finding->where);
+	free(finding->object);
+	free(finding->says);
+	free(finding);
+}
+
+void findings_free(struct findings *findings)
+{
+	struct finding_site *site;
+
+	if (!findings)
+		return;
+	for (size_t i = 0; i < findings->n; i++)
+		finding_free(findings->all[i]);
+	for (size_t i = 0; i < findings->nunchecked; i++)
+		free(findings->unchecked[i].because);
+	for (int i = 0; i < 256; i++)
+		while ((site = findings->sites[i])) {
+			findings->sites[i] = site->next;
+			free(site);
+		}
+	free(findings->all);
+	free(findings->errors);
+	free(findings->unchecked);
+	free(findings);
+}
+
+uint64_t findings_key(uint64_t a, uint64_t b, uint64_t c)
+{
+	uint64_t h = a * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ (h >> 32) ^ b) * 0xbf58476d1ce4e5b9ull;
+	h = (h ^ (h >> 32) ^ c) * 0x94d049bb133111ebull;
+	return h ^ (h >> 32);
+}
+
+static struct finding_site *find_site(struct findings *findings, enum rule_id rule, uint64_t key)
+{
+	struct finding_site **list = &findings->sites[(key ^ rule) & 255], *site;
+
+	for (site = *list; site; site = site->next)
+		if (site->key == key && site->rule == rule)
+			return site;
+	site = calloc(1, sizeof(*site));
+	if (!site) {
+		findings->err = -ENOMEM;
+		return NULL;
+	}
+	site->key = key;
+	site->rule = rule;
+	site->next = *list;
+	*list = site;
+	return site;
+}
+
+static struct finding *keep_finding(struct findings *findings, struct finding_site *site)
+{
+	struct finding **more, *finding = calloc(1, sizeof(*finding));
+
+	more = realloc(findings->all, (findings->n + 1) * sizeof(*more));
+	if (more)
+		findings->all = more;
+	if (!more || !finding) {
+		free(finding);
+		findings->err = -ENOMEM;
+		return NULL;
+	}
+	more[findings->n++] = finding;
+	finding->rule = site->rule;
+	finding->site = site;
+	finding->of_site = site->count;
+	site->kept++;
+	return finding;
+}
+
+static struct finding_site *count_finding(struct findings *findings, enum rule_id rule,
+					  uint64_t key)
+{
+	struct finding_site *site;
+
+	if (findings->carried || findings->off[rule] || findings->skip[rule])
+		return NULL;
+	findings->rules[rule]++;
+	site = find_site(findings, rule, key);
+	if (site)
+		site->count++;
+	return site;
+}
+
+struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key)
+{
+	struct finding_site *site = count_finding(findings, rule, key);
+
+	return site && site->kept < FINDINGS_SHOWN ? keep_finding(findings, site) : NULL;
+}
+
+struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key)
+{
+	struct finding_site *site = count_finding(findings, rule, key);
+
+	if (site && !site->group)
+		site->group = keep_finding(findings, site);
+	return site ? site->group : NULL;
+}
+
+void finding_text(char **text, const char *format, ...)
+{
+	char *made = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&made, format, args) < 0)
+		made = NULL;
+	va_end(args);
+	free(*text);
+	*text = made;
+}
+
+void finding_step(struct finding *finding, const char *what, const struct moment *moment)
+{
+	bool known = moment->id.thread || moment->time;
+
+	if (known && finding->nsteps < FINDING_STEPS)
+		finding->steps[finding->nsteps++] = (struct finding_step){ what, *moment };
+}
+
+void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
+			const char *format, ...)
+{
+	struct unchecked *more;
+	va_list args;
+
+	if (findings->off[rule])
+		return;
+	more = realloc(findings->unchecked, (findings->nunchecked + 1) * sizeof(*more));
+	if (!more) {
+		findings->err = -ENOMEM;
+		return;
+	}
+	findings->unchecked = more;
+	more += findings->nunchecked++;
+	more->rule = rule;
+	more->partly = partly;
+	va_start(args, format);
+	if (vasprintf(&more->because, format, args) < 0)
+		more->because = NULL;
+	va_end(args);
+	findings->skip[rule] |= !partly;
+}
+
+uint64_t findings_count(const struct findings *findings, char severity)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < RULE_COUNT; i++)
+		if (rules[i].severity == severity)
+			n += findings->rules[i];
+	return n;
+}

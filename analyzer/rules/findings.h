@@ -1,0 +1,124 @@
+#pragma once
+/*
+ * What the rules found, in the order it happened.
+ *
+ * A site is one place in the program that breaks one rule. At most
+ * FINDINGS_SHOWN of its findings are stored; all of them are counted.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/model/lives.h"
+#include "analyzer/rules/rule.h"
+
+enum { FINDINGS_SHOWN = 10, FINDING_STEPS = 4 };
+
+/* A moment that led to a finding: "created", "destroyed", "used". */
+struct finding_step {
+	const char *what;
+	struct moment moment;
+};
+
+struct finding_site {
+	uint64_t key;
+	enum rule_id rule;
+	uint64_t count; /* findings of this site */
+	unsigned int kept;
+	struct finding *group; /* of findings_group() */
+	struct finding_site *next;
+};
+
+struct finding {
+	enum rule_id rule;
+	struct event_id event; /* that broke it */
+	int64_t time;
+	uint32_t process, thread;
+	char *where;  /* "ibv_modify_qp(): qp" */
+	char *object; /* "qp2" */
+	char *says;
+	unsigned int nsteps;
+	struct finding_step steps[FINDING_STEPS];
+	const struct finding_site *site;
+	uint64_t of_site; /* its number within the site, from 1 */
+	uint64_t bytes;   /* of all objects of a group */
+};
+
+/* The first completion error of a queue pair that is not a flush. */
+struct first_error {
+	uint32_t process, qp; /* object, 0 unknown */
+	uint32_t qp_num;
+	struct event_id event; /* poll */
+	uint32_t index;        /* of its completions */
+	int64_t time;
+	int status;
+	uint32_t vendor_err;
+	uint64_t wr_id;
+	struct event_id request; /* 0:0: not known, and neither is what follows */
+	uint32_t request_index;
+	uint32_t candidates; /* how many requests of that wr_id it may be */
+	int64_t posted_at;
+	uint32_t stack; /* of the post, 0 not known */
+	bool is_recv;
+	int opcode; /* enum ibv_wr_opcode; -1 a receive */
+	uint32_t nsge;
+	struct sge sge; /* the first */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t flushes; /* completions that were flushed after it */
+};
+
+/* A rule, or part of a rule, for which the trace has no evidence. */
+struct unchecked {
+	enum rule_id rule;
+	bool partly;
+	char *because;
+};
+
+struct findings {
+	struct finding **all;
+	size_t n;
+	struct first_error *errors;
+	size_t nerrors;
+	struct unchecked *unchecked;
+	size_t nunchecked;
+	bool off[RULE_COUNT];       /* muted */
+	bool skip[RULE_COUNT];      /* not checked at all: see unchecked */
+	uint64_t rules[RULE_COUNT]; /* findings of each, including those that are not stored */
+	bool carried;               /* the current events are those of the trace before this one */
+	bool blind;                 /* some completions are not in the trace */
+	uint64_t events;            /* read */
+	int64_t last;               /* time of the last */
+	struct finding_site *sites[256];
+	int err; /* -ENOMEM: findings are missing */
+};
+
+/* Accepts NULL. */
+void findings_free(struct findings *findings);
+
+/*
+ * A new finding of the site @key of @rule, for the caller to fill. NULL if enough
+ * are stored already, or the rule is muted: the finding has been counted then.
+ */
+struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key);
+
+/* The one finding that stands for all of the site @key, made by the first call; may be NULL. */
+struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key);
+
+/* Replace a text of a finding. */
+void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Add a step; does nothing for a zeroed @moment. */
+void finding_step(struct finding *finding, const char *what, const struct moment *moment);
+
+/* Report that @rule is not checked, or checked only @partly. */
+void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
+			const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Findings of @severity that are not muted. */
+uint64_t findings_count(const struct findings *findings, char severity);
+
+/* A key for findings_add(), from the values that identify a site. */
+uint64_t findings_key(uint64_t a, uint64_t b, uint64_t c);

@@ -1,0 +1,121 @@
+/*
+ * Sentences that several rules need
+ */
+#include "analyzer/rules/judge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void judge_where(struct finding *finding, const struct model_use *use)
+{
+	const char *name = verb_infos[use->verb].name, *gap = strstr(use->path, "[]");
+
+	if (gap)
+		finding_text(&finding->where, "%s(): %.*s[%u]%s", name, (int)(gap - use->path),
+			     use->path, use->index, gap + 2);
+	else
+		finding_text(&finding->where, "%s(): %s", name, use->path);
+}
+
+struct finding *judge_destroy(struct check *check, enum rule_id rule,
+			      const struct model_destroy *destroy)
+{
+	const struct moment *moment = &destroy->moment;
+	struct finding *finding =
+		findings_add(check->findings, rule, findings_key(moment->verb, moment->stack, 0));
+
+	if (!finding)
+		return NULL;
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name,
+		     object_names[destroy->object->kind]);
+	finding_text(&finding->object, "%s", destroy->object->name);
+	return finding;
+}
+
+static uint32_t stack_of(const struct trace_event *event)
+{
+	return event->kind == TRACE_CALL   ? event->call->stack
+	       : event->kind == TRACE_POST ? event->post->stack
+					   : 0;
+}
+
+struct moment judge_moment(const struct model_use *use)
+{
+	return (struct moment){ .id = use->event->id,
+				.verb = use->verb,
+				.process = use->event->process,
+				.stack = stack_of(use->event),
+				.time = use->event->time };
+}
+
+static const char *call_outcome(const struct call *call, char *text, size_t size)
+{
+	const struct verb_info *info = &verb_infos[call->verb];
+
+	if (call->end < 0)
+		return "; the call never returned";
+	if (!info->returns)
+		return "";
+	if (!call->failed)
+		return "; the call succeeded";
+	if (info->fail == FAIL_NULL)
+		snprintf(text, size, "; the call failed with errno %d (%s)", call->error,
+			 strerror(call->error));
+	else
+		snprintf(text, size, "; the call returned %" PRId64 " (%s)", call->ret,
+			 strerror((int)(call->ret < 0 ? call->error : call->ret)));
+	return text;
+}
+
+const char *judge_outcome(const struct model_use *use, char *text, size_t size)
+{
+	int ret = 0;
+
+	if (use->event->kind == TRACE_CALL)
+		return call_outcome(use->event->call, text, size);
+	if (use->event->kind == TRACE_POST)
+		ret = use->event->post->ret;
+	if (use->event->kind == TRACE_NOTIFY)
+		ret = use->event->notify->ret;
+	if (use->event->kind == TRACE_POLL && use->event->poll->ret < 0)
+		return "; the call failed";
+	if (!ret)
+		return "; the call succeeded";
+	snprintf(text, size, "; the call returned %d (%s)", ret, strerror(ret < 0 ? -ret : ret));
+	return text;
+}
+
+const char *judge_span(int64_t ns, char text[32])
+{
+	if (ns < 10000)
+		snprintf(text, 32, "%" PRId64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(text, 32, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
+	return text;
+}
+
+const char *judge_name(const struct life *object, char *text, size_t size)
+{
+	const char *what = NULL;
+
+	if (object->kind == OBJECT_qp || object->kind == OBJECT_wq)
+		what = "number";
+	else if (object->kind == OBJECT_mr)
+		what = "lkey";
+	else if (object->kind == OBJECT_mw)
+		what = "rkey";
+	if (what && object->number)
+		snprintf(text, size, "%s (%s 0x%x)", object->name, what, object->number);
+	else
+		snprintf(text, size, "%s", object->name);
+	return text;
+}

@@ -1,0 +1,34 @@
+#pragma once
+/*
+ * What the rules' functions are given, and the sentences that they share.
+ *
+ * For the files of the rules (life.c, compl.c, fork.c), check.c and the report.
+ */
+#include "analyzer/rules/findings.h"
+#include "analyzer/model/model.h"
+#include "analyzer/rules/rule.h"
+
+struct check {
+	struct trace *trace;
+	struct model *model;
+	struct findings *findings;
+};
+
+/* "ibv_create_qp(): qp_init_attr.send_cq" for a use */
+void judge_where(struct finding *finding, const struct model_use *use);
+
+/* findings_add() for a destroy, with its place and object filled in. */
+struct finding *judge_destroy(struct check *check, enum rule_id rule,
+			      const struct model_destroy *destroy);
+
+/* The event of a use as a moment; data verbs have no stack. */
+struct moment judge_moment(const struct model_use *use);
+
+/* The result of the call: "; the call returned 22 (Invalid argument)". */
+const char *judge_outcome(const struct model_use *use, char *text, size_t size);
+
+/* 1234567 as "1.235 ms". */
+const char *judge_span(int64_t ns, char text[32]);
+
+/* "qp2 (number 0x11)", "mr1 (lkey 0x1000)", "pd1" */
+const char *judge_name(const struct life *object, char *text, size_t size);

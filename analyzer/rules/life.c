@@ -1,0 +1,196 @@
+/*
+ * LIFE: objects used, destroyed and forgotten at the wrong time
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/rules/judge.h"
+
+static bool is_dead(const struct life *object)
+{
+	return !object->inherited && (object->state == LIFE_GONE || object->state == LIFE_CLOSED);
+}
+
+/* A place in the program is a stack; without a stack, the whole process. */
+static uint64_t use_key(const struct model_use *use)
+{
+	struct moment moment = judge_moment(use);
+
+	return findings_key(use->verb, moment.stack, moment.stack ? 0 : moment.process);
+}
+
+static void fill_use(struct finding *finding, const struct model_use *use, const char *used)
+{
+	struct moment moment = judge_moment(use);
+
+	finding->event = moment.id;
+	finding->time = moment.time;
+	finding->process = moment.process;
+	finding->thread = moment.id.thread;
+	judge_where(finding, use);
+	finding_text(&finding->object, "%s", use->object->name);
+	finding_step(finding, "created", &use->object->created);
+	finding_step(finding, use->object->state == LIFE_CLOSED ? "closed" : "destroyed",
+		     &use->object->destroyed);
+	finding_step(finding, used, &moment);
+}
+
+/* LIFE-001. A second destroy of an object is LIFE-002. */
+void life_001(struct check *check, const struct model_use *use)
+{
+	const struct life *object = use->object;
+	char name[64], when[32], outcome[128], id[32];
+	struct finding *finding;
+	const char *end = "destroyed";
+
+	if (!is_dead(object) || (use->destroys && object->state == LIFE_GONE))
+		return;
+	finding = findings_add(check->findings, RULE_LIFE_001, use_key(use));
+	if (!finding)
+		return;
+	fill_use(finding, use, "used");
+	if (object->state == LIFE_CLOSED)
+		end = "left behind";
+	finding_text(
+		&finding->says, "%s was %s by %s() at %s, %s before, and %s() used it again%s.",
+		judge_name(object, name, sizeof(name)), end,
+		verb_infos[object->destroyed.verb].name, event_id_text(object->destroyed.id, id),
+		judge_span(use->event->time - object->destroyed.time, when),
+		verb_infos[use->verb].name, judge_outcome(use, outcome, sizeof(outcome)));
+}
+
+/* LIFE-002 */
+void life_002(struct check *check, const struct model_use *use)
+{
+	const struct life *object = use->object;
+	char name[64], when[32], outcome[128], id[32];
+	struct finding *finding;
+
+	if (!use->destroys || !is_dead(object) || object->state == LIFE_CLOSED)
+		return;
+	finding = findings_add(check->findings, RULE_LIFE_002, use_key(use));
+	if (!finding)
+		return;
+	fill_use(finding, use, "destroyed again");
+	finding_text(&finding->says,
+		     "%s was destroyed by %s() at %s, and again %s later, though nothing had been "
+		     "made in its place%s.",
+		     judge_name(object, name, sizeof(name)),
+		     verb_infos[object->destroyed.verb].name,
+		     event_id_text(object->destroyed.id, id),
+		     judge_span(use->event->time - object->destroyed.time, when),
+		     judge_outcome(use, outcome, sizeof(outcome)));
+}
+
+/* "qp1, qp2 and 3 more" */
+static void list_children(const struct model_destroy *destroy, char *text, size_t size)
+{
+	size_t used = 0;
+	unsigned int shown = destroy->nchildren < MODEL_SHOWN ? destroy->nchildren : MODEL_SHOWN;
+
+	text[0] = '\0';
+	for (unsigned int i = 0; i < shown && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 destroy->children[i].name);
+	if (destroy->nchildren > shown && used < size)
+		snprintf(text + used, size - used, " and %u more", destroy->nchildren - shown);
+}
+
+static void say_children(struct finding *finding, const struct model_destroy *destroy)
+{
+	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 32];
+
+	judge_name(destroy->object, name, sizeof(name));
+	list_children(destroy, children, sizeof(children));
+	if (destroy->failed && destroy->nchildren)
+		finding_text(&finding->says,
+			     "%s was not destroyed: %s() returned %" PRId64
+			     " (%s), since %s still depended on it.",
+			     name, verb_infos[destroy->moment.verb].name, destroy->ret,
+			     strerror((int)destroy->ret), children);
+	else if (destroy->nchildren)
+		finding_text(&finding->says,
+			     "%s was destroyed while %s still depended on it, and the device let "
+			     "it pass.",
+			     name, children);
+	else
+		finding_text(&finding->says,
+			     "%s was %s while it was attached to %u multicast group%s.", name,
+			     destroy->failed ? "not destroyed (EBUSY)" : "destroyed",
+			     destroy->object->ngroups, destroy->object->ngroups == 1 ? "" : "s");
+}
+
+/* LIFE-003. Closing a context that still has objects is allowed; those are LIFE-004. */
+void life_003(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *object = destroy->object;
+	struct finding *finding;
+
+	if (!destroy->returned || object->kind == OBJECT_context || object->borrowed)
+		return;
+	if (!destroy->nchildren && !object->ngroups)
+		return;
+	if (destroy->failed && destroy->ret != EBUSY)
+		return;
+	finding = judge_destroy(check, RULE_LIFE_003, destroy);
+	if (!finding)
+		return;
+	say_children(finding, destroy);
+	finding_step(finding, "created", &object->created);
+	if (destroy->nchildren)
+		finding_step(finding, "in the way since", &destroy->children[0].created);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+static void say_leak(struct finding *finding, const struct model_leak *leak)
+{
+	const char *verb = verb_infos[leak->object->created.verb].name;
+	char id[32], bytes[64] = "", end[80];
+	uint64_t n = finding->site->count;
+
+	if (finding->bytes)
+		snprintf(bytes, sizeof(bytes), " of %" PRIu64 " bytes", finding->bytes);
+	if (leak->at.id.thread)
+		snprintf(end, sizeof(end), "the context was closed at %s",
+			 event_id_text(leak->at.id, id));
+	else
+		snprintf(end, sizeof(end), "process %u exited", leak->at.process);
+	if (n == 1)
+		finding_text(&finding->says, "%s%s, made by %s(), was still there when %s.",
+			     leak->object->name, bytes, verb, end);
+	else
+		finding_text(&finding->says,
+			     "%" PRIu64 " objects%s, made by %s() in one place, were still there "
+			     "when %s: %s to %s.",
+			     n, bytes, verb, end, finding->object, leak->object->name);
+}
+
+/* LIFE-004: one finding for each place that made leaked objects. */
+void life_004(struct check *check, const struct model_leak *leak)
+{
+	const struct life *object = leak->object;
+	struct finding *finding;
+
+	finding = findings_group(
+		check->findings, RULE_LIFE_004,
+		findings_key(((uint64_t)object->process << 32) | object->created.verb,
+			     object->created.stack, leak->at.id.thread != 0));
+	if (!finding)
+		return;
+	if (!finding->object)
+		finding_text(&finding->object, "%s", object->name);
+	finding->bytes += object->bytes;
+	say_leak(finding, leak);
+	if (finding->nsteps)
+		return;
+	finding->event = leak->at.id.thread ? leak->at.id : object->created.id;
+	finding->time = leak->at.time;
+	finding->process = object->process;
+	finding->thread = finding->event.thread;
+	finding_text(&finding->where, "%s()", verb_infos[object->created.verb].name);
+	finding_step(finding, "created", &object->created);
+	if (leak->at.id.thread)
+		finding_step(finding, "closed", &leak->at);
+}

@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * The rules, a row each in rules.def. docs/HOWTO-add-a-rule.md explains a row.
+ *
+ * Constant data; any thread.
+ */
+#include "analyzer/model/watcher.h"
+
+struct check;
+struct findings;
+
+enum rule_id {
+#define RULE(id, ...) RULE_##id,
+#define HOOK(...)
+#include "analyzer/rules/rules.def"
+#undef RULE
+#undef HOOK
+	RULE_COUNT,
+};
+
+/*
+ * What a rule's function is told of, and with which fact. The raw ones (call to notify) are the
+ * application's own events only, not those of a library on its behalf.
+ */
+#define EACH_HOOK(X)                                                                       \
+	X(use, struct model_use)         /* an object that is not simply alive was used */ \
+	X(destroy, struct model_destroy) /* a destroy ended, or never will */              \
+	X(leak, struct model_leak)       /* an object outlived its context or process */   \
+	X(call, struct trace_event)      /* a control verb begins */                       \
+	X(returned, struct trace_event)  /* it has returned */                             \
+	X(fork, struct trace_event)      /* in the parent */                               \
+	X(end, struct model_exit)        /* a process ended, its objects still known */    \
+	X(finish, struct findings)       /* the last event has been seen */
+
+#define HOOK_TYPE(hook, fact) typedef void hook##_fn(struct check *check, const fact *hook);
+EACH_HOOK(HOOK_TYPE)
+#undef HOOK_TYPE
+
+#define RULE(...)
+#define HOOK(rule, hook, function) hook##_fn function;
+#include "analyzer/rules/rules.def"
+#undef RULE
+#undef HOOK
+
+struct rule {
+	const char *id;       /* "LIFE-001": stable, never used again */
+	const char *name;     /* "use-after-destroy" */
+	char severity;        /* 'E' error, 'W' warning, 'P' performance, 'I' information */
+	const char *evidence; /* kinds of events: c control, d data, q polling, f fork,
+			      m memory map, p the peer, t threads */
+	const char *means, *harm, *advice, *source;
+};
+
+extern const struct rule rules[RULE_COUNT];
+
+enum hook {
+#define HOOK_NAME(hook, fact) HOOK_##hook,
+	EACH_HOOK(HOOK_NAME)
+#undef HOOK_NAME
+		HOOK_COUNT,
+};
+
+/* A function of a rule: @function is of the type that its hook has above. */
+struct rule_hook {
+	enum rule_id rule;
+	enum hook hook;
+	void (*function)(void);
+};
+
+/* In the order of rules.def. */
+extern const struct rule_hook rule_hooks[];
+extern const size_t rule_nhooks;
+
+/* "LIFE-001", whatever the case, or "use-after-destroy"; -1 if there is none. */
+int rule_find(const char *id);
+
+/* "error", "warning"... */
+const char *rule_severity(char severity);
