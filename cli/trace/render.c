@@ -6,6 +6,7 @@
  */
 #include "cli/trace/render.h"
 
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,11 @@ static void put_payload(const struct render *r, const struct values *v, struct e
 	fputc('}', v->out);
 }
 
+static bool has_key(int opcode)
+{
+	return opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV;
+}
+
 static void put_wr(const struct values *v, const struct wr *wr)
 {
 	fprintf(v->out, "{wr_id=0x%" PRIx64, wr->wr_id);
@@ -160,7 +166,8 @@ static void put_wr(const struct values *v, const struct wr *wr)
 	put_sge(v, wr);
 	fields_put_wr(v, wr);
 	if (wr->imm)
-		fprintf(v->out, ", imm_data=0x%x", wr->imm);
+		fprintf(v->out, ", %s=0x%x", has_key(wr->opcode) ? "invalidate_rkey" : "imm_data",
+			wr->imm);
 }
 
 static void put_post(const struct render *r, const struct values *v,
@@ -194,6 +201,24 @@ static void put_request(const struct values *v, const struct wc *wc)
 			wc->request_index, format_time(v->time - wc->posted_at, latency));
 }
 
+/* src_qp is a datagram's; other receives have none. ibv_poll_cq(3) */
+static void put_success(const struct values *v, const struct wc *wc)
+{
+	fputs(", opcode=", v->out);
+	values_enum(v->out, wc_opcodes, wc->opcode);
+	fprintf(v->out, ", byte_len=%u", wc->byte_len);
+	if (wc->wc_flags) {
+		fputs(", wc_flags=", v->out);
+		values_flags(v->out, wc_flags, wc->wc_flags);
+	}
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
+		fprintf(v->out, ", imm_data=0x%x", wc->imm);
+	else if (wc->wc_flags & IBV_WC_WITH_INV)
+		fprintf(v->out, ", invalidated_rkey=0x%x", wc->imm);
+	if (wc->opcode & IBV_WC_RECV && wc->src_qp)
+		fprintf(v->out, ", src_qp=0x%x", wc->src_qp);
+}
+
 /* Of a failed one only these are defined: ibv_poll_cq(3). */
 static void put_wc(const struct values *v, const struct wc *wc)
 {
@@ -201,18 +226,10 @@ static void put_wc(const struct values *v, const struct wc *wc)
 
 	fprintf(v->out, "{wr_id=0x%" PRIx64 ", status=", wc->wr_id);
 	values_enum(v->out, wc_statuses, wc->status);
-	if (wc->status) {
+	if (wc->status)
 		fprintf(v->out, ", vendor_err=0x%x", wc->vendor_err);
-	} else {
-		fputs(", opcode=", v->out);
-		values_enum(v->out, wc_opcodes, wc->opcode);
-		fprintf(v->out, ", byte_len=%u", wc->byte_len);
-		if (wc->wc_flags) {
-			fputs(", wc_flags=", v->out);
-			values_flags(v->out, wc_flags, wc->wc_flags);
-			fprintf(v->out, ", imm_data=0x%x, src_qp=0x%x", wc->imm, wc->src_qp);
-		}
-	}
+	else
+		put_success(v, wc);
 	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
 	if (qp) {
 		fputs(" (", v->out);

@@ -49,7 +49,9 @@ dump_tells_what_requests_have() {
 		union select
 			printf('addr=0x%x, length=%d, mw_access_flags=', bind_addr, bind_length)
 			from wr where bind_mw
-		union select printf('imm_data=0x%x', imm) from wr where imm
+		union select iif(opcode_name in ('IBV_WR_LOCAL_INV', 'IBV_WR_SEND_WITH_INV'),
+			printf('invalidate_rkey=0x%x', imm), printf('imm_data=0x%x', imm))
+			from wr where imm
 		union select printf('{addr=0x%x, length=%d, lkey=0x%x}', addr, length, lkey)
 			from sge" >"$tmp/texts" || return
 	[ "$(wc -l <"$tmp/texts")" -gt 30 ] || { cat "$tmp/texts"; return 1; }
