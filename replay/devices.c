@@ -69,12 +69,15 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 	look_at_gids(context, number, port);
 }
 
+/* Whatever the device's error is: EINVAL, for one, would say that the trace is bad. */
 static int look_at(struct device *d)
 {
 	d->name = ibv_get_device_name(d->device);
 	d->context = ibv_open_device(d->device);
-	if (!d->context)
-		return log_err(-errno, "open device %s", d->name);
+	if (!d->context) {
+		log_err(-errno, "open device %s", d->name);
+		return -EIO;
+	}
 	if (ibv_query_device(d->context, &d->attr))
 		return log_err(-EIO, "query device %s", d->name);
 	for (int i = 1; i <= d->attr.phys_port_cnt && i <= PORTS_MAX; i++)
