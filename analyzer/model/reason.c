@@ -1,0 +1,209 @@
+/*
+ * Calls that failed: what was asked for, and why it was refused
+ *
+ * A row has the verb, the errno and the function that knows the reason. Of several rows that fit
+ * the first whose function finds something counts.
+ */
+#include "analyzer/model/reason.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/model_state.h"
+
+/* A failed call, as a row's function is given it. */
+struct refused {
+	struct model *model;
+	const struct trace_event *event;
+	const struct life *object; /* that it acts on; NULL: not known, or a creation */
+};
+
+static bool is_call(const struct trace_event *event)
+{
+	return event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
+}
+
+static int error_of_call(const struct call *call)
+{
+	if (!call->failed)
+		return 0;
+	return verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0 ? (int)call->ret
+									    : call->error;
+}
+
+int reason_error(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return error_of_call(event->call);
+	case TRACE_POST:
+		return event->post->ret;
+	case TRACE_POLL:
+		return event->poll->ret < 0 ? -event->poll->ret : 0;
+	case TRACE_NOTIFY:
+		return event->notify->ret;
+	default:
+		return 0;
+	}
+}
+
+static enum verb verb_of(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->verb;
+	case TRACE_POST:
+		return event->post->verb;
+	case TRACE_POLL:
+		return event->poll->verb;
+	case TRACE_NOTIFY:
+		return VERB_req_notify_cq;
+	default:
+		return VERB_COUNT;
+	}
+}
+
+/* The first argument that is an object the model knows. */
+static const struct life *find_argument(struct model *model, const struct trace_event *event)
+{
+	const struct handle_list *list = &model->handles.args[event->call->verb];
+
+	for (unsigned int i = 0; i < list->n; i++) {
+		int64_t handle;
+		const struct life *life;
+
+		if (!args_get(event->call->args, list->paths[i].path, &handle))
+			continue;
+		life = model_find(model, event->process, list->paths[i].kind, (uint64_t)handle);
+		if (life)
+			return life;
+	}
+	return NULL;
+}
+
+static const struct life *find_object(struct model *model, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return find_argument(model, event);
+	case TRACE_POST:
+		return model_find(model, event->process, verb_infos[event->post->verb].object,
+				  event->post->handle);
+	case TRACE_POLL:
+		return model_find(model, event->process, OBJECT_cq, event->poll->handle);
+	case TRACE_NOTIFY:
+		return model_find(model, event->process, OBJECT_cq, event->notify->handle);
+	default:
+		return NULL;
+	}
+}
+
+/* What else of the arguments says what was asked for. */
+static const struct {
+	enum verb verb;
+	const char *path;
+	const char *format; /* of a number */
+} asked[] = {
+	{ VERB_reg_mr, "length", ", %" PRIu64 " bytes" },
+	{ VERB_reg_mr_iova, "length", ", %" PRIu64 " bytes" },
+	{ VERB_reg_mr_iova2, "length", ", %" PRIu64 " bytes" },
+	{ VERB_reg_dmabuf_mr, "length", ", %" PRIu64 " bytes" },
+	{ VERB_create_cq, "cqe", ", %" PRIu64 " entries" },
+};
+
+enum { ASKED = sizeof(asked) / sizeof(asked[0]) };
+
+/* " -> RTS" */
+static int add_state(const struct call *call, char *text, size_t size)
+{
+	static const char prefix[] = "IBV_QPS_";
+	const char *state = args_text(call->args, "attr.qp_state");
+
+	if (!state || strncmp(state, prefix, sizeof(prefix) - 1))
+		return 0;
+	return snprintf(text, size, " -> %s", state + sizeof(prefix) - 1);
+}
+
+static void add_asked(const struct call *call, char *text, size_t size)
+{
+	int64_t value;
+
+	if (call->verb == VERB_modify_qp)
+		add_state(call, text, size);
+	for (size_t i = 0; i < ASKED; i++)
+		if (asked[i].verb == call->verb && args_get(call->args, asked[i].path, &value))
+			snprintf(text, size, asked[i].format, (uint64_t)value);
+}
+
+const char *reason_call(struct model *model, const struct trace_event *event, char *text,
+			size_t size)
+{
+	const struct life *object = find_object(model, event);
+	enum verb verb = verb_of(event);
+	char rest[64] = "";
+
+	if (is_call(event))
+		add_asked(event->call, rest, sizeof(rest));
+	snprintf(text, size, "%s(%s%s)", verb == VERB_COUNT ? "?" : verb_infos[verb].name,
+		 object ? object->name : "", rest);
+	return text;
+}
+
+/* Who is in the way of a destroy that failed. */
+static bool has_children(const struct refused *r, char *text, size_t size)
+{
+	const struct life_link *link, *first = NULL;
+	unsigned int n = 0;
+	char id[32];
+
+	if (!r->object)
+		return false;
+	for (link = r->object->children; link; link = link->next_child)
+		if (link->child->state == LIFE_LIVE && ++n)
+			first = link; /* the last of the list is the oldest */
+	if (!first && r->object->ngroups)
+		snprintf(text, size, "%s is attached to %u multicast group%s", r->object->name,
+			 r->object->ngroups, r->object->ngroups == 1 ? "" : "s");
+	else if (n > 1)
+		snprintf(text, size, "%s is kept by %u objects, the first %s, made at %s",
+			 r->object->name, n, first->child->name,
+			 event_id_text(first->child->created.id, id));
+	else if (first)
+		snprintf(text, size, "%s is kept by %s, made by thread %u at %s", r->object->name,
+			 first->child->name, first->child->created.id.thread,
+			 event_id_text(first->child->created.id, id));
+	return first || r->object->ngroups;
+}
+
+/* clang-format off */
+static const struct reason_row {
+	enum verb verb;          /* VERB_COUNT: any */
+	int effect;              /* enum verb_effect; -1: any */
+	int error;               /* errno; 0: any */
+	bool (*find)(const struct refused *refused, char *text, size_t size);
+} rows[] = {
+	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
+};
+/* clang-format on */
+
+const char *reason_of(struct model *model, const struct trace_event *event, char *text, size_t size)
+{
+	struct refused refused = { model, event, find_object(model, event) };
+	enum verb verb = verb_of(event);
+	int error = reason_error(event);
+
+	for (size_t i = 0; verb != VERB_COUNT && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct reason_row *row = &rows[i];
+
+		if ((row->verb == VERB_COUNT || row->verb == verb) &&
+		    (row->effect < 0 || row->effect == (int)verb_infos[verb].effect) &&
+		    (!row->error || row->error == error) && row->find(&refused, text, size))
+			return text;
+	}
+	return NULL;
+}
