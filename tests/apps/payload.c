@@ -15,6 +15,7 @@
  */
 #include "tests/apps/app.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -214,9 +215,16 @@ static void write_with_imm(void)
 	say_case("send", ids, 16, 5);
 }
 
-/* Receives with one wr_id: they complete in order. */
+static void *post_here(void *sge)
+{
+	post_receive(qp, ids, sge, 1);
+	return NULL;
+}
+
+/* Receives with one wr_id, of several threads one after the other: they complete in order. */
 static void same_ids(void)
 {
+	pthread_t thread;
 	struct ibv_sge out[4], in[4];
 	struct ibv_send_wr wr = {
 		.sg_list = out, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED
@@ -225,7 +233,8 @@ static void same_ids(void)
 	ids++;
 	for (int i = 0; i < 4; i++) {
 		in[i] = make_sge(to + 1000 * i, 100);
-		post_receive(qp, ids, &in[i], 1);
+		MUST(pthread_create(&thread, NULL, post_here, &in[i]));
+		MUST(pthread_join(thread, NULL));
 	}
 	for (unsigned int i = 0; i < 4; i++) {
 		wr.wr_id = ids;

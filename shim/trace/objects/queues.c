@@ -5,10 +5,11 @@
  *	places: a request and its spans, as many as the queue holds
  *
  * A queue completes its requests in the order of its posts, so of several with
- * one wr_id the oldest is complete. A shared receive queue does not; and where
- * several threads post or poll, the order is not known. Then any of several
- * requests with one wr_id and different buffers may be the complete one: none
- * is chosen, and the rest stays in doubt until the last of them is gone.
+ * one wr_id the oldest is complete. A shared receive queue does not; where posts
+ * of two threads overlap, the order is not known until all that was under way
+ * then is complete; and where several threads poll, it never is. Then any of
+ * several requests with one wr_id and different buffers may be the complete one:
+ * none is chosen, and the rest stays in doubt until the last of them is gone.
  */
 #include "shim/trace/objects/queues.h"
 
@@ -22,8 +23,6 @@ enum {
 	LOOKS = 64,       /* at most, at requests with the same wr_id */
 	PLACES = 1 << 24, /* no device's queue holds more: the number is wrong */
 };
-
-static __thread char thread_mark __attribute__((tls_model("initial-exec")));
 
 struct place {
 	uint64_t wr_id;
@@ -43,6 +42,7 @@ struct table {
 	uint32_t buckets; /* a power of two */
 	uint32_t size;    /* places; counted from 1 */
 	uint32_t used;    /* places that were ever used */
+	uint32_t count;   /* places in use now */
 	uint32_t unused;  /* chain of those that are free again */
 	size_t place_bytes;
 	struct chain chains[];
@@ -113,6 +113,7 @@ static struct place *append_place(struct table *t, uint64_t wr_id)
 	else
 		chain->first = i;
 	chain->last = i;
+	t->count++;
 	return p;
 }
 
@@ -129,6 +130,7 @@ static void take_out(struct table *t, struct chain *chain, uint32_t before, uint
 		chain->last = before;
 	p->next = t->unused;
 	t->unused = i;
+	t->count--;
 }
 
 static bool lock_queue(struct queue *q)
@@ -152,8 +154,8 @@ void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
 	q->max = max;
 	q->spans = spans < QUEUE_SPANS ? spans : QUEUE_SPANS;
 	q->shared = shared;
-	atomic_store_explicit(&q->poster, NULL, memory_order_relaxed);
-	atomic_store_explicit(&q->posters, false, memory_order_relaxed);
+	q->posting = 0;
+	q->mixed = false;
 	atomic_store_explicit(&q->unsure, !held || !max, memory_order_relaxed);
 	if (held)
 		spin_unlock(&q->lock);
@@ -205,19 +207,33 @@ void queue_clear(struct queue *q)
 	}
 	table_free(q->table);
 	q->table = NULL;
+	q->posting = 0;
+	q->mixed = false;
 	atomic_store_explicit(&q->unsure, false, memory_order_relaxed);
 	spin_unlock(&q->lock);
 }
 
-static void note_poster(struct queue *q)
+void queue_post_begins(struct queue *q)
 {
-	const void *expected = NULL;
-
-	if (atomic_load_explicit(&q->poster, memory_order_relaxed) == &thread_mark)
+	if (!lock_queue(q))
 		return;
-	if (!atomic_compare_exchange_strong(&q->poster, &expected, &thread_mark) &&
-	    expected != &thread_mark)
-		atomic_store(&q->posters, true);
+	q->mixed |= q->posting++ != 0;
+	spin_unlock(&q->lock);
+}
+
+void queue_post_ends(struct queue *q)
+{
+	if (!lock_queue(q))
+		return;
+	q->posting -= q->posting != 0; /* RESET may have come between */
+	spin_unlock(&q->lock);
+}
+
+/* Nothing is under way, unless by posts that have not returned. */
+static void note_drained(struct queue *q)
+{
+	if (!q->table->count)
+		q->mixed = q->posting > 1;
 }
 
 void queue_put(struct queue *q, const struct request *request)
@@ -226,7 +242,6 @@ void queue_put(struct queue *q, const struct request *request)
 
 	if (!lock_queue(q))
 		return;
-	note_poster(q);
 	if (!q->table)
 		q->table = table_new(q->max, q->spans);
 	if (q->table)
@@ -276,6 +291,7 @@ void queue_take_back(struct queue *q, const struct request *request)
 		}
 		if (found)
 			take_out(q->table, chain, found_before, found);
+		note_drained(q);
 	}
 	spin_unlock(&q->lock);
 }
@@ -320,14 +336,14 @@ enum payload_why queue_get(struct queue *q, uint64_t wr_id, unsigned int kinds, 
 
 		if (p->wr_id != wr_id || !(kinds >> p->kind & 1))
 			continue;
-		in_order = in_order && !q->shared &&
-			   !atomic_load_explicit(&q->posters, memory_order_relaxed);
+		in_order = in_order && !q->shared && !q->mixed;
 		if (!in_order && is_doubtful(q->table, p, kinds))
 			why = PAYLOAD_AMBIGUOUS;
 		else
 			why = p->doubt ? PAYLOAD_AMBIGUOUS : PAYLOAD_WHOLE;
 		copy_request(p, ret_request);
 		take_out(q->table, chain, before, i);
+		note_drained(q);
 		break;
 	}
 	spin_unlock(&q->lock);

@@ -35,12 +35,12 @@ struct table; /* queues.c */
 /* One queue of requests. */
 struct queue {
 	_Atomic unsigned int lock;
-	_Atomic bool unsure;          /* the requests under way are not known any more */
-	bool shared;                  /* requests complete in any order */
-	_Atomic(const void *) poster; /* the thread that posts */
-	_Atomic bool posters;         /* several threads do: the order is not known */
-	uint32_t max, spans;          /* requests, and spans of each */
-	struct table *table;          /* NULL until the first post */
+	_Atomic bool unsure; /* the requests under way are not known any more */
+	bool shared;         /* requests complete in any order */
+	bool mixed;          /* posts overlapped: the order of what is under way is not known */
+	uint32_t posting;    /* posts that have begun and not returned */
+	uint32_t max, spans; /* requests, and spans of each */
+	struct table *table; /* NULL until the first post */
 };
 
 /*
@@ -54,6 +54,10 @@ void queue_resize(struct queue *queue, uint32_t max);
 
 /* RESET: nothing is under way. */
 void queue_clear(struct queue *queue);
+
+/* A post begins, or has returned: its requests are put in between. */
+void queue_post_begins(struct queue *queue);
+void queue_post_ends(struct queue *queue);
 
 /* The request is about to be posted. */
 void queue_put(struct queue *queue, const struct request *request);

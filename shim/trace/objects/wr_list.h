@@ -19,11 +19,14 @@ struct wr_list_rest {
 	const void *wrs[WR_LIST_MAX];
 };
 
+struct queue; /* queues.h */
+
 struct wr_list {
 	const void *const *frame; /* of the post: __builtin_frame_address(0) of its verb */
 	unsigned int n;           /* requests in all */
 	const void *first;
 	struct wr_list_rest *rest; /* NULL: there are none, or they are not known */
+	struct queue *queue; /* its buffers are remembered there (payload.h); NULL: none are */
 };
 
 static inline void wr_list_init(struct wr_list *list, const void *const *frame)
@@ -31,6 +34,7 @@ static inline void wr_list_init(struct wr_list *list, const void *const *frame)
 	list->frame = frame;
 	list->n = 0;
 	list->rest = NULL;
+	list->queue = NULL;
 }
 
 /* Take the thread's memory for @list, if it is free. */

@@ -130,6 +130,15 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 	return payload_write(&source, &payload_rule, budget);
 }
 
+/* What will be written to by the time it is complete. */
+static void remember(struct wr_list *list, struct queue *queue, const struct request *r)
+{
+	if (!list->queue)
+		queue_post_begins(queue);
+	list->queue = queue;
+	queue_put(queue, r);
+}
+
 bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   bool taken)
 {
@@ -147,7 +156,7 @@ bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct i
 			wrote |= write_request(&r, qp, of, index, &budget);
 		else if (r.kind < PAYLOAD_KINDS && r.kind != PAYLOAD_SEND && e &&
 			 (e->all_signaled || wr->send_flags & IBV_SEND_SIGNALED))
-			queue_put(&e->send, &r);
+			remember(list, &e->send, &r);
 	}
 	return wrote;
 }
@@ -167,7 +176,7 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 	for (uint32_t n = 0; e && wr && n < LIST_MAX; wr = wr->next, n++) {
 		wr_list_add(list, wr);
 		read_recv(&r, e, wr);
-		queue_put(&e->recv, &r);
+		remember(list, &e->recv, &r);
 	}
 }
 
@@ -256,7 +265,7 @@ static bool is_remembered(const struct endpoint *e, const struct event_wr *wr,
 	       (e->all_signaled || wr->flags & IBV_SEND_SIGNALED);
 }
 
-bool payload_built(const struct ibv_qp *qp, struct builder *b, bool taken)
+bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken)
 {
 	const struct event_wr *wr = (const void *)b->at;
 	struct endpoint *e = endpoints_find(qp);
@@ -271,7 +280,7 @@ bool payload_built(const struct ibv_qp *qp, struct builder *b, bool taken)
 		if (r.kind == PAYLOAD_SEND && taken && !(wr->flags & IBV_SEND_INLINE))
 			carries |= write_request(&r, qp, b->payload, i, &budget);
 		else if (is_remembered(e, wr, &r))
-			queue_put(&e->send, &r);
+			remember(list, &e->send, &r);
 	}
 	b->payload = 0;
 	b->carries = false;

@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/trace/ring/builder.h"
+#include "shim/trace/objects/queues.h"
 #include "shim/trace/objects/wr_list.h"
+#include "shim/trace/ring/builder.h"
 
 extern bool payload_on __attribute__((visibility("hidden")));
 
@@ -38,8 +39,15 @@ void payload_refused_receives(const struct wr_list *list, const void *queue, con
 void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge);
 
 /* The requests that were built are posted; or were not after all. */
-bool payload_built(const struct ibv_qp *qp, struct builder *b, bool taken);
+bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken);
 void payload_refused_built(const struct ibv_qp *qp, const struct builder *b);
+
+/* The post has returned. */
+static inline void payload_posted(struct wr_list *list)
+{
+	if (__builtin_expect(list->queue != NULL, 0))
+		queue_post_ends(list->queue);
+}
 
 /*
  * Completions of one poll. @seq: the number of the poll's event, which has all

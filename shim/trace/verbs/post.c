@@ -393,6 +393,7 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 		ret = next(queue, wr, bad);                                                  \
 		if (__builtin_expect(ret && payload_on, 0))                                  \
 			refused(&post.list, queue, bad ? *bad : NULL);                       \
+		payload_posted(&post.list);                                                  \
 		if (on)                                                                      \
 			post_end(&post, ret, ret &&bad ? *bad : NULL);                       \
 		wr_list_fini(&post.list);                                                    \
@@ -466,7 +467,8 @@ begin_special_built(struct post *post, uint16_t verb, const struct ibv_qp *qp, s
 {
 	bool taken = !recorder.filter || filter_takes_post(verb, qp);
 	uint16_t site = taken ? site_of(post->list.frame) : 0;
-	bool carries = payload_on && verb == VERB_wr_complete && payload_built(qp, b, taken);
+	bool carries =
+		payload_on && verb == VERB_wr_complete && payload_built(&post->list, qp, b, taken);
 
 	return taken && begin_built(post, verb, qp, b, site, carries);
 }

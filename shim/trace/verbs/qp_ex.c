@@ -311,6 +311,7 @@ static int complete_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
 		take_back(qp);
+	payload_posted(&post.list);
 	if (on)
 		post_end(&post, ret, NULL);
 	return ret;

@@ -93,24 +93,65 @@ TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 	queue_begin(&q, 0, 0, false);
 }
 
-static void *put_from_here(void *arg)
-{
-	put_request(arg, 7, 2);
-	return NULL;
-}
-
-TEST(so_it_is_where_several_threads_post)
+/* A thread fills the queue, another posts what has come again: there is an order. */
+TEST(posts_of_threads_one_after_the_other_are_in_order)
 {
 	enum payload_why why;
-	pthread_t thread;
 	struct queue q;
 
 	make_queue(&q, 8, false);
+	for (uint64_t i = 1; i <= 8; i++) {
+		queue_post_begins(&q);
+		put_request(&q, 7, i);
+		queue_post_ends(&q);
+	}
+	for (uint64_t i = 1; i <= 8; i++)
+		assert_int_equal(get_request(&q, 7, &why), i);
+	queue_begin(&q, 0, 0, false);
+}
+
+TEST(posts_that_overlap_are_in_doubt_until_all_are_complete)
+{
+	enum payload_why why;
+	struct queue q;
+
+	make_queue(&q, 8, false);
+	queue_post_begins(&q);
+	queue_post_begins(&q);
+	put_request(&q, 7, 2);
 	put_request(&q, 7, 1);
-	assert_int_equal(pthread_create(&thread, NULL, put_from_here, &q), 0);
-	pthread_join(thread, NULL);
+	queue_post_ends(&q);
+	queue_post_ends(&q);
+	queue_post_begins(&q);
+	put_request(&q, 7, 3);
+	queue_post_ends(&q);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(get_request(&q, 7, &why), 0);
+		assert_int_equal(why, PAYLOAD_AMBIGUOUS);
+	}
+	queue_post_begins(&q);
+	put_request(&q, 7, 4);
+	put_request(&q, 7, 5);
+	queue_post_ends(&q);
+	assert_int_equal(get_request(&q, 7, &why), 4);
+	assert_int_equal(get_request(&q, 7, &why), 5);
+	queue_begin(&q, 0, 0, false);
+}
+
+/* The first may be complete before the post of the second has put it. */
+TEST(an_empty_queue_is_no_order_for_posts_that_overlap)
+{
+	enum payload_why why;
+	struct queue q;
+
+	make_queue(&q, 8, false);
+	queue_post_begins(&q);
+	put_request(&q, 7, 1);
+	queue_post_begins(&q);
+	assert_int_equal(get_request(&q, 7, &why), 1);
+	put_request(&q, 7, 2);
+	put_request(&q, 7, 3);
 	assert_int_equal(get_request(&q, 7, &why), 0);
-	assert_int_equal(why, PAYLOAD_AMBIGUOUS);
 	queue_begin(&q, 0, 0, false);
 }
 
