@@ -349,7 +349,8 @@ refuses() {
 	VERBATIM_SOFT_FAULTS=$tmp/none "$VERBATIM" replay --device soft "$tmp/rc_pingpong.db" \
 		>"$tmp/out" 2>&1
 	status=$?
-	[ $status -eq 4 ] && ok no_faults_file_is_4 || not_ok no_faults_file_is_4 "exit status $status"
+	[ $status -eq 4 ] && ok no_faults_file_is_4 ||
+		not_ok no_faults_file_is_4 "exit status $status"
 }
 
 # half as fast as recorded, at most, on the same device
