@@ -131,7 +131,7 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 }
 
 /* What will be written to by the time it is complete. */
-static void remember(struct wr_list *list, struct queue *queue, const struct request *r)
+static void remember_buffers(struct wr_list *list, struct queue *queue, const struct request *r)
 {
 	if (!list->queue)
 		queue_post_begins(queue);
@@ -156,7 +156,7 @@ bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct i
 			wrote |= write_request(&r, qp, of, index, &budget);
 		else if (r.kind < PAYLOAD_KINDS && r.kind != PAYLOAD_SEND && e &&
 			 (e->all_signaled || wr->send_flags & IBV_SEND_SIGNALED))
-			remember(list, &e->send, &r);
+			remember_buffers(list, &e->send, &r);
 	}
 	return wrote;
 }
@@ -176,7 +176,7 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 	for (uint32_t n = 0; e && wr && n < LIST_MAX; wr = wr->next, n++) {
 		wr_list_add(list, wr);
 		read_recv(&r, e, wr);
-		remember(list, &e->recv, &r);
+		remember_buffers(list, &e->recv, &r);
 	}
 }
 
@@ -280,7 +280,7 @@ bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder
 		if (r.kind == PAYLOAD_SEND && taken && !(wr->flags & IBV_SEND_INLINE))
 			carries |= write_request(&r, qp, b->payload, i, &budget);
 		else if (is_remembered(e, wr, &r))
-			remember(list, &e->send, &r);
+			remember_buffers(list, &e->send, &r);
 	}
 	b->payload = 0;
 	b->carries = false;
