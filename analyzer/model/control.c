@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/qp_events.h"
 #include "core/wire/log.h"
 
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
@@ -300,7 +302,11 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
 		life->bytes = (uint64_t)bytes;
 	lives_add(&model->lives, life);
-	err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
+	err = kind == OBJECT_qp || kind == OBJECT_wq || kind == OBJECT_srq
+		      ? qp_created(life, p->call->verb, p->args, p->out)
+		      : 0;
+	if (!err)
+		err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
 	if (!err)
 		err = link_paths(model, p, p->out, &model->handles.made[kind], life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)
@@ -397,6 +403,7 @@ static void event_is_got(struct model *model, const struct parsed *p)
 {
 	bool completion = p->call->verb == VERB_get_cq_event;
 	struct life *life;
+	int64_t type;
 
 	if (!p->out)
 		return;
@@ -405,10 +412,13 @@ static void event_is_got(struct model *model, const struct parsed *p)
 	if (!life)
 		return;
 	life->got = begin_of_call(p);
-	if (completion)
+	if (completion) {
 		life->events++;
-	else
-		life->async_events++;
+		return;
+	}
+	life->async_events++;
+	if (args_get(p->out, "event.event_type", &type))
+		qp_async(life, p->event, type);
 }
 
 static void events_are_acked(struct model *model, const struct parsed *p)

@@ -140,6 +140,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	forget_dead(lives, life);
 	take_out(lives, life);
 	free(life->groups);
+	free(life->qp);
 	free(life);
 }
 

@@ -33,6 +33,7 @@ enum life_state {
 };
 
 struct life_link;
+struct qp;
 
 struct life {
 	enum object_kind kind;
@@ -52,6 +53,7 @@ struct life {
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	struct event_id bind; /* of an MW: the call that bound it last */
+	struct qp *qp;        /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
 	struct life_link *children, *parents;
 	struct life *next;          /* of the same bucket */
 	struct life *older, *newer; /* among the dead */

@@ -15,6 +15,7 @@
 #include "analyzer/model/control.h"
 #include "analyzer/model/handles.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp_events.h"
 #include "core/wire/log.h"
 
 /* Copies of inherited objects, at most: 0.9 GB. */
@@ -83,9 +84,13 @@ static void on_poll(struct model *model, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 
-	for (uint32_t i = 0; model->binds && i < poll->nwc; i++)
-		if (poll->wc[i].status && poll->wc[i].request.thread)
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		if (!poll->wc[i].status)
+			continue;
+		if (model->binds && poll->wc[i].request.thread)
 			bind_failed(model, event->process, poll->wc[i].request);
+		qp_completion(model, event, &poll->wc[i]);
+	}
 	watcher_use(&model->watcher, event, poll->verb,
 		    model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
 }
@@ -103,6 +108,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->inherited = true;
 	copy->children = copy->parents = NULL;
 	copy->groups = NULL;
+	copy->qp = NULL;
 	copy->ngroups = 0;
 	copy->next = copy->older = copy->newer = NULL;
 	return copy;
@@ -217,6 +223,8 @@ int model_event(struct model *model, const struct trace_event *event)
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
 	    verb_infos[event->call->verb].via == VIA_CM)
 		return on_cm(model, event);
+	if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
+		qp_call(model, event);
 	switch (event->kind) {
 	case TRACE_CALL:
 		return is_application(event) ? control_call(model, event) : 0;

@@ -1,0 +1,394 @@
+/*
+ * Queue pairs, work queues and shared receive queues as the calls have made and modified them
+ *
+ *	created          RESET, capabilities
+ *	modified         the state and attributes of its mask; going to RESET forgets all of them
+ *	queried          the state of the answer
+ *	told of an error ERR of a reliable queue pair; of the others it depends on the side and the
+ *	                 device, so that their state is not known from then on
+ *
+ * While a modify is under way, and after it had been given up by a process that ended, another
+ * thread cannot know the state, and neither can we: `changing`.
+ */
+#include "analyzer/model/qp.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/db/args.h"
+
+/* Members of struct ibv_qp_attr, and where they go. */
+struct attr_row {
+	const char *name;
+	uint32_t bit;
+	size_t offset;
+};
+
+#define ROW(name, bit, member)                                  \
+	{                                                       \
+		name, ABI_QP_##bit, offsetof(struct qp, member) \
+	}
+
+static const struct attr_row attr_rows[] = {
+	ROW("path_mtu", PATH_MTU, path_mtu),
+	ROW("qkey", QKEY, qkey),
+	ROW("rq_psn", RQ_PSN, rq_psn),
+	ROW("sq_psn", SQ_PSN, sq_psn),
+	ROW("dest_qp_num", DEST_QPN, dest_qp_num),
+	ROW("qp_access_flags", ACCESS_FLAGS, access),
+	ROW("pkey_index", PKEY_INDEX, pkey_index),
+	ROW("max_rd_atomic", MAX_QP_RD_ATOMIC, max_rd_atomic),
+	ROW("max_dest_rd_atomic", MAX_DEST_RD_ATOMIC, max_dest_rd_atomic),
+	ROW("min_rnr_timer", MIN_RNR_TIMER, min_rnr_timer),
+	ROW("port_num", PORT, port),
+	ROW("timeout", TIMEOUT, timeout),
+	ROW("retry_cnt", RETRY_CNT, retry_cnt),
+	ROW("rnr_retry", RNR_RETRY, rnr_retry),
+};
+
+#undef ROW
+
+enum { ATTR_ROWS = sizeof(attr_rows) / sizeof(attr_rows[0]) };
+
+static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+
+const char *qp_state_name(int state)
+{
+	return state >= 0 && state <= ABI_QPS_ERR ? states[state] : "?";
+}
+
+const char *qp_type_name(int type)
+{
+	switch (type) {
+	case ABI_QPT_RC:
+		return "RC";
+	case ABI_QPT_UC:
+		return "UC";
+	case ABI_QPT_UD:
+		return "UD";
+	case ABI_QPT_RAW_PACKET:
+		return "RAW_PACKET";
+	case ABI_QPT_XRC_SEND:
+		return "XRC_SEND";
+	case ABI_QPT_XRC_RECV:
+		return "XRC_RECV";
+	case ABI_QPT_DRIVER:
+		return "DRIVER";
+	default:
+		return "?";
+	}
+}
+
+static bool is_named(const struct json_node *node, const char *name)
+{
+	return node->name && !strcmp(node->name, name);
+}
+
+/* The number after the last '_' of "IBV_QPS_RTR" and "IBV_MTU_1024"; the value of a number. */
+static int64_t read_enum(const struct json_node *node)
+{
+	const char *last;
+
+	if (node->kind == JSON_INT)
+		return node->number;
+	last = node->kind == JSON_TEXT ? strrchr(node->text, '_') : NULL;
+	if (!last)
+		return QP_UNKNOWN;
+	for (int i = 0; i <= ABI_QPS_ERR; i++)
+		if (!strcmp(last + 1, states[i]))
+			return i;
+	for (int mtu = 1; mtu <= 5; mtu++)
+		if (atoi(last + 1) == 128 << mtu)
+			return mtu;
+	return QP_UNKNOWN;
+}
+
+static void read_gid(const struct json_node *gid, uint8_t to[QP_GID])
+{
+	const struct json_node *raw = json_first(gid);
+	unsigned int byte;
+
+	if (!raw || raw->kind != JSON_TEXT || raw->length != 2 * QP_GID)
+		return;
+	for (int i = 0; i < QP_GID; i++)
+		if (sscanf(raw->text + 2 * i, "%2x", &byte) == 1)
+			to[i] = (uint8_t)byte;
+}
+
+static void read_route(const struct json_node *grh, struct qp_path *path)
+{
+	for (const struct json_node *n = json_first(grh); n; n = json_next(n)) {
+		if (is_named(n, "dgid"))
+			read_gid(n, path->dgid);
+		else if (is_named(n, "sgid_index"))
+			path->sgid_index = (uint8_t)n->number;
+		else if (is_named(n, "hop_limit"))
+			path->hop_limit = (uint8_t)n->number;
+		else if (is_named(n, "traffic_class"))
+			path->traffic_class = (uint8_t)n->number;
+	}
+}
+
+static void read_path(const struct json_node *av, struct qp_path *path)
+{
+	memset(path, 0, sizeof(*path));
+	for (const struct json_node *n = json_first(av); n; n = json_next(n)) {
+		if (is_named(n, "grh"))
+			read_route(n, path);
+		else if (is_named(n, "dlid"))
+			path->dlid = (uint16_t)n->number;
+		else if (is_named(n, "sl"))
+			path->sl = (uint8_t)n->number;
+		else if (is_named(n, "is_global"))
+			path->is_global = (uint8_t)n->number;
+		else if (is_named(n, "port_num"))
+			path->port = (uint8_t)n->number;
+	}
+}
+
+static void read_cap(const struct json_node *cap, struct qp_cap *to)
+{
+	static const char *const names[] = { "max_send_wr", "max_recv_wr", "max_send_sge",
+					     "max_recv_sge", "max_inline_data" };
+	uint32_t *const values[] = { &to->max_send_wr, &to->max_recv_wr, &to->max_send_sge,
+				     &to->max_recv_sge, &to->max_inline_data };
+
+	for (const struct json_node *n = json_first(cap); n; n = json_next(n))
+		for (int i = 0; i < 5; i++)
+			if (is_named(n, names[i]))
+				*values[i] = (uint32_t)n->number;
+}
+
+static void read_attr(struct qp *qp, const struct json_node *n)
+{
+	for (int i = 0; i < ATTR_ROWS; i++)
+		if (is_named(n, attr_rows[i].name)) {
+			*(uint32_t *)((char *)qp + attr_rows[i].offset) = (uint32_t)read_enum(n);
+			qp->set |= attr_rows[i].bit;
+			return;
+		}
+	if (is_named(n, "ah_attr")) {
+		read_path(n, &qp->path);
+		qp->set |= ABI_QP_AV;
+	} else if (is_named(n, "cap")) {
+		read_cap(n, &qp->cap);
+	}
+}
+
+/* Creation */
+
+/* ibv_post_send(3); those of newer headers where reliable transports have them */
+static uint32_t opcodes_of(int type)
+{
+	const uint32_t sends = 1u << ABI_WR_SEND | 1u << ABI_WR_SEND_WITH_IMM;
+	const uint32_t writes = sends | 1u << ABI_WR_RDMA_WRITE | 1u << ABI_WR_RDMA_WRITE_WITH_IMM |
+				1u << ABI_WR_LOCAL_INV | 1u << ABI_WR_BIND_MW |
+				1u << ABI_WR_SEND_WITH_INV;
+
+	switch (type) {
+	case ABI_QPT_UD:
+		return sends | 1u << ABI_WR_TSO;
+	case ABI_QPT_UC:
+		return writes;
+	case ABI_QPT_RC:
+	case ABI_QPT_XRC_SEND:
+		return ~(1u << ABI_WR_TSO);
+	case ABI_QPT_RAW_PACKET:
+		return 1u << ABI_WR_SEND | 1u << ABI_WR_TSO;
+	case ABI_QPT_XRC_RECV:
+		return 0;
+	default:
+		return ~0u;
+	}
+}
+
+static void read_made(struct qp *qp, const struct json_node *ret, enum object_kind kind)
+{
+	for (const struct json_node *n = json_first(ret); n; n = json_next(n)) {
+		if (is_named(n, "send_cq"))
+			qp->send_cq = (uint64_t)n->number;
+		else if (is_named(n, "recv_cq") || is_named(n, "cq"))
+			qp->recv_cq = (uint64_t)n->number;
+		else if (is_named(n, "srq"))
+			qp->srq = (uint64_t)n->number;
+		else if (is_named(n, "pd"))
+			qp->pd = (uint64_t)n->number;
+		else if (is_named(n, "context"))
+			qp->context = (uint64_t)n->number;
+		else if (is_named(n, "state") && kind == OBJECT_qp)
+			qp->state = (int)read_enum(n);
+	}
+}
+
+static int type_named(const struct json_node *n)
+{
+	static const int types[] = { ABI_QPT_RC,         ABI_QPT_UC,       ABI_QPT_UD,
+				     ABI_QPT_RAW_PACKET, ABI_QPT_XRC_SEND, ABI_QPT_XRC_RECV,
+				     ABI_QPT_DRIVER };
+
+	if (n->kind == JSON_INT)
+		return (int)n->number;
+	for (size_t i = 0; n->kind == JSON_TEXT && i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strncmp(n->text, "IBV_QPT_", 8) &&
+		    !strcmp(n->text + 8, qp_type_name(types[i])))
+			return types[i];
+	return QP_UNKNOWN;
+}
+
+/* struct ibv_qp_init_attr, ..._ex; of an SRQ and a WQ what stands for it. */
+static void read_init(struct qp *qp, const struct json_node *init)
+{
+	for (const struct json_node *n = json_first(init); n; n = json_next(n)) {
+		if (is_named(n, "cap"))
+			read_cap(n, &qp->cap);
+		else if (is_named(n, "qp_type"))
+			qp->type = type_named(n);
+		else if (is_named(n, "sq_sig_all"))
+			qp->sig_all = n->number != 0;
+		else if (is_named(n, "send_ops_flags")) {
+			qp->has_send_ops = n->number != 0;
+			qp->send_ops = (uint64_t)n->number;
+		} else if (is_named(n, "attr"))
+			read_init(qp, n);
+		else if (is_named(n, "max_wr"))
+			qp->cap.max_recv_wr = (uint32_t)n->number;
+		else if (is_named(n, "max_sge"))
+			qp->cap.max_recv_sge = (uint32_t)n->number;
+	}
+}
+
+int qp_created(struct life *life, enum verb verb, const struct args *args, const struct args *out)
+{
+	struct qp *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return -ENOMEM;
+	life->qp = qp;
+	qp->type = qp->state = QP_UNKNOWN;
+	qp->moved = life->created;
+	for (const struct json_node *n = json_first(args_root(args)); n; n = json_next(n))
+		if (n->kind == JSON_OBJECT)
+			read_init(qp, n);
+	for (const struct json_node *n = json_first(args_root(out)); n; n = json_next(n)) {
+		if (is_named(n, "ret"))
+			read_made(qp, n, life->kind);
+		else if (n->kind == JSON_OBJECT)
+			read_init(qp, n);
+	}
+	if (life->kind == OBJECT_wq)
+		qp->state = ABI_WQS_RESET;
+	qp->shared = verb == VERB_open_qp;
+	if (qp->shared)
+		qp->state = QP_UNKNOWN;
+	qp->opcodes = opcodes_of(qp->type);
+	return 0;
+}
+
+/* Modification */
+
+static void enter_state(struct qp *qp, int state, const struct moment *moment)
+{
+	qp->told = false;
+	qp->status = 0;
+	qp->moved = *moment;
+	qp->state = state;
+	memset(qp->after, 0, sizeof(qp->after));
+}
+
+static struct moment moment_of(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->call->verb,
+				.process = event->process,
+				.stack = event->call->stack,
+				.time = event->call->begin };
+}
+
+void qp_modify_begins(struct life *life)
+{
+	if (life->qp)
+		life->qp->changing++;
+}
+
+/* The state that a modify asks for: attr.qp_state, wq_attr.wq_state. */
+static int read_state(const struct life *life, const struct args *args)
+{
+	const bool wq = life->kind == OBJECT_wq;
+	const struct json_node *n = json_first(args_member(args, wq ? "wq_attr" : "attr"));
+
+	while (n && !is_named(n, wq ? "wq_state" : "qp_state"))
+		n = json_next(n);
+	if (!n || !wq)
+		return n ? (int)read_enum(n) : QP_UNKNOWN;
+	if (n->kind != JSON_TEXT)
+		return QP_UNKNOWN;
+	return !strcmp(n->text, "IBV_WQS_RDY")     ? ABI_WQS_RDY
+	       : !strcmp(n->text, "IBV_WQS_ERR")   ? ABI_WQS_ERR
+	       : !strcmp(n->text, "IBV_WQS_RESET") ? ABI_WQS_RESET
+						   : QP_UNKNOWN;
+}
+
+static void take_attrs(struct qp *qp, const struct json_node *attr)
+{
+	for (const struct json_node *n = json_first(attr); n; n = json_next(n))
+		read_attr(qp, n);
+}
+
+void qp_modified(struct life *life, const struct trace_event *event)
+{
+	const struct args *args = event->call->args;
+	struct moment moment = moment_of(event);
+	struct qp *qp = life->qp;
+	int state;
+
+	if (!qp)
+		return;
+	if (qp->changing)
+		qp->changing--;
+	if (event->call->failed)
+		return;
+	state = read_state(life, args);
+	if (life->kind == OBJECT_qp && state == ABI_QPS_RESET) {
+		qp->set = 0;
+		qp->reset = event->time;
+	}
+	if (life->kind == OBJECT_qp)
+		take_attrs(qp, args_member(args, "attr"));
+	if (life->kind == OBJECT_qp && state == ABI_QPS_RTR)
+		qp->rtr = moment;
+	if (state != QP_UNKNOWN)
+		enter_state(qp, qp->shared ? QP_UNKNOWN : state, &moment);
+}
+
+void qp_queried(struct life *life, const struct trace_event *event)
+{
+	struct qp *qp = life->qp;
+	struct moment moment = moment_of(event);
+	int state;
+
+	if (!qp || qp->changing || qp->shared || event->call->failed)
+		return;
+	state = read_state(life, event->call->out);
+	if (state != QP_UNKNOWN && state != qp->state)
+		enter_state(qp, state, &moment);
+}
+
+void qp_failed(struct life *life, const struct moment *moment, int status, int64_t posted)
+{
+	struct qp *qp = life->qp;
+	bool reliable;
+
+	if (!qp || qp->changing || life->kind != OBJECT_qp || qp->state == ABI_QPS_ERR ||
+	    qp->state == ABI_QPS_RESET)
+		return;
+	/* of a request that was posted before the queue pair was reset, or perhaps was */
+	if (qp->reset && posted <= qp->reset)
+		return;
+	reliable = qp->type == ABI_QPT_RC || qp->type == ABI_QPT_XRC_SEND;
+	enter_state(qp, reliable ? ABI_QPS_ERR : QP_UNKNOWN, moment);
+	qp->told = reliable;
+	qp->status = status;
+}

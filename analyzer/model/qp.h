@@ -1,0 +1,92 @@
+#pragma once
+/*
+ * Queue pairs, work queues and shared receive queues as the calls have made and modified them:
+ * type, state, attributes.
+ *
+ * A struct qp hangs on the struct life of each queue whose creation is in the trace (life->qp;
+ * NULL: older than the trace, imported, inherited, or another kind of object). What a rule asks
+ * of it may be unknown: the state is QP_UNKNOWN then, the bit of an attribute is not in `set`.
+ *
+ * The state follows every successful modify, those that librdmacm makes included; errors that
+ * the program was told of, by a completion or an asynchronous event; and ibv_query_qp().
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/lives.h"
+
+struct args;
+struct model;
+
+enum { QP_UNKNOWN = -1, QP_GID = 16 };
+
+/* struct ibv_ah_attr */
+struct qp_path {
+	uint8_t port, is_global, sgid_index, hop_limit, sl, traffic_class;
+	uint16_t dlid;
+	uint8_t dgid[QP_GID];
+};
+
+struct qp_cap {
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
+};
+
+struct qp {
+	int type;    /* ABI_QPT_*; QP_UNKNOWN: of a WQ or an SRQ, or not known */
+	int state;   /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; better ask qp_state() */
+	bool told;   /* it is in ERR by an error that the program was told of, not by its call */
+	bool shared; /* by ibv_open_qp(): others modify it, too */
+	int status;  /* of the completion that told of it; 0: an asynchronous event did */
+	uint32_t changing;   /* modifies that have begun and not returned */
+	struct moment moved; /* the call, poll or event that led to the state */
+	int64_t reset;       /* when it was last put into RESET; 0 never */
+	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
+	bool sig_all;        /* sq_sig_all */
+	bool has_send_ops;   /* made with send_ops_flags: */
+	uint64_t send_ops;   /* enum ibv_qp_create_send_ops_flags */
+	uint32_t opcodes;    /* bit N: its type allows opcode N; ~0: not known */
+	struct qp_cap cap;   /* as the device granted it; of an SRQ and a WQ max_recv_* */
+	uint64_t send_cq, recv_cq, srq, pd, context; /* handles; 0: none, or not known */
+
+	/* attributes: valid where `set` has the bit of enum ibv_qp_attr_mask (ABI_QP_*) */
+	uint32_t set;
+	uint32_t access; /* ABI_QP_ACCESS_FLAGS */
+	uint32_t qkey, rq_psn, sq_psn, dest_qp_num;
+	uint32_t pkey_index, port; /* port: ABI_QP_PORT */
+	uint32_t path_mtu;         /* enum ibv_mtu: 1 is 256 bytes, 5 is 4096 */
+	uint32_t max_rd_atomic;    /* ABI_QP_MAX_QP_RD_ATOMIC */
+	uint32_t max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt, rnr_retry;
+	struct qp_path path; /* ABI_QP_AV */
+	struct moment rtr;   /* the modify to RTR, which told of the peer */
+};
+
+/* The state of the queue @life, or QP_UNKNOWN: not known, or being modified just now. */
+static inline int qp_state(const struct life *life)
+{
+	return life->qp && !life->qp->changing ? life->qp->state : QP_UNKNOWN;
+}
+
+/* "RTR"; "?" for what is none. */
+const char *qp_state_name(int state);
+
+/* "RC", "UD"...; "?" for what is none. */
+const char *qp_type_name(int type);
+
+/* A queue has been created by a call with these arguments. Returns 0 or -ENOMEM. */
+int qp_created(struct life *life, enum verb verb, const struct args *args, const struct args *out);
+
+/* A modify of it has begun; it has returned, with success or not. */
+void qp_modify_begins(struct life *life);
+void qp_modified(struct life *life, const struct trace_event *event);
+
+/* The program asked for its attributes: the state of the answer counts. */
+void qp_queried(struct life *life, const struct trace_event *event);
+
+/*
+ * The program was told at @moment that it has failed: by a completion with @status of a request
+ * posted at @posted (0: not known), or by an event (0, INT64_MAX).
+ */
+void qp_failed(struct life *life, const struct moment *moment, int status, int64_t posted);

@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * What the events of the stream do to queues: calls of qp.h's functions.
+ *
+ * One thread.
+ */
+#include "core/store/read/trace.h"
+
+struct life;
+struct model;
+
+/* A call or a return, of the application, of librdmacm or inside another verb. */
+void qp_call(struct model *model, const struct trace_event *event);
+
+/* Completion @wc of a poll failed. */
+void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc);
+
+/* The program got the asynchronous event @type of @life, by the call @event. */
+void qp_async(struct life *life, const struct trace_event *event, int64_t type);
