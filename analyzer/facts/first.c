@@ -159,6 +159,7 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 		.qp_num = wc->qp_num,
 		.event = event->id,
 		.index = index,
+		.poll_stack = event->poll->stack,
 		.time = event->time,
 		.status = wc->status,
 		.vendor_err = wc->vendor_err,

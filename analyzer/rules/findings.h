@@ -52,6 +52,7 @@ struct first_error {
 	uint32_t qp_num;
 	struct event_id event; /* poll */
 	uint32_t index;        /* of its completions */
+	uint32_t poll_stack;   /* where it was polled; 0 not known */
 	int64_t time;
 	int status;
 	uint32_t vendor_err;

@@ -219,6 +219,8 @@ static uint32_t event_stack(const struct trace_event *event)
 		return event->fork->stack;
 	case TRACE_POST:
 		return event->post->stack;
+	case TRACE_POLL:
+		return event->poll->stack;
 	default:
 		return 0;
 	}

@@ -10,6 +10,7 @@
  *
  * Plain records; any thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,7 @@ enum event_flag {
 	EVENT_NEXT = 32,  /* EVENT_POLL: by ibv_next_poll */
 	EVENT_EXTRA = 64, /* EVENT_POLL: a struct event_wc_extra for each completion, behind all */
 	EVENT_CARRIES = 128, /* EVENT_POST: payload of its requests came before it */
+	EVENT_STACK = 128,   /* EVENT_POLL: a struct event_stack behind all of it */
 };
 
 struct event_head {
@@ -186,8 +188,16 @@ struct event_poll {
 	uint32_t nwc;
 	/*
 	 * struct event_wc wcs[nwc], each struct ibv_wc byte for byte;
-	 * with EVENT_EXTRA struct event_wc_extra extras[nwc]
+	 * with EVENT_EXTRA struct event_wc_extra extras[nwc];
+	 * with EVENT_STACK struct event_stack: it failed, or a completion is in error and no flush
 	 */
+};
+
+struct event_stack {
+	uint32_t nframes;
+	uint32_t modules; /* the highest serial of its frames' modules */
+
+	/* uint64_t frames[nframes], innermost first */
 };
 
 /* The extras of a poll that has them. */
@@ -203,6 +213,31 @@ static inline size_t event_poll_bytes(const struct event_poll *poll)
 		      (poll->head.flags & EVENT_EXTRA ? sizeof(struct event_wc_extra) : 0);
 
 	return sizeof(*poll) + (size_t)poll->nwc * each;
+}
+
+/*
+ * The stack of a poll, which has one only if the event is as long as poll and stack are: NULL if
+ * it has none, or is no poll of @bytes.
+ */
+static inline const struct event_stack *event_poll_stack(const struct event_poll *poll,
+							 size_t bytes)
+{
+	size_t at = event_poll_bytes(poll);
+	const struct event_stack *stack = (const void *)((const char *)poll + at);
+
+	if (!(poll->head.flags & EVENT_STACK) || at > bytes || bytes - at < sizeof(*stack) ||
+	    (bytes - at - sizeof(*stack)) / 8 != stack->nframes)
+		return NULL;
+	return stack;
+}
+
+/* Is the event a poll, and as long as it says? @bytes is its length. */
+static inline bool event_poll_fits(const struct event_poll *poll, size_t bytes)
+{
+	if (bytes < sizeof(*poll))
+		return false;
+	return poll->head.flags & EVENT_STACK ? event_poll_stack(poll, bytes) != NULL
+					      : event_poll_bytes(poll) == bytes;
 }
 
 struct event_notify {

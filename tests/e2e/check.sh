@@ -82,6 +82,17 @@ text_report_starts_with_the_first_error() {
 		has "$("$VERBATIM" check t.db | head -1)" "IBV_WR_RDMA_WRITE of 64 bytes at"
 }
 
+the_poll_of_an_error_has_its_stack() {
+	local errors="SELECT thread || ':' || n FROM poll WHERE stack IS NOT NULL" poll
+	record "$apps/first_error" bad && poll=$("$VERBATIM" sql t.db "$errors") &&
+		is "$(echo "$poll" | wc -w)" 1 &&
+		has "$("$VERBATIM" dump t.db "$poll")" "poll_all (first_error.c:" &&
+		"$VERBATIM" unpack t.db -o plain.db &&
+		is "$("$VERBATIM" sql plain.db "$errors")" "$poll" &&
+		has "$("$VERBATIM" dump plain.db "$poll")" "poll_all (first_error.c:" || return
+	record "$apps/first_error" good && is "$("$VERBATIM" sql t.db "$errors")" ""
+}
+
 no_error_is_said_too() {
 	record "$apps/first_error" good &&
 		is "$("$VERBATIM" check t.db | head -1)" "first error: none, no completion failed"
@@ -154,6 +165,7 @@ for id in $rules; do
 done
 for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
+	 the_poll_of_an_error_has_its_stack \
 	 no_error_is_said_too leaks_of_one_place_are_one_finding a_hung_destroy_says_how_it_ended \
 	 muting_is_per_rule_and_counts_for_the_status what_is_no_trace_is_refused \
 	 explain_knows_every_rule docs_are_made_from_the_list; do

@@ -221,18 +221,18 @@ static uint32_t poll_kind(const struct event_poll *event)
 }
 
 int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,
-	       uint64_t empty)
+	       uint64_t empty, uint32_t stack)
 {
 	const struct event_wc *wc = (const void *)(event + 1);
-	size_t bytes = event->head.words * 8u;
 
-	if (bytes < sizeof(*event) || bytes != event_poll_bytes(event))
+	if (!event_poll_fits(event, event->head.words * 8u))
 		return -EBADMSG;
 	put_event(batch, n, time, poll_kind(event));
 	PUT(batch, poll_handle, event->cq);
 	PUT(batch, poll_ret, (int64_t)event->ret);
 	PUT(batch, empty, empty);
 	PUT(batch, nwc, event->nwc);
+	PUT(batch, poll_stack, stack);
 	for (unsigned int i = 0; i < event->nwc; i++)
 		put_wc(batch, &wc[i]);
 	if (event->head.flags & EVENT_EXTRA)

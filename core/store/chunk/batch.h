@@ -34,7 +34,7 @@ struct batch {
 int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, int64_t time,
 	       uint32_t stack);
 int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, int64_t time,
-	       uint64_t empty);
+	       uint64_t empty, uint32_t stack);
 int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);
 
 /* Close a post whose last part never came, as it is. Returns true if there was one. */

@@ -24,7 +24,7 @@ enum value {
 	VALUE_CQ,
 	VALUE_WC_QP,
 	VALUE_VERB,
-	VALUE_STACK,     /* of a post; NULL if not known */
+	VALUE_STACK,     /* of a post or poll; NULL if not known */
 	VALUE_NOT_TAKEN, /* 1: the post failed at this request or before it */
 	VALUE_OPCODE,    /* of a request; NULL for a receive */
 	VALUE_SEND_FLAGS,

@@ -40,8 +40,8 @@ static const char *const queries[TABLES_OF_EVENTS] = {
 		     " FROM wr WHERE thread = ? ORDER BY n, i",
 	[TABLE_sge] = "SELECT n, i, j" SHOWN_SGE(FIELD) " FROM sge WHERE thread = ?"
 		      " ORDER BY n, i, j",
-	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty FROM poll WHERE thread = ?"
-		       " ORDER BY n",
+	[TABLE_poll] = "SELECT n, time, inner, verb, handle, ret, empty, stack FROM poll"
+		       " WHERE thread = ? ORDER BY n",
 	[TABLE_wc] = "SELECT n, i" SHOWN_WC(FIELD) SHOWN_EXTRA(FIELD)
 		     " FROM wc WHERE thread = ? ORDER BY n, i",
 	[TABLE_notify] = "SELECT n, time, inner, handle, solicited_only, ret FROM notify"
@@ -300,15 +300,15 @@ static int add_post(struct plain *plain, struct block *block)
 /* Only a poll of an extended CQ has values that struct ibv_wc does not have. */
 static int add_poll(struct plain *plain, struct block *block)
 {
-	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret,
-						  COLUMN_empty };
+	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret, COLUMN_empty,
+						  COLUMN_poll_stack };
 	uint32_t kind = kind_at(plain, TABLE_poll, VERB_poll_cq), nwc;
 	bool extra = kind != KIND_POLL;
 	int err = kind ? add_event(plain, block, TABLE_poll, extra ? kind | KIND_EXTRA : kind)
 		       : -EINVAL;
 
 	if (!err)
-		err = add_row(plain, block, TABLE_poll, 4, columns, 3);
+		err = add_row(plain, block, TABLE_poll, 4, columns, 4);
 	if (!err)
 		err = add_wcs(plain, block, read_number(plain, TABLE_poll, 0), extra, &nwc);
 	return err ? err : block_add(block, COLUMN_nwc, nwc);

@@ -130,7 +130,8 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 				 .handle = GET(s, poll_handle, POLL),
 				 .ret = (int)GET(s, poll_ret, POLL),
 				 .empty = GET(s, empty, POLL),
-				 .nwc = nwc };
+				 .nwc = nwc,
+				 .stack = (uint32_t)GET(s, poll_stack, POLL) };
 	if (reserve_array(s, &s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
 		return -ENOMEM;
 	if (nwc)

@@ -111,6 +111,7 @@ struct poll {
 	int ret;
 	uint64_t empty; /* empty polls of this CQ by this thread since the last recorded one */
 	uint32_t nwc;
+	uint32_t stack; /* in table `stack`: of a failure, or an error that is no flush; else 0 */
 	const struct wc *wc;
 };
 

@@ -36,7 +36,8 @@ static int need_of(struct block *block, const struct table_column *column)
 				err = block_need(block, handles[t]);
 		return err;
 	case VALUE_STACK:
-		return block_need(block, COLUMN_post_stack);
+		err = block_need(block, COLUMN_post_stack);
+		return err ? err : block_need(block, COLUMN_poll_stack);
 	case VALUE_NOT_TAKEN:
 		err = block_need(block, COLUMN_post_ret);
 		return err ? err : block_need(block, COLUMN_post_bad);
@@ -201,7 +202,9 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 		sqlite3_result_text(context, verb_name(scan), -1, SQLITE_STATIC);
 		break;
 	case VALUE_STACK:
-		result_id(context, (uint32_t)get_column(scan, COLUMN_post_stack));
+		result_id(context,
+			  (uint32_t)get_column(scan, scan->id == TABLE_poll ? COLUMN_poll_stack
+									    : COLUMN_post_stack));
 		break;
 	case VALUE_NOT_TAKEN:
 		sqlite3_result_int(context, not_taken(scan));

@@ -200,14 +200,19 @@ static int take_poll(struct writer *writer, struct thread_log *log, const struct
 		     uint64_t n, int64_t time)
 {
 	const struct event_poll *poll = (const void *)event;
+	const struct event_stack *stack;
+	uint32_t number = 0;
 	uint64_t empty;
 
-	if (event->words * 8u < sizeof(*poll) || event->words * 8u != event_poll_bytes(poll))
+	if (!event_poll_fits(poll, event->words * 8u))
 		return -EBADMSG;
+	stack = event_poll_stack(poll, event->words * 8u);
 	look_for_errors(writer, poll);
-	if (polls_count(writer, log, poll, time, &empty))
+	if (polls_count(writer, log, poll, time, &empty) ||
+	    (stack && stacks_number(writer, log->process, stack->modules, (const void *)(stack + 1),
+				    stack->nframes, &number)))
 		return writer->err;
-	return batch_poll(log->batch, poll, n, time, empty);
+	return batch_poll(log->batch, poll, n, time, empty, number);
 }
 
 static int take_blind(struct writer *writer, struct thread_log *log, const struct event_head *event,

@@ -8,6 +8,10 @@
  *
  * When a CQ is destroyed, its counters in all threads are written, and their
  * places marked as gone: another CQ at the same address starts from 0.
+ *
+ * A poll that fails, or returns an error which is not a flush, has its call stack
+ * behind it: one for all that it returned. Flushes come by the thousand and have
+ * their cause in an error before them, or in the program.
  */
 #include "shim/trace/verbs/poll.h"
 
@@ -16,6 +20,7 @@
 
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/rings.h"
+#include "shim/trace/stack/stack.h"
 #include "shim/trace/verbs/filter.h"
 
 enum { EVENT_WCS = 1024, FILTERED_WCS = 32 };
@@ -65,19 +70,66 @@ static uint32_t next_seq(void)
 	return recorder.ring.seq + 1;
 }
 
+/* Is one of them in error, and not by a flush? */
+static bool has_error(const struct ibv_wc *wc, uint32_t nwc)
+{
+	for (uint32_t i = 0; i < nwc; i++)
+		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR)
+			return true;
+	return false;
+}
+
+/* Write a poll with its stack. Returns the number of its event, 0 if it is lost. */
+static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq, uint8_t flags,
+							 int ret, const struct ibv_wc *wc,
+							 uint32_t nwc)
+{
+	const size_t completions = nwc * sizeof(*wc);
+	struct event_stack *behind;
+	struct event_poll *event;
+	struct stack stack;
+	int saved = errno;
+	uint32_t seq;
+
+	stack_take(&stack);
+	errno = saved;
+	event = record_reserve(sizeof(*event) + completions + sizeof(*behind) +
+			       sizeof(stack.frames));
+	if (!event)
+		return 0;
+	seq = next_seq();
+	fill_poll(event, cq, ret, nwc);
+	event->head.flags |= (uint8_t)(flags | EVENT_STACK);
+	if (nwc)
+		memcpy(event + 1, wc, completions);
+	behind = (void *)((char *)(event + 1) + completions);
+	*behind = (struct event_stack){ .nframes = stack.nframes, .modules = stack.modules };
+	memcpy(behind + 1, stack.frames, stack.nframes * sizeof(*stack.frames));
+	record_commit(&event->head,
+		      (sizeof(*event) + completions + sizeof(*behind)) / 8 + stack.nframes);
+	return seq;
+}
+
 /* Returns the number of its event, 0 if it is lost. */
 static inline __attribute__((always_inline)) uint32_t
 put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
 {
 	struct event_poll *event = record_reserve(sizeof(*event) + nwc * sizeof(*wc));
+	unsigned int statuses = 0;
 	uint32_t seq;
 
 	if (!event)
 		return 0;
 	seq = next_seq();
 	fill_poll(event, cq, ret, nwc);
-	for (uint32_t i = 0; i < nwc; i++)
+	for (uint32_t i = 0; i < nwc; i++) {
 		memcpy((struct ibv_wc *)(event + 1) + i, wc + i, sizeof(*wc));
+		statuses |= (unsigned int)wc[i].status;
+	}
+	if (__builtin_expect(statuses != IBV_WC_SUCCESS, 0) && has_error(wc, nwc)) {
+		record_set_writing(false); /* what was reserved is given up */
+		return put_with_stack(cq, 0, ret, wc, nwc);
+	}
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
 	return seq;
 }
@@ -122,7 +174,7 @@ static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int
 		return;
 	}
 	if (ret < 0)
-		write_some(cq, ret, wc, 0);
+		put_with_stack(cq, 0, ret, NULL, 0);
 	for (int at = 0; at < ret; at += EVENT_WCS) {
 		int n = ret - at < EVENT_WCS ? ret - at : EVENT_WCS;
 
@@ -144,43 +196,51 @@ int poll_record_rest(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc)
 }
 
 static inline __attribute__((always_inline)) void
-write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags, int ret,
+write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uint8_t flags,
 	    const struct ibv_wc *wc, const struct event_wc_extra *extra)
 {
-	fill_poll(event, cq, ret, !!wc);
+	fill_poll(event, cq, 1, 1);
 	event->head.flags |= (uint8_t)(flags | (extra ? EVENT_EXTRA : 0));
-	if (wc)
-		memcpy(event + 1, wc, sizeof(*wc));
+	memcpy(event + 1, wc, sizeof(*wc));
 	if (extra)
 		memcpy((struct ibv_wc *)(event + 1) + 1, extra, sizeof(*extra));
 	record_commit(&event->head, bytes / 8);
 }
 
 static inline __attribute__((always_inline)) void write_one(const struct ibv_cq *cq, uint8_t flags,
-							    int ret, const struct ibv_wc *wc,
+							    const struct ibv_wc *wc,
 							    const struct event_wc_extra *extra)
 {
-	size_t bytes =
-		sizeof(struct event_poll) + (wc ? sizeof(*wc) : 0) + (extra ? sizeof(*extra) : 0);
-	bool left_out = __builtin_expect(recorder.filter != NULL, 0) && wc &&
+	size_t bytes = sizeof(struct event_poll) + sizeof(*wc) + (extra ? sizeof(*extra) : 0);
+	bool left_out = __builtin_expect(recorder.filter != NULL, 0) &&
 			!filter_takes_completion(cq, filter_takes_poll(), wc);
 	struct event_poll *event = left_out ? NULL : record_reserve(bytes);
 	uint32_t seq = event ? next_seq() : 0;
 
 	if (event)
-		write_event(event, bytes, cq, flags, ret, wc, extra);
-	if (__builtin_expect(payload_on, 0) && wc)
+		write_event(event, bytes, cq, flags, wc, extra);
+	if (__builtin_expect(payload_on, 0))
 		payload_completions(cq, wc, 1, seq);
 }
 
 /* The most common case first, with lengths that the compiler knows. */
-void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra)
 {
-	if (__builtin_expect(wc && !extra, 1))
-		write_one(cq, flags, 1, wc, NULL);
+	if (__builtin_expect(!extra, 1))
+		write_one(cq, flags, wc, NULL);
 	else
-		write_one(cq, flags, ret, wc, extra);
+		write_one(cq, flags, wc, extra);
+}
+
+void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc)
+{
+	bool left_out =
+		recorder.filter && wc && !filter_takes_completion(cq, filter_takes_poll(), wc);
+	uint32_t seq = left_out ? 0 : put_with_stack(cq, flags, ret, wc, !!wc);
+
+	if (payload_on && wc)
+		payload_completions(cq, wc, 1, seq);
 }
 
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)

@@ -10,11 +10,17 @@
 struct ring_polls *poll_counter(const void *cq);
 
 /*
- * Write the completion that an iterator stands on, or its failure (@wc is NULL,
- * @ret negative). @flags: EVENT_START or EVENT_NEXT. @extra may be NULL.
+ * Write the completion that an iterator stands on. @flags: EVENT_START or EVENT_NEXT. @extra may
+ * be NULL.
  */
-void poll_write_one(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc,
+void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra);
+
+/*
+ * The same with its stack: of a completion whose status is neither success nor a flush, or of a
+ * failure (@wc is NULL, @ret negative).
+ */
+void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc);
 
 static inline struct ring_polls *poll_slot(const void *cq)
 {

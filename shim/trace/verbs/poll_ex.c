@@ -65,6 +65,11 @@ static void read_extras(struct ibv_cq_ex *cq, unsigned int extras, struct event_
 	}
 }
 
+static bool is_error(enum ibv_wc_status status)
+{
+	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
+}
+
 static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
@@ -83,7 +88,10 @@ static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 	}
 	if (extras)
 		read_extras(cq, extras, &extra);
-	poll_write_one(ibv_cq_ex_to_cq(cq), flags, 1, &wc, extras ? &extra : NULL);
+	if (__builtin_expect(is_error(wc.status), 0))
+		poll_write_error(ibv_cq_ex_to_cq(cq), flags, 1, &wc);
+	else
+		poll_write_one(ibv_cq_ex_to_cq(cq), flags, &wc, extras ? &extra : NULL);
 	errno = saved;
 }
 
@@ -96,7 +104,7 @@ static void record_start_poll(struct ibv_cq_ex *cq, int ret, unsigned int extras
 	else if (ret == ENOENT)
 		poll_count(cq);
 	else
-		poll_write_one(ibv_cq_ex_to_cq(cq), EVENT_START, -ret, NULL, NULL);
+		poll_write_error(ibv_cq_ex_to_cq(cq), EVENT_START, -ret, NULL);
 }
 
 /* The end of a batch is not an empty poll. */
@@ -107,7 +115,7 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 	if (!ret)
 		record_one(cq, EVENT_NEXT, extras);
 	else
-		poll_write_one(ibv_cq_ex_to_cq(cq), EVENT_NEXT, -ret, NULL, NULL);
+		poll_write_error(ibv_cq_ex_to_cq(cq), EVENT_NEXT, -ret, NULL);
 }
 
 #define FUNCTIONS(i)                                                                   \

@@ -134,7 +134,7 @@ TEST(each_field_is_in_its_column_of_a_chunk)
 	fill_wc(&poll.wc);
 	fill_extra(&poll.extra);
 	assert_int_equal(batch_post(&batch, &sent.head, 1, 1, 0), 0);
-	assert_int_equal(batch_poll(&batch, &poll.head, 2, 2, 0), 0);
+	assert_int_equal(batch_poll(&batch, &poll.head, 2, 2, 0, 0), 0);
 	assert_int_equal(packer_pack(&packer, &batch), 0);
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), 0);
 	for (enum column_id id = COLUMN_wr_id; id < COLUMN_COUNT; id++) {

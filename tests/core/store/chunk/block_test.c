@@ -39,7 +39,7 @@ static void add_pair(uint64_t n, uint64_t value)
 	} p = { { .head = { .words = sizeof(p) / 8 }, .ret = 1, .nwc = 1 }, { .wr_id = value } };
 
 	assert_int_equal(batch_post(&batch, &e.post, n, (int64_t)n, 0), 0);
-	assert_int_equal(batch_poll(&batch, &p.poll, n + 1, (int64_t)n + 1, 0), 0);
+	assert_int_equal(batch_poll(&batch, &p.poll, n + 1, (int64_t)n + 1, 0, 0), 0);
 }
 
 static void load_all(void)
@@ -98,6 +98,13 @@ TEST(impossible_lengths_add_nothing)
 		struct event_wr wr;
 	} e = { { .head = { .words = sizeof(e) / 8 }, .verb = VERB_post_send, .nwr = 1 }, { 0 } };
 	struct event_poll poll = { .head = { .words = sizeof(poll) / 8 }, .nwc = 1 };
+	struct event_poll no_stack = { .head = { .words = sizeof(poll) / 8,
+						 .flags = EVENT_STACK } };
+	struct {
+		struct event_poll poll;
+		struct event_stack stack;
+	} short_stack = { { .head = { .words = sizeof(short_stack) / 8, .flags = EVENT_STACK } },
+			  { .nframes = 1 } };
 
 	e.wr.nsge = 1;
 	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
@@ -114,7 +121,9 @@ TEST(impossible_lengths_add_nothing)
 	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
 	e.post.head.words = 2;
 	assert_int_equal(batch_post(&batch, &e.post, 1, 1, 0), -EBADMSG);
-	assert_int_equal(batch_poll(&batch, &poll, 1, 1, 0), -EBADMSG);
+	assert_int_equal(batch_poll(&batch, &poll, 1, 1, 0, 0), -EBADMSG);
+	assert_int_equal(batch_poll(&batch, &short_stack.poll, 1, 1, 0, 0), -EBADMSG);
+	assert_int_equal(batch_poll(&batch, &no_stack, 1, 1, 0, 0), -EBADMSG);
 	for (int i = 0; i < COLUMN_COUNT; i++)
 		assert_int_equal(batch.columns[i].count, 0);
 }
@@ -187,7 +196,7 @@ TEST(extras_of_completions_must_fit)
 			  .nwc = 1 },
 		.extra = { .parts = WC_FLOW_TAG, .flow_tag = 7 } };
 
-	assert_int_equal(batch_poll(&batch, &p.poll, 1, 1, 0), 0);
+	assert_int_equal(batch_poll(&batch, &p.poll, 1, 1, 0, 0), 0);
 	assert_int_equal(packer_pack(&packer, &batch), 0);
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), 0);
 	assert_int_equal(block_count(&block, COLUMN_flow_tag), 1);
@@ -195,7 +204,7 @@ TEST(extras_of_completions_must_fit)
 	assert_int_equal(packer_pack(&packer, &batch), 0);
 	assert_int_equal(block_load(&block, packer.bytes, packer.used, FAMILIES_ALL), -EBADMSG);
 	p.poll.head.words--; /* cut off */
-	assert_int_equal(batch_poll(&batch, &p.poll, 2, 2, 0), -EBADMSG);
+	assert_int_equal(batch_poll(&batch, &p.poll, 2, 2, 0, 0), -EBADMSG);
 }
 
 /* @events notifies, all alike: a few bytes, however many they are. */

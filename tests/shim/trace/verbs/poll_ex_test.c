@@ -159,10 +159,12 @@ static void failed_body(void)
 	ring = session_ring(0);
 	poll = expect_event(&ring, EVENT_POLL);
 	/* of an error only wr_id, status, vendor_err and qp_num mean anything */
-	HOLDS(poll->head.flags == EVENT_START && get_completion(poll)->vendor_err == 99);
-	HOLDS(!get_completion(poll)->opcode);
+	HOLDS(poll->head.flags == (EVENT_START | EVENT_STACK));
+	HOLDS(get_completion(poll)->vendor_err == 99 && !get_completion(poll)->opcode);
+	HOLDS(event_poll_stack(poll, poll->head.words * 8u)->nframes > 1);
 	poll = expect_event(&ring, EVENT_POLL);
 	HOLDS(poll->ret == -EINVAL && poll->nwc == 0 && poll->empty == 1);
+	HOLDS(event_poll_stack(poll, poll->head.words * 8u)->nframes > 1);
 	HOLDS(!expect_event(&ring, EVENT_POLL));
 }
 

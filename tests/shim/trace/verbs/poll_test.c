@@ -95,6 +95,75 @@ TEST(more_than_an_event_holds_are_kept)
 	in_child(many_body);
 }
 
+static enum ibv_wc_status statuses[4];
+
+static int fake_errors(struct ibv_cq *c, int n, struct ibv_wc *wc)
+{
+	(void)c;
+	for (int i = 0; i < n; i++)
+		wc[i] = (struct ibv_wc){ .wr_id = 7 + (uint64_t)i, .status = statuses[i] };
+	errno = EDOM;
+	return n ? n : -EIO;
+}
+
+/* The stack of a poll of @n, NULL if its event has none. */
+static const struct event_stack *stack_of_poll(int n)
+{
+	const struct event_poll *poll;
+	struct ibv_wc wc[4];
+	struct ring ring;
+
+	begin_poll();
+	context.ops.poll_cq = fake_errors;
+	HOLDS(data_patch(&context.ops) == 0);
+	HOLDS(ibv_poll_cq(&cq, n, wc) == (n ? n : -EIO) && errno == EDOM);
+	ring = session_ring(0);
+	poll = expect_event(&ring, EVENT_POLL);
+	HOLDS(poll && poll->nwc == (uint32_t)n && event_poll_fits(poll, poll->head.words * 8u));
+	for (int i = 0; i < n; i++)
+		HOLDS(((const struct event_wc *)(poll + 1))[i].wr_id == 7u + (unsigned int)i);
+	HOLDS(!expect_event(&ring, EVENT_POLL));
+	return event_poll_stack(poll, poll->head.words * 8u);
+}
+
+static void error_body(void)
+{
+	const struct event_stack *stack;
+
+	statuses[2] = IBV_WC_REM_ACCESS_ERR;
+	stack = stack_of_poll(4);
+	HOLDS(stack && stack->nframes > 1 && stack->modules);
+}
+
+TEST(error_has_one_stack)
+{
+	in_child(error_body);
+}
+
+static void failure_body(void)
+{
+	const struct event_stack *stack = stack_of_poll(0);
+
+	HOLDS(stack && stack->nframes > 1);
+}
+
+TEST(failed_poll_has_a_stack)
+{
+	in_child(failure_body);
+}
+
+static void flush_body(void)
+{
+	for (int i = 1; i < 4; i++)
+		statuses[i] = IBV_WC_WR_FLUSH_ERR;
+	HOLDS(!stack_of_poll(4));
+}
+
+TEST(flushes_have_no_stack)
+{
+	in_child(flush_body);
+}
+
 static void notify_body(void)
 {
 	const struct event_notify *notify;
