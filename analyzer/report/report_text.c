@@ -13,45 +13,12 @@
  *	  source
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/rules/judge.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/wrap.h"
 #include "core/base/printable.h"
-
-enum { WIDTH = 96 };
-
-/* Print @text in lines of WIDTH, all but the first indented by @indent blanks. */
-static void wrap_words(FILE *out, int column, int indent, const char *text)
-{
-	while (*text) {
-		int n = (int)strcspn(text, " ");
-
-		if (column + n > WIDTH && column > indent)
-			column = fprintf(out, "\n%*s", indent, "") - 1;
-		fwrite(text, 1, (size_t)n, out);
-		column += n + 1;
-		text += n;
-		if (*text) {
-			text++;
-			if (column + (int)strcspn(text, " ") <= WIDTH)
-				fputc(' ', out);
-		}
-	}
-	fputc('\n', out);
-}
-
-static void wrap_text(FILE *out, int column, int indent, const char *text)
-{
-	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
-	char *shown = malloc(size);
-
-	if (shown)
-		printable_text(shown, size, text, strlen(text));
-	wrap_words(out, column, indent, shown ? shown : "");
-	free(shown);
-}
 
 static const char *base_name(const char *path)
 {
@@ -243,43 +210,4 @@ void report_text(const struct report *report)
 		report_finding(report, findings->all[i], told);
 	report_unchecked(report);
 	report_sum(report);
-}
-
-static void print_field(FILE *out, const char *title, const char *text)
-{
-	int column = fprintf(out, "%-12s ", title);
-
-	wrap_text(out, column, 13, text);
-}
-
-void report_rule(FILE *out, enum rule_id rule)
-{
-	const struct rule *r = &rules[rule];
-
-	fprintf(out, "%s %s, %s\n\n", r->id, r->name, rule_severity(r->severity));
-	print_field(out, "what", r->means);
-	print_field(out, "why", r->harm);
-	print_field(out, "to do", r->advice);
-	print_field(out, "source", r->source);
-}
-
-void report_markdown(FILE *out, enum rule_id rule)
-{
-	const struct rule *r = &rules[rule];
-
-	fprintf(out, "\n## %s %s\n\nSeverity: %s.\n\n", r->id, r->name, rule_severity(r->severity));
-	wrap_text(out, 0, 0, r->means);
-	fprintf(out, "\n**Why.** ");
-	wrap_text(out, 9, 0, r->harm);
-	fprintf(out, "\n**What to do.** ");
-	wrap_text(out, 16, 0, r->advice);
-	fprintf(out, "\n**Source.** ");
-	wrap_text(out, 12, 0, r->source);
-}
-
-void report_rules(FILE *out)
-{
-	for (int i = 0; i < RULE_COUNT; i++)
-		fprintf(out, "%-10s %-24s %s\n", rules[i].id, rules[i].name,
-			rule_severity(rules[i].severity));
 }
