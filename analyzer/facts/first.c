@@ -106,40 +106,40 @@ static int room_for_one(struct first *first)
 	return room_for_slot(first);
 }
 
-static void take_request(struct first_error *error, const struct post *post)
+static void take_request(struct first_request *request, const struct post *post)
 {
 	const struct wr *wr;
 
-	if (error->request_index >= post->nwr) {
-		error->request = (struct event_id){ 0, 0 };
+	if (request->index >= post->nwr) {
+		request->id = (struct event_id){ 0, 0 };
 		return;
 	}
-	wr = &post->wr[error->request_index];
-	error->stack = post->stack;
-	error->is_recv = !post_is_send(post);
-	error->opcode = wr->opcode;
-	error->nsge = wr->nsge;
+	wr = &post->wr[request->index];
+	request->stack = post->stack;
+	request->is_recv = !post_is_send(post);
+	request->opcode = wr->opcode;
+	request->nsge = wr->nsge;
 	if (wr->nsge)
-		error->sge = wr->sge[0];
-	error->remote_addr = wr->remote_addr;
-	error->rkey = wr->rkey;
+		request->sge = wr->sge[0];
+	request->remote_addr = wr->remote_addr;
+	request->rkey = wr->rkey;
 }
 
-static int look_up_now(struct first *first, struct first_error *error)
+static int look_up_now(struct first *first, struct first_request *request)
 {
 	const struct post *post;
 	int err = 0;
 
-	if (!error->request.thread)
+	if (!request->id.thread)
 		return 0;
 	if (!first->cursor)
 		err = cursor_open(first->trace, NULL, &first->cursor);
 	if (!err)
-		err = cursor_post(first->cursor, error->request, &post);
+		err = cursor_post(first->cursor, request->id, &post);
 	if (err == 1)
-		take_request(error, post);
+		take_request(request, post);
 	else
-		error->request = (struct event_id){ 0, 0 };
+		request->id = (struct event_id){ 0, 0 };
 	return err < 0 ? err : 0;
 }
 
@@ -164,12 +164,13 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 		.status = wc->status,
 		.vendor_err = wc->vendor_err,
 		.wr_id = wc->wr_id,
-		.request = wc->request,
-		.request_index = wc->request_index,
 		.candidates = wc->candidates,
-		.posted_at = wc->posted_at,
+		.request = { wc->request, wc->request_index, wc->posted_at },
+		.other = { wc->other, wc->other_index, wc->other_posted_at },
 	};
-	return trace_is_live(first->trace) ? look_up_now(first, error) : 0;
+	if (!trace_is_live(first->trace))
+		return 0;
+	return look_up_now(first, &error->request) ?: look_up_now(first, &error->other);
 }
 
 int first_event(struct first *first, const struct trace_event *event)
@@ -192,10 +193,10 @@ int first_event(struct first *first, const struct trace_event *event)
 	return err;
 }
 
-/* A request to be looked up; until it is found, the error has no request. */
+/* A request to be looked up; until it is found, it is not known. */
 struct wanted {
-	struct event_id request;
-	struct first_error *error;
+	struct event_id id;
+	struct first_request *request;
 };
 
 /* Sorted by request; several of one post may have failed. */
@@ -216,22 +217,26 @@ static int by_request(const void *a, const void *b)
 {
 	const struct wanted *x = a, *y = b;
 
-	return by_name(x->request, y->request);
+	return by_name(x->id, y->id);
 }
 
-static void seek_request(struct sought *sought, struct findings *findings)
+static void seek_request(struct sought *sought, struct first_request *request)
+{
+	if (!request->id.thread)
+		return;
+	if (!sought->n || request->posted_at < sought->from)
+		sought->from = request->posted_at;
+	if (!sought->n || request->posted_at > sought->to)
+		sought->to = request->posted_at;
+	sought->wanted[sought->n++] = (struct wanted){ request->id, request };
+	request->id = (struct event_id){ 0, 0 };
+}
+
+static void seek_all(struct sought *sought, struct findings *findings)
 {
 	for (size_t i = 0; i < findings->nerrors; i++) {
-		struct first_error *error = &findings->errors[i];
-
-		if (!error->request.thread)
-			continue;
-		if (!sought->n || error->posted_at < sought->from)
-			sought->from = error->posted_at;
-		if (!sought->n || error->posted_at > sought->to)
-			sought->to = error->posted_at;
-		sought->wanted[sought->n++] = (struct wanted){ error->request, error };
-		error->request = (struct event_id){ 0, 0 };
+		seek_request(sought, &findings->errors[i].request);
+		seek_request(sought, &findings->errors[i].other);
 	}
 	sought->left = sought->n;
 	if (sought->n)
@@ -245,14 +250,14 @@ static void offer_request(struct sought *sought, const struct trace_event *event
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (by_name(sought->wanted[mid].request, event->id) < 0)
+		if (by_name(sought->wanted[mid].id, event->id) < 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < sought->n && !by_name(sought->wanted[low].request, event->id); low++) {
-		sought->wanted[low].error->request = event->id;
-		take_request(sought->wanted[low].error, event->post);
+	for (; low < sought->n && !by_name(sought->wanted[low].id, event->id); low++) {
+		sought->wanted[low].request->id = event->id;
+		take_request(sought->wanted[low].request, event->post);
 		sought->left--;
 	}
 }
@@ -284,10 +289,10 @@ int first_finish(struct first *first)
 
 	if (trace_is_live(first->trace) || !findings->nerrors)
 		return 0;
-	sought.wanted = calloc(findings->nerrors, sizeof(*sought.wanted));
+	sought.wanted = calloc(findings->nerrors, 2 * sizeof(*sought.wanted));
 	if (!sought.wanted)
 		return log_err(-ENOMEM, "first errors");
-	seek_request(&sought, findings);
+	seek_all(&sought, findings);
 	if (sought.n)
 		err = look_up(first, &sought);
 	free(sought.wanted);

@@ -20,11 +20,11 @@ const char *report_status(int status, char text[32])
 	return enum_text("ibv_wc_status", status, text);
 }
 
-const char *report_opcode(const struct first_error *error, char text[32])
+const char *report_opcode(const struct first_request *request, char text[32])
 {
-	if (!error->request.thread)
+	if (!request->id.thread)
 		return "unknown";
-	return error->is_recv ? "receive" : enum_text("ibv_wr_opcode", error->opcode, text);
+	return request->is_recv ? "receive" : enum_text("ibv_wr_opcode", request->opcode, text);
 }
 
 const char *report_qp(struct trace *trace, const struct first_error *error, char text[32])

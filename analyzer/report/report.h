@@ -42,7 +42,7 @@ void report_rules(FILE *out);
 const char *report_status(int status, char text[32]);
 
 /* "IBV_WR_RDMA_WRITE", "receive" */
-const char *report_opcode(const struct first_error *error, char text[32]);
+const char *report_opcode(const struct first_request *request, char text[32]);
 
 /* "qp2", or its number in @text */
 const char *report_qp(struct trace *trace, const struct first_error *error, char text[32]);

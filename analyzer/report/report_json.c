@@ -60,24 +60,23 @@ static void open_array(struct text *t, const char *key)
 	text_char(t, '[');
 }
 
-static void put_request(struct text *t, const struct first_error *error)
+static void put_request(struct text *t, const struct first_request *request)
 {
 	char opcode[32];
 
-	put_event(t, "request", error->request);
-	if (!error->request.thread)
+	put_event(t, "request", request->id);
+	if (!request->id.thread)
 		return;
-	put_number(t, "request_index", error->request_index);
-	put_number(t, "candidates", error->candidates);
-	put_number(t, "posted_at", error->posted_at);
-	put_text(t, "opcode", report_opcode(error, opcode));
-	if (error->nsge) {
-		put_number(t, "addr", (int64_t)error->sge.addr);
-		put_number(t, "length", error->sge.length);
-		put_number(t, "lkey", error->sge.lkey);
+	put_number(t, "request_index", request->index);
+	put_number(t, "posted_at", request->posted_at);
+	put_text(t, "opcode", report_opcode(request, opcode));
+	if (request->nsge) {
+		put_number(t, "addr", (int64_t)request->sge.addr);
+		put_number(t, "length", request->sge.length);
+		put_number(t, "lkey", request->sge.lkey);
 	}
-	put_number(t, "remote_addr", (int64_t)error->remote_addr);
-	put_number(t, "rkey", error->rkey);
+	put_number(t, "remote_addr", (int64_t)request->remote_addr);
+	put_number(t, "rkey", request->rkey);
 }
 
 static void put_frame(struct text *t, const struct report_line *line)
@@ -111,6 +110,17 @@ static void put_stack(struct text *t, const struct report *report, uint32_t stac
 	text_char(t, ']');
 }
 
+/* It may have been this one as well. */
+static void put_other(struct text *t, const struct report *report,
+		      const struct first_request *request)
+{
+	put_name(t, "or");
+	text_char(t, '{');
+	put_request(t, request);
+	put_stack(t, report, request->stack);
+	text_char(t, '}');
+}
+
 static void put_first(struct text *t, const struct report *report, const struct first_error *error)
 {
 	char qp[32], status[32];
@@ -126,9 +136,12 @@ static void put_first(struct text *t, const struct report *report, const struct 
 	put_text(t, "status", report_status(error->status, status));
 	put_number(t, "vendor_err", error->vendor_err);
 	put_number(t, "wr_id", (int64_t)error->wr_id);
-	put_request(t, error);
+	put_number(t, "candidates", error->candidates);
+	put_request(t, &error->request);
 	put_number(t, "flushed", (int64_t)error->flushes);
-	put_stack(t, report, error->stack);
+	put_stack(t, report, error->request.stack);
+	if (error->other.id.thread)
+		put_other(t, report, &error->other);
 	text_char(t, '}');
 }
 

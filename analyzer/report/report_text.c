@@ -40,18 +40,17 @@ static void print_count(FILE *out, uint64_t n, const char *what)
 	fprintf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-static void print_request(FILE *out, const struct first_error *error)
+static void print_request(FILE *out, const struct first_request *request)
 {
 	char opcode[32];
 
-	fprintf(out, "%s", report_opcode(error, opcode));
-	if (error->nsge)
-		fprintf(out, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)%s", error->sge.length,
-			error->sge.addr, error->sge.lkey, error->nsge > 1 ? " and more" : "");
-	if (error->remote_addr || error->rkey)
-		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", error->remote_addr, error->rkey);
-	if (error->candidates > 1)
-		fprintf(out, ", or another of the %u requests with its wr_id", error->candidates);
+	fprintf(out, "%s", report_opcode(request, opcode));
+	if (request->nsge)
+		fprintf(out, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)%s", request->sge.length,
+			request->sge.addr, request->sge.lkey, request->nsge > 1 ? " and more" : "");
+	if (request->remote_addr || request->rkey)
+		fprintf(out, ", remote 0x%" PRIx64 " (rkey 0x%x)", request->remote_addr,
+			request->rkey);
 }
 
 static void print_stack(const struct report *report, uint32_t stack)
@@ -65,31 +64,55 @@ static void print_stack(const struct report *report, uint32_t stack)
 			    symbol_text(&lines[i].symbol, text, sizeof(text)), "\n");
 }
 
+static void print_posted(const struct report *report, const struct first_error *error,
+			 const struct first_request *request, const char *before)
+{
+	char id[32], when[32];
+
+	fprintf(report->out, "%sposted at %s wr[%u], %s before", before,
+		event_id_text(request->id, id), request->index,
+		judge_span(error->time - request->posted_at, when));
+}
+
+/* Their wr_ids are equal, and the status does not tell a send from a receive. */
+static void print_other(const struct report *report, const struct first_error *error)
+{
+	fprintf(report->out, "  or ");
+	print_request(report->out, &error->other);
+	print_posted(report, error, &error->other, ", ");
+	fputc('\n', report->out);
+	print_stack(report, error->other.stack);
+}
+
 void report_first(const struct report *report, const struct first_error *error)
 {
 	char id[32], when[32], status[32], qp[32];
+	bool either = error->other.id.thread;
 	FILE *out = report->out;
 
 	fprintf(out, "first error: %s on ", report_status(error->status, status));
 	print_foreign(out, report_qp(report->trace, error, qp));
 	fprintf(out, " (number 0x%x) of process %u at %s, %s: ", error->qp_num, error->process,
 		event_id_text(error->event, id), judge_span(error->time, when));
-	if (error->request.thread)
-		print_request(out, error);
+	if (error->request.id.thread)
+		print_request(out, &error->request);
 	else
 		fprintf(out, "its work request is not known");
+	if (error->candidates > 1u + either)
+		fprintf(out, ", or another of the %u requests with its wr_id", error->candidates);
 	fprintf(out, "\n  wc[%u], wr_id 0x%" PRIx64 ", vendor_err 0x%x", error->index, error->wr_id,
 		error->vendor_err);
-	if (error->request.thread)
-		fprintf(out, "; posted at %s wr[%u], %s before", event_id_text(error->request, id),
-			error->request_index, judge_span(error->time - error->posted_at, when));
+	if (error->request.id.thread)
+		print_posted(report, error, &error->request, "; ");
 	if (error->flushes) {
 		fprintf(out, "; ");
 		print_count(out, error->flushes, "completion");
 		fprintf(out, " flushed behind it");
 	}
 	fputc('\n', out);
-	print_stack(report, error->stack);
+	print_stack(report, error->request.stack);
+	if (either)
+		print_other(report, error);
 }
 
 static void print_step(const struct report *report, const struct finding_step *step)

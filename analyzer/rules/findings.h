@@ -46,6 +46,20 @@ struct finding {
 	uint64_t bytes;   /* of all objects of a group */
 };
 
+/* A work request that may have failed. */
+struct first_request {
+	struct event_id id; /* of the post; 0:0: not known, and neither is what follows */
+	uint32_t index;     /* in its list */
+	int64_t posted_at;
+	uint32_t stack; /* of the post, 0 not known */
+	bool is_recv;
+	int opcode; /* enum ibv_wr_opcode; -1 a receive */
+	uint32_t nsge;
+	struct sge sge; /* the first */
+	uint64_t remote_addr;
+	uint32_t rkey;
+};
+
 /* The first completion error of a queue pair that is not a flush. */
 struct first_error {
 	uint32_t process, qp; /* object, 0 unknown */
@@ -57,18 +71,10 @@ struct first_error {
 	int status;
 	uint32_t vendor_err;
 	uint64_t wr_id;
-	struct event_id request; /* 0:0: not known, and neither is what follows */
-	uint32_t request_index;
 	uint32_t candidates; /* how many requests of that wr_id it may be */
-	int64_t posted_at;
-	uint32_t stack; /* of the post, 0 not known */
-	bool is_recv;
-	int opcode; /* enum ibv_wr_opcode; -1 a receive */
-	uint32_t nsge;
-	struct sge sge; /* the first */
-	uint64_t remote_addr;
-	uint32_t rkey;
-	uint64_t flushes; /* completions that were flushed after it */
+	struct first_request request;
+	struct first_request other; /* of the other side, which may be it as well */
+	uint64_t flushes;           /* completions that were flushed after it */
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */

@@ -31,11 +31,31 @@ TEST(the_first_error_has_its_request)
 	assert_int_equal(e->event.n, 14);
 	assert_int_equal(e->status, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(e->vendor_err, 0x88);
-	assert_int_equal(e->request.n, 11);
-	assert_int_equal(e->opcode, IBV_WR_RDMA_READ);
-	assert_int_equal(e->sge.lkey, 0x10);
-	assert_int_equal(e->sge.addr, 0x7000);
+	assert_int_equal(e->request.id.n, 11);
+	assert_int_equal(e->request.opcode, IBV_WR_RDMA_READ);
+	assert_int_equal(e->request.sge.lkey, 0x10);
+	assert_int_equal(e->request.sge.addr, 0x7000);
 	assert_int_equal(e->flushes, 1);
+	story_end(&s);
+}
+
+/* The receive was posted long before, as nearly always; both have the wr_id 0. */
+TEST(where_either_side_failed_both_are_told)
+{
+	const struct first_error *e;
+	struct story s;
+
+	begin_story(&s);
+	story_post(&s, 0, VERB_post_recv, &a_qp, 0, 0, sge);           /* 1:10 */
+	story_post(&s, 0, VERB_post_send, &a_qp, 0, IBV_WR_SEND, sge); /* 1:11 */
+	story_poll(&s, 0, &a_cq, 0, IBV_WC_LOC_PROT_ERR, 0x21);
+	story_check(&s, NULL);
+	e = &s.findings->errors[0];
+	assert_int_equal(e->request.id.n, 11);
+	assert_false(e->request.is_recv);
+	assert_int_equal(e->other.id.n, 10);
+	assert_true(e->other.is_recv);
+	assert_int_equal(e->other.nsge, 1);
 	story_end(&s);
 }
 
@@ -61,7 +81,7 @@ TEST(an_unknown_queue_pair_has_its_number)
 	story_check(&s, NULL);
 	assert_int_equal(s.findings->nerrors, 1);
 	assert_int_equal(s.findings->errors[0].qp_num, 0x999);
-	assert_int_equal(s.findings->errors[0].request.thread, 0);
+	assert_int_equal(s.findings->errors[0].request.id.thread, 0);
 	story_end(&s);
 }
 
@@ -133,9 +153,9 @@ TEST(thousands_of_queue_pairs_have_their_requests)
 	for (uint32_t i = 0; i < QPS; i++) {
 		const struct first_error *e = &s.findings->errors[i];
 
-		assert_int_not_equal(e->request.thread, 0);
-		assert_int_equal(e->sge.addr, 0x7000 + e->wr_id);
-		assert_int_equal(e->nsge, 1);
+		assert_int_not_equal(e->request.id.thread, 0);
+		assert_int_equal(e->request.sge.addr, 0x7000 + e->wr_id);
+		assert_int_equal(e->request.nsge, 1);
 	}
 	story_end(&s);
 	free(qps);

@@ -7,12 +7,14 @@
 
 enum abi {
 	ABI_WC_SUCCESS = 0,
+	ABI_WC_LOC_LEN_ERR = 1,
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
 	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: the field is an rkey, not immediate data */
-	/* only a requester gets these: InfiniBand specification, 11.6.2 */
 	ABI_WC_WR_FLUSH_ERR = 5,
+	/* but for one only a requester gets these: InfiniBand specification, 11.6.2 */
 	ABI_WC_MW_BIND_ERR = 6,
 	ABI_WC_BAD_RESP_ERR = 7,
+	ABI_WC_LOC_ACCESS_ERR = 8, /* a receive's: of a write with immediate data */
 	ABI_WC_REM_ACCESS_ERR = 10,
 	ABI_WC_REM_OP_ERR = 11,
 	ABI_WC_RETRY_EXC_ERR = 12,

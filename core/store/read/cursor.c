@@ -119,6 +119,9 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 		wc->request_index = found.index;
 		wc->posted_at = found.posted_at;
 		wc->candidates = found.candidates;
+		wc->other = found.other;
+		wc->other_index = found.other_index;
+		wc->other_posted_at = found.other_posted_at;
 	}
 }
 

@@ -7,9 +7,10 @@
  * a time stamp that is too early.
  *
  * On an error the opcode is not valid, so it does not tell a send from a receive.
- * We take the queue that completes on this CQ; if both do, the send queue if only
- * sends can fail in this way; else the queue with the wr_id at its front; else the
- * one that has it at all. If both have, we take the older request.
+ * We take the queue that completes on this CQ; if both do, the one whose requests
+ * alone fail in this way; else the queue with the wr_id at its front; else the
+ * one that has it at all. If both have, both are told, first the one that fails in
+ * this way more often.
  *
  * With XRC, and with receive work queues, a completion's queue pair does not tell
  * where its request was posted: we take the oldest request with that wr_id in the
@@ -261,27 +262,16 @@ static bool only_sends_fail_with(int status)
 	}
 }
 
-/* Is a failed completion of a receive? Its opcode is not valid. */
-static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
-			     const struct wc *wc)
+/*
+ * Of two that both may be it. Flushes come in the order of the posts, roughly. A message that is
+ * too long is refused by its receiver as a rule; most that fail in other ways have just been sent.
+ */
+static bool is_more_likely_receive(const struct match_request *send,
+				   const struct match_request *receive, int status)
 {
-	const struct match_qp *info = &state->info;
-	struct match_queue *rq = receive_queue(match, state);
-	int64_t s, r;
-
-	if (cq && info->send_cq && info->recv_cq && info->send_cq != info->recv_cq &&
-	    (cq == info->send_cq || cq == info->recv_cq))
-		return cq == info->recv_cq;
-	s = match_queue_find(&state->sq, wc->wr_id, false);
-	r = match_queue_find(rq, wc->wr_id, false);
-	if (s < 0 || r < 0)
-		return r >= 0;
-	if (only_sends_fail_with(wc->status))
-		return false;
-	if (!s != !r)
-		return !r;
-	return match_queue_at(rq, (uint32_t)r)->time <
-	       match_queue_at(&state->sq, (uint32_t)s)->time;
+	if (status == ABI_WC_WR_FLUSH_ERR)
+		return receive->time < send->time;
+	return status == ABI_WC_LOC_LEN_ERR;
 }
 
 /* Count @wr_id among the requests that may complete next; @in_order: up to the first signaled. */
@@ -297,6 +287,37 @@ static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, boo
 			break;
 	}
 	return n;
+}
+
+/*
+ * Is a failed completion of a receive? Its opcode is not valid. *@ret_either: a request of the
+ * other queue may be it as well.
+ */
+static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
+			     const struct wc *wc, bool *ret_either)
+{
+	const struct match_qp *info = &state->info;
+	struct match_queue *rq = receive_queue(match, state);
+	uint32_t sends;
+	int64_t s, r;
+
+	if (cq && info->send_cq && info->recv_cq && info->send_cq != info->recv_cq &&
+	    (cq == info->send_cq || cq == info->recv_cq))
+		return cq == info->recv_cq;
+	s = match_queue_find(&state->sq, wc->wr_id, false);
+	r = match_queue_find(rq, wc->wr_id, false);
+	if (s < 0 || r < 0)
+		return r >= 0;
+	if (only_sends_fail_with(wc->status))
+		return false;
+	if (wc->status == ABI_WC_LOC_ACCESS_ERR)
+		return true;
+	sends = count_first(&state->sq, wc->wr_id, true);
+	if (!sends != !count_first(rq, wc->wr_id, rq == &state->rq))
+		return !sends;
+	*ret_either = wc->status != ABI_WC_WR_FLUSH_ERR;
+	return is_more_likely_receive(match_queue_at(&state->sq, (uint32_t)s),
+				      match_queue_at(rq, (uint32_t)r), wc->status);
 }
 
 /* The number of requests that a failed completion may belong to; @queue is the likely one. */
@@ -319,15 +340,32 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 	return n ? n : 1;
 }
 
+/* The request of the other queue that may be it as well. */
+static void tell_other(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
+{
+	const struct match_request *request;
+
+	if (queue->unsure)
+		return;
+	request = match_queue_at(queue, (uint32_t)match_queue_find(queue, wr_id, false));
+	found->other = (struct event_id){ request->thread, request->n };
+	found->other_index = request->index;
+	found->other_posted_at = request->time;
+}
+
 /* Find the request in the queue pair's own queues, or in that of its SRQ. */
 static struct match_queue *find_own(struct match *match, struct state *state, uint32_t cq,
-				    const struct wc *wc, bool *receive, int64_t *ret_at)
+				    const struct wc *wc, bool *receive, int64_t *ret_at,
+				    struct match_found *ret_found)
 {
-	bool success = wc->status == ABI_WC_SUCCESS;
+	bool success = wc->status == ABI_WC_SUCCESS, either = false;
 	struct match_queue *queue;
 
 	if (!success)
-		*receive = error_is_receive(match, state, cq, wc);
+		*receive = error_is_receive(match, state, cq, wc, &either);
+	if (either)
+		tell_other(*receive ? &state->sq : receive_queue(match, state), wc->wr_id,
+			   ret_found);
 	queue = *receive ? receive_queue(match, state) : &state->sq;
 	*ret_at = match_queue_find(queue, wc->wr_id, success);
 	if (*ret_at < 0)
@@ -362,13 +400,14 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	struct match_request request;
 	int64_t at;
 
+	*ret_found = (struct match_found){ .posted_at = -1, .other_posted_at = -1 };
 	if (state)
-		queue = find_own(match, state, cq, wc, &receive, &at);
+		queue = find_own(match, state, cq, wc, &receive, &at, ret_found);
 	if (!queue && (receive || wc->status != ABI_WC_SUCCESS)) {
 		queue = find_by_cq(match, cq, wc, &at);
 		receive |= queue != NULL;
 	}
-	*ret_found = (struct match_found){ .posted_at = -1, .receive = receive };
+	ret_found->receive = receive;
 	if (!queue)
 		return false;
 	ret_found->candidates = state ? count_candidates(match, state, cq, wc, queue) : 1;

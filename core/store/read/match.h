@@ -70,6 +70,10 @@ struct match_found {
 	int64_t posted_at;
 	bool receive;        /* a receive; a guess on errors */
 	uint32_t candidates; /* of an error but a flush: requests that it may belong to */
+	/* of the other side: a send that may have failed as well as the receive, or a receive */
+	struct event_id other; /* 0:0: there is none */
+	uint32_t other_index;
+	int64_t other_posted_at;
 };
 
 /* A completion of @qp was polled from @cq. False if no request fits. */

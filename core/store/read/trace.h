@@ -98,6 +98,10 @@ struct wc {
 	uint32_t request_index;  /* index of the work request in the post */
 	int64_t posted_at;
 	uint32_t candidates; /* of an error but a flush: requests that it may belong to */
+	/* of these, one of the other side: a send where `request` is a receive, or a receive */
+	struct event_id other; /* 0:0: there is none */
+	uint32_t other_index;
+	int64_t other_posted_at;
 };
 
 #undef PART_MEMBERS

@@ -237,6 +237,46 @@ TEST(error_of_either_side_has_two_candidates)
 	assert_int_equal(count_candidates(2, IBV_WC_LOC_PROT_ERR), 1);
 }
 
+/* Many programs give all requests the wr_id 0, and have posted their receives long before. */
+TEST(error_of_either_side_tells_both)
+{
+	static const struct {
+		int status;
+		bool receive;
+	} rows[] = {
+		{ IBV_WC_LOC_PROT_ERR, false },
+		{ IBV_WC_LOC_QP_OP_ERR, false },
+		{ IBV_WC_REM_INV_REQ_ERR, false },
+		{ IBV_WC_LOC_LEN_ERR, true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		uint64_t r = post_receive(0), s = post_send(0, IBV_SEND_SIGNALED);
+		struct match_found found = complete_on(QP, 0, 0, rows[i].status, 77);
+
+		assert_int_equal(found.receive, rows[i].receive);
+		assert_int_equal(found.request.n, rows[i].receive ? r : s);
+		assert_int_equal(found.other.n, rows[i].receive ? s : r);
+		assert_int_equal(found.other_posted_at, found.other.n * 10);
+		match_reset(match, QP);
+	}
+}
+
+TEST(error_of_one_side_has_no_other)
+{
+	static const int statuses[] = { IBV_WC_REM_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR,
+					IBV_WC_WR_FLUSH_ERR };
+
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		uint64_t r = post_receive(0), s = post_send(0, IBV_SEND_SIGNALED);
+		struct match_found found = complete_on(QP, 0, 0, statuses[i], 77);
+
+		assert_int_equal(found.request.n, i ? r : s);
+		assert_int_equal(found.other.thread, 0);
+		match_reset(match, QP);
+	}
+}
+
 TEST(error_may_be_of_any_that_is_not_signaled)
 {
 	for (int i = 0; i < 5; i++)
