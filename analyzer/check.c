@@ -60,6 +60,16 @@ static void on_end(void *arg, const struct model_exit *end)
 	tell_end(arg, end);
 }
 
+static void on_post(void *arg, const struct model_post *post)
+{
+	tell_post(arg, post);
+}
+
+static void on_complete(void *arg, const struct model_complete *complete)
+{
+	tell_complete(arg, complete);
+}
+
 static bool is_on(const struct checker *checker, enum rule_id rule)
 {
 	return !checker->check.findings->off[rule] && !checker->check.findings->skip[rule];
@@ -111,12 +121,15 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	for (int i = 0; options && i < RULE_COUNT; i++)
 		check->findings->off[i] = options->mute[i];
 	err = trace_is_live(check->trace) ? 0 : evidence_gaps(check->trace, check->findings);
+	choose_functions(checker);
+	if (checker->post[0])
+		watcher.post = on_post;
+	if (checker->complete[0])
+		watcher.complete = on_complete;
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err)
 		err = first_new(check->trace, check->findings, &checker->first);
-	if (!err)
-		choose_functions(checker);
 	return err;
 }
 

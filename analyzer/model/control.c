@@ -19,6 +19,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/qp_events.h"
+#include "analyzer/model/queues.h"
 #include "core/wire/log.h"
 
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
@@ -306,6 +307,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 		      ? qp_created(life, p->call->verb, p->args, p->out)
 		      : 0;
 	if (!err)
+		err = queues_make(model, life, p->event);
+	if (!err)
 		err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
 	if (!err)
 		err = link_paths(model, p, p->out, &model->handles.made[kind], life);
@@ -382,6 +385,16 @@ static int mcast_changes(struct model *model, const struct parsed *p)
 	return 0;
 }
 
+/* A queue of the object that the verb acts on was changed. */
+static void queue_changes(struct model *model, const struct parsed *p)
+{
+	struct life *life = find_argument(model, p, handles_self(p->call->verb),
+					  verb_infos[p->call->verb].object);
+
+	if (life && !life->inherited)
+		queues_change(model, life, p->event);
+}
+
 static int use_returns(struct model *model, const struct parsed *p)
 {
 	switch (p->call->verb) {
@@ -392,6 +405,13 @@ static int use_returns(struct model *model, const struct parsed *p)
 	case VERB_attach_mcast:
 	case VERB_detach_mcast:
 		return mcast_changes(model, p);
+	case VERB_modify_qp:
+	case VERB_modify_srq:
+	case VERB_modify_wq:
+	case VERB_resize_cq:
+	case VERB_post_srq_ops:
+		queue_changes(model, p);
+		return 0;
 	default:
 		return 0;
 	}
@@ -466,6 +486,9 @@ int control_call(struct model *model, const struct trace_event *event)
 		err = destroy_begins(model, &p);
 	if (effect == EFFECT_ACK)
 		events_are_acked(model, &p);
+	/* another thread may poll its completion before it returns */
+	if (p.call->verb == VERB_bind_mw && !p.call->failed && p.call->end >= 0)
+		err = queues_bind(model, find_argument(model, &p, "qp", OBJECT_qp), event);
 	return err;
 }
 

@@ -115,8 +115,15 @@ void lives_add(struct lives *lives, struct life *life)
 	lives->live++;
 }
 
+static void tell_leave(struct lives *lives, struct life *life, bool freed)
+{
+	if (lives->leave)
+		lives->leave(lives->arg, life, freed);
+}
+
 void lives_bury(struct lives *lives, struct life *life, enum life_state state)
 {
+	tell_leave(lives, life, false);
 	life_unlink(life, NULL);
 	life_unlink(NULL, life);
 	life->state = state;
@@ -133,6 +140,7 @@ void lives_drop(struct lives *lives, struct life *life)
 {
 	if (!life)
 		return;
+	tell_leave(lives, life, true);
 	life_unlink(life, NULL);
 	life_unlink(NULL, life);
 	if (life->state == LIFE_LIVE || life->state == LIFE_DYING)

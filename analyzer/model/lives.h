@@ -34,6 +34,8 @@ enum life_state {
 
 struct life_link;
 struct qp;
+struct queue;
+struct queue_cq;
 
 struct life {
 	enum object_kind kind;
@@ -41,6 +43,7 @@ struct life {
 	uint32_t process;
 	uint64_t handle;
 	uint32_t number; /* as in struct object */
+	uint32_t id;     /* the same; 0: not known */
 	uint64_t bytes;  /* of an MR */
 	char name[LIFE_NAME];
 	bool inherited; /* made by a process that this one was forked from */
@@ -52,8 +55,10 @@ struct life {
 	struct moment got;     /* the last of either */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
-	struct event_id bind; /* of an MW: the call that bound it last */
-	struct qp *qp;        /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
+	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
+	struct event_id bind;  /* of an MW: the call that bound it last */
+	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
+	struct queue_cq *cq;   /* of a CQ */
 	struct life_link *children, *parents;
 	struct life *next;          /* of the same bucket */
 	struct life *older, *newer; /* among the dead */
@@ -70,6 +75,9 @@ struct lives {
 	struct life **buckets;
 	size_t nbuckets, count, live, dead;
 	struct life *dead_oldest, *dead_newest;
+	/* told before an object is dead, and before it is @freed; may be NULL */
+	void (*leave)(void *arg, struct life *life, bool freed);
+	void *arg;
 };
 
 int lives_init(struct lives *lives);

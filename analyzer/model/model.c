@@ -16,10 +16,26 @@
 #include "analyzer/model/handles.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp_events.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/queues.h"
 #include "core/wire/log.h"
 
 /* Copies of inherited objects, at most: 0.9 GB. */
 enum { COPIES_MAX = 3000000 };
+
+static void on_leave(void *arg, struct life *life, bool freed)
+{
+	queues_leave(arg, life, freed);
+}
+
+/* What was left out makes all queues uncertain; what was lost, those older than that. */
+static unsigned int find_doubt(struct trace *trace)
+{
+	const char *filter = trace_meta(trace, "filter");
+	struct trace_loss loss = trace_loss(trace);
+
+	return loss.damaged || trace_one_of(trace) > 1 || (filter && *filter) ? QUEUE_LOST : 0;
+}
 
 int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model)
 {
@@ -29,10 +45,14 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 		return log_err(-ENOMEM, "model of live objects");
 	model->trace = trace;
 	model->watcher = *watcher;
+	model->doubt = trace ? find_doubt(trace) : 0;
+	model->whole_from = trace ? trace_whole_from(trace) : INT64_MIN;
 	if (handles_init(&model->handles) < 0 || lives_init(&model->lives) < 0) {
 		model_free(model);
 		return log_err(-ENOMEM, "model of live objects");
 	}
+	model->lives.leave = on_leave;
+	model->lives.arg = model;
 	*ret_model = model;
 	return 0;
 }
@@ -50,24 +70,26 @@ void model_free(struct model *model)
 	}
 	lives_fini(&model->lives);
 	handles_fini(&model->handles);
+	map_fini(&model->by_id);
 	free(model->in_cm);
 	free(model);
 }
 
 /* Data verbs */
 
-static void on_post(struct model *model, const struct trace_event *event)
+static int on_post(struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
+	struct life *life =
+		model_find(model, event->process, verb_infos[post->verb].object, post->handle);
 
-	watcher_use(&model->watcher, event, post->verb,
-		    model_find(model, event->process, verb_infos[post->verb].object, post->handle),
-		    handles_self(post->verb), 0);
+	watcher_use(&model->watcher, event, post->verb, life, handles_self(post->verb), 0);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			watcher_use(&model->watcher, event, post->verb,
 				    model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
 				    "wr[].wr.ud.ah", i);
+	return queues_post(model, event, life);
 }
 
 /* A memory window whose bind has failed is not bound. */
@@ -83,6 +105,7 @@ static void bind_failed(struct model *model, uint32_t process, struct event_id b
 static void on_poll(struct model *model, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
+	struct life *cq = model_find(model, event->process, OBJECT_cq, poll->handle);
 
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		if (!poll->wc[i].status)
@@ -91,8 +114,8 @@ static void on_poll(struct model *model, const struct trace_event *event)
 			bind_failed(model, event->process, poll->wc[i].request);
 		qp_completion(model, event, &poll->wc[i]);
 	}
-	watcher_use(&model->watcher, event, poll->verb,
-		    model_find(model, event->process, OBJECT_cq, poll->handle), "cq", 0);
+	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
+	queues_poll(model, event, cq);
 }
 
 /* Processes */
@@ -109,6 +132,8 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->children = copy->parents = NULL;
 	copy->groups = NULL;
 	copy->qp = NULL;
+	copy->sq = copy->rq = NULL;
+	copy->cq = NULL;
 	copy->ngroups = 0;
 	copy->next = copy->older = copy->newer = NULL;
 	return copy;
@@ -231,9 +256,7 @@ int model_event(struct model *model, const struct trace_event *event)
 	case TRACE_RETURN:
 		return is_application(event) ? control_return(model, event) : 0;
 	case TRACE_POST:
-		if (!event->inner)
-			on_post(model, event);
-		return 0;
+		return event->inner ? 0 : on_post(model, event);
 	case TRACE_POLL:
 		if (!event->inner)
 			on_poll(model, event);

@@ -8,6 +8,9 @@
 #include "analyzer/model/handles.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/watcher.h"
+#include "core/base/map.h"
+
+enum { QPS = 64 };
 
 /* A destroy that has begun. */
 struct pending {
@@ -33,6 +36,11 @@ struct model {
 	bool binds;  /* ibv_bind_mw() was called */
 	bool *in_cm; /* by thread: it is inside a call of librdmacm */
 	uint32_t nin_cm;
+	struct queue *busy; /* with something outstanding */
+	struct map by_id;   /* QPs by the trace's number, to struct life; inherited ones are not */
+	struct life *qps[QPS]; /* found there last, by id; may be NULL */
+	unsigned int doubt;    /* enum queue_doubt: of every queue that is made */
+	int64_t whole_from;    /* before it posts may be missing */
 };
 
 /* Also finds dying and dead objects; NULL if there is none. */

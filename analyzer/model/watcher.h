@@ -44,6 +44,26 @@ struct model_leak {
 	struct moment at; /* the close; at the end of a process its id is 0:0 */
 };
 
+struct queue;
+struct queue_request;
+
+/* A post of the application, with what it accepted already outstanding. */
+struct model_post {
+	const struct trace_event *event; /* .post */
+	const struct life *object;       /* QP, SRQ or WQ; NULL: not known, as is the queue */
+	const struct queue *queue;       /* NULL: of an object that was inherited, or is dead */
+	uint32_t taken;                  /* requests that were accepted, from the first on */
+};
+
+/* One completion; what it retires is still outstanding. */
+struct model_complete {
+	const struct trace_event *event;     /* .poll */
+	uint32_t index;                      /* event->poll->wc[] */
+	const struct life *cq, *qp;          /* NULL: not known */
+	const struct queue *queue;           /* NULL: not known; that of an SRQ for its receives */
+	const struct queue_request *request; /* NULL: not known */
+};
+
 /* How a process ended decides which objects it leaked. */
 enum model_end {
 	MODEL_EXITED,
@@ -64,6 +84,8 @@ struct model_watcher {
 	void (*destroy)(void *arg, const struct model_destroy *destroy);
 	void (*leak)(void *arg, const struct model_leak *leak);
 	void (*end)(void *arg, const struct model_exit *end);
+	void (*post)(void *arg, const struct model_post *post);             /* may be NULL */
+	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
 	void *arg;
 };
 

@@ -79,3 +79,8 @@ struct trace_loss trace_loss(struct trace *trace)
 {
 	return trace->loss;
 }
+
+int64_t trace_whole_from(const struct trace *trace)
+{
+	return trace->live ? INT64_MIN : trace->whole_from;
+}

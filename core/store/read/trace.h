@@ -261,6 +261,9 @@ struct trace_loss {
 };
 struct trace_loss trace_loss(struct trace *trace);
 
+/* Before that time posts and polls may be missing; INT64_MIN: none are. */
+int64_t trace_whole_from(const struct trace *trace);
+
 /* The captured bytes of a work request or a completion: table `payload`. */
 struct payload {
 	const char *kind;    /* "send", "recv", "read", "atomic" */

@@ -1,0 +1,349 @@
+/*
+ * The outstanding requests of one queue
+ *
+ *	ring	| done | req | req | done | req |      oldest first
+ *	sges	| sge sge | sge | sge ... |            of each request, next to each other
+ *
+ * Most requests complete in the order of their posts. One that completes before
+ * an older one (of an SRQ, or a poll of another thread) is only marked as done,
+ * and leaves with the older one. When one of the two rings is full they are made
+ * anew, without those that are done, at least twice as large as what remains: so
+ * a request that stays for ever costs no more than its own place.
+ *
+ * Not here: which requests there are (queues.c).
+ */
+#include "analyzer/model/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/queue_priv.h"
+
+enum { SMALL = 16 };
+
+struct queue *queue_new(struct life *owner, bool send)
+{
+	struct queue *queue = calloc(1, sizeof(*queue));
+
+	if (!queue)
+		return NULL;
+	queue->owner = owner;
+	queue->send = send;
+	queue->refs = 1;
+	return queue;
+}
+
+struct queue *queue_get(struct queue *queue)
+{
+	if (queue)
+		queue->refs++;
+	return queue;
+}
+
+void queue_put(struct queue *queue)
+{
+	if (!queue || --queue->refs)
+		return;
+	queue_clear(queue);
+	queue_cq_put(queue->cq);
+	free(queue);
+}
+
+struct queue_cq *queue_cq_get(struct queue_cq *cq)
+{
+	if (cq)
+		cq->refs++;
+	return cq;
+}
+
+void queue_cq_put(struct queue_cq *cq)
+{
+	if (cq && !--cq->refs)
+		free(cq);
+}
+
+/* The list of queues that have something outstanding. */
+
+static void link_busy(struct queue **list, struct queue *queue)
+{
+	queue->next = *list;
+	queue->at = list;
+	if (queue->next)
+		queue->next->at = &queue->next;
+	*list = queue;
+}
+
+static void unlink_busy(struct queue *queue)
+{
+	if (!queue->at)
+		return;
+	*queue->at = queue->next;
+	if (queue->next)
+		queue->next->at = queue->at;
+	queue->at = NULL;
+}
+
+/* The ring */
+
+static struct queue_request *request_at(const struct queue *queue, uint32_t i)
+{
+	return &queue->ring[(queue->first + i) & (queue->size - 1)];
+}
+
+static uint32_t room_for(uint64_t n)
+{
+	uint32_t size = SMALL;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+static uint64_t live_sges(const struct queue *queue)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < queue->count; i++)
+		if (!request_at(queue, i)->done)
+			n += request_at(queue, i)->nsge;
+	return n;
+}
+
+/* Copy what is outstanding into the new rings @to. */
+static void move_requests(const struct queue *from, struct queue *to)
+{
+	for (uint32_t i = 0; i < from->count; i++) {
+		const struct queue_request *request = request_at(from, i);
+		struct queue_request *copy = &to->ring[to->count];
+
+		if (request->done)
+			continue;
+		*copy = *request;
+		copy->sge = to->sge_end;
+		for (uint32_t s = 0; s < request->nsge; s++)
+			to->sges[to->sge_end++] = *queue_sge(from, request, s);
+		to->count++;
+	}
+}
+
+/* Make room for one more request with @nsge. 0 or -ENOMEM. */
+static int grow_queue(struct queue *queue, uint32_t nsge)
+{
+	struct queue to = *queue;
+
+	to.size = room_for(2 * (uint64_t)queue->outstanding + 1);
+	to.sge_size = room_for(2 * (live_sges(queue) + nsge));
+	to.ring = malloc(to.size * sizeof(*to.ring));
+	to.sges = malloc(to.sge_size * sizeof(*to.sges));
+	if (!to.ring || !to.sges) {
+		free(to.ring);
+		free(to.sges);
+		return -ENOMEM;
+	}
+	to.first = to.count = to.sge_first = to.sge_end = 0;
+	move_requests(queue, &to);
+	free(queue->ring);
+	free(queue->sges);
+	*queue = to;
+	return 0;
+}
+
+static void count_request(struct queue *queue, const struct queue_request *request)
+{
+	queue->outstanding++;
+	queue->signalled += request->signalled;
+	queue->with_ah += request->ah != 0;
+	if (queue->outstanding > queue->high)
+		queue->high = queue->outstanding;
+	if (!queue->cq)
+		return;
+	queue->cq->could++;
+	queue->cq->signalled += request->signalled;
+	if (queue->cq->could > queue->cq->high)
+		queue->cq->high = queue->cq->could;
+}
+
+static void uncount_request(struct queue *queue, const struct queue_request *request)
+{
+	queue->outstanding--;
+	queue->signalled -= request->signalled;
+	queue->with_ah -= request->ah != 0;
+	if (!queue->cq)
+		return;
+	queue->cq->could--;
+	queue->cq->signalled -= request->signalled;
+}
+
+int queue_push(struct queue *queue, struct queue **busy, const struct queue_request *request,
+	       const struct sge *sges)
+{
+	struct queue_request *to;
+
+	if ((queue->count == queue->size ||
+	     queue->sge_end - queue->sge_first + request->nsge > queue->sge_size) &&
+	    grow_queue(queue, request->nsge))
+		return -ENOMEM;
+	to = request_at(queue, queue->count++);
+	*to = *request;
+	to->sge = queue->sge_end;
+	for (uint32_t i = 0; i < request->nsge; i++)
+		queue->sges[queue->sge_end++ & (queue->sge_size - 1)] = sges[i];
+	if (!queue->outstanding)
+		link_busy(busy, queue);
+	count_request(queue, to);
+	return 0;
+}
+
+/* Drop those at the front that are done. */
+static void trim_front(struct queue *queue)
+{
+	while (queue->count && request_at(queue, 0)->done) {
+		queue->first = (queue->first + 1) & (queue->size - 1);
+		queue->count--;
+	}
+	queue->sge_first = queue->count ? request_at(queue, 0)->sge : queue->sge_end;
+}
+
+static void finish_request(struct queue *queue, struct queue_request *request)
+{
+	request->done = true;
+	uncount_request(queue, request);
+}
+
+void queue_retire(struct queue *queue, uint32_t at)
+{
+	finish_request(queue, request_at(queue, at));
+	for (uint32_t i = 0; i < at && queue->send; i++)
+		if (!request_at(queue, i)->done && !request_at(queue, i)->signalled)
+			finish_request(queue, request_at(queue, i));
+	trim_front(queue);
+	if (!queue->outstanding)
+		unlink_busy(queue);
+}
+
+void queue_clear(struct queue *queue)
+{
+	for (uint32_t i = 0; i < queue->count; i++)
+		if (!request_at(queue, i)->done)
+			uncount_request(queue, request_at(queue, i));
+	unlink_busy(queue);
+	free(queue->ring);
+	free(queue->sges);
+	queue->ring = NULL;
+	queue->sges = NULL;
+	queue->first = queue->count = queue->size = 0;
+	queue->sge_first = queue->sge_end = queue->sge_size = 0;
+	queue->run = 0;
+}
+
+int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index)
+{
+	for (uint32_t i = 0; i < queue->count; i++) {
+		const struct queue_request *request = request_at(queue, i);
+
+		if (request->n == id.n && request->index == index && request->thread == id.thread &&
+		    !request->done)
+			return i;
+	}
+	return -1;
+}
+
+/* Questions */
+
+const struct queue_request *queue_oldest(const struct queue *queue)
+{
+	for (uint32_t i = 0; i < queue->count; i++)
+		if (!request_at(queue, i)->done)
+			return request_at(queue, i);
+	return NULL;
+}
+
+static bool is_of(const struct queue *queue, uint32_t process)
+{
+	return queue->owner && queue->owner->process == process;
+}
+
+uint64_t queues_outstanding(const struct model *model, uint32_t process)
+{
+	uint64_t n = 0;
+
+	for (const struct queue *queue = model->busy; queue; queue = queue->next)
+		n += is_of(queue, process) ? queue->outstanding : 0;
+	return n;
+}
+
+bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg)
+{
+	for (const struct queue *queue = model->busy; queue; queue = queue->next)
+		for (uint32_t i = 0; is_of(queue, process) && i < queue->count; i++)
+			if (!request_at(queue, i)->done && visit(arg, queue, request_at(queue, i)))
+				return true;
+	return false;
+}
+
+/* The device context that @life was made from, however far. */
+static const struct life *context_of(const struct life *life)
+{
+	while (life && life->kind != OBJECT_context) {
+		const struct life_link *link = life->parents;
+
+		while (link && link->parent->kind != OBJECT_context &&
+		       link->parent->kind != OBJECT_pd)
+			link = link->next_parent;
+		life = link ? link->parent : NULL;
+	}
+	return life;
+}
+
+/* Which SGE of @request has the key of @mr; -1: none. The device does not look at inline ones'. */
+static int64_t find_key(const struct queue *queue, const struct queue_request *request,
+			uint32_t lkey)
+{
+	if (request->flags & ABI_SEND_INLINE)
+		return -1;
+	for (uint32_t i = 0; i < request->nsge; i++) {
+		const struct sge *sge = queue_sge(queue, request, i);
+
+		if (sge->lkey == lkey && sge->length)
+			return i;
+	}
+	return -1;
+}
+
+static void look_at(struct queue_named *named, const struct queue *queue,
+		    const struct queue_request *request, const struct life *object)
+{
+	int64_t sge = object->kind == OBJECT_ah   ? (request->ah == object->handle ? 0 : -1)
+		      : object->kind == OBJECT_mr ? find_key(queue, request, object->number)
+						  : -1;
+
+	if (sge < 0)
+		return;
+	if (named->n++)
+		return;
+	named->queue = queue;
+	named->request = request;
+	named->sge = (uint32_t)sge;
+}
+
+struct queue_named queues_naming(const struct model *model, const struct life *object)
+{
+	const struct life *context = context_of(object);
+	struct queue_named named = { 0 };
+
+	for (const struct queue *queue = model->busy; queue; queue = queue->next) {
+		if (!is_of(queue, object->process) || queue->doubt)
+			continue;
+		if (object->kind == OBJECT_ah && !queue->with_ah)
+			continue;
+		if (context && context_of(queue->owner) != context)
+			continue;
+		for (uint32_t i = 0; i < queue->count; i++)
+			if (!request_at(queue, i)->done)
+				look_at(&named, queue, request_at(queue, i), object);
+	}
+	return named;
+}

@@ -1,0 +1,145 @@
+#pragma once
+/*
+ * What is outstanding on each queue, and what a queue has room for.
+ *
+ * A queue pair has a send queue and, without an SRQ, a receive queue; an SRQ and a
+ * work queue have a receive queue (struct life: sq, rq, cq). A request is
+ * outstanding from the post that the device accepted until its completion was
+ * polled: completions are given with their requests by the trace
+ * (core/store/read/match.h). One of a send queue retires the unsignalled requests
+ * before it, whose room the device gives back only then.
+ *
+ * The model knows when it does not know: `doubt` of a queue says why its content is
+ * not certain. A rule that would speak of a queue with a doubt says nothing.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/model/lives.h"
+
+struct model;
+
+enum {
+	QUEUE_RECEIVE = -1, /* opcode of a receive */
+};
+
+/* Why the content of a queue is not certain; 0: it is. */
+enum queue_doubt {
+	QUEUE_OLDER = 1 << 0,   /* made before the recording, or imported */
+	QUEUE_LOST = 1 << 1,    /* events are missing: lost, filtered, sampled, overwritten */
+	QUEUE_UNSEEN = 1 << 2,  /* posts or polls that go round the verbs */
+	QUEUE_STRAY = 1 << 3,   /* a completion had no request */
+	QUEUE_GUESSED = 1 << 4, /* an error completion may belong to several requests */
+	QUEUE_FORKED = 1 << 5,  /* a child of the process has used it */
+};
+
+/* An outstanding request. */
+struct queue_request {
+	uint64_t wr_id;
+	uint64_t n; /* of the post's T:N: queue_id() */
+	int64_t time;
+	uint64_t remote_addr; /* of RDMA and atomics */
+	uint64_t ah;          /* of a datagram */
+	uint32_t thread;
+	uint32_t index; /* within the post */
+	uint32_t stack; /* of the post, 0 not known */
+	uint32_t rkey;
+	uint32_t sge; /* for queue_sge() */
+	uint16_t nsge;
+	int16_t opcode; /* enum ibv_wr_opcode, or QUEUE_RECEIVE */
+	uint16_t flags; /* enum ibv_send_flags */
+	bool signalled; /* it will have a completion; receives always */
+	bool done;      /* it was retired and is no longer outstanding */
+};
+
+/* What a queue has room for: as the program asked, and as the device gave. 0: not known. */
+struct queue_limits {
+	uint32_t asked, given; /* requests */
+	uint32_t sge_asked, sge_given;
+	uint32_t inline_asked, inline_given; /* bytes */
+	bool known;                          /* the device's answer is: 0 is a limit, too */
+};
+
+/* The requests of one direction. */
+struct queue {
+	struct life *owner; /* QP, SRQ or WQ; NULL when it is gone */
+	bool send;
+	bool all_signalled; /* sq_sig_all */
+	unsigned int doubt; /* enum queue_doubt */
+	unsigned int refs;
+	struct queue_limits limits;
+	struct queue_cq *cq;      /* where it completes; NULL: not known, or each QP's own (SRQ) */
+	struct queue *next, **at; /* of those with something outstanding */
+	struct queue *pooled;     /* of those in cq->pools */
+
+	struct queue_request *ring;
+	uint32_t first, count, size; /* with those that are done; size is 0 or a power of two */
+	struct sge *sges;
+	uint32_t sge_first, sge_end, sge_size; /* positions grow for ever: & (sge_size - 1) */
+
+	uint32_t outstanding, signalled; /* requests; those of them that will complete */
+	uint32_t high;                   /* most that were outstanding */
+	uint32_t with_ah;                /* outstanding requests that name an AH */
+	uint32_t run;                    /* unsignalled requests since the last signalled one */
+	uint64_t posted, completed;      /* requests of all time */
+	uint32_t poster,
+		poller; /* the only thread that posts, polls; 0: none, UINT32_MAX: several */
+};
+
+/* What is outstanding for one CQ; without the requests of SRQs, which may complete elsewhere. */
+struct queue_cq {
+	struct life *owner; /* NULL when it is gone */
+	unsigned int refs;
+	uint32_t asked, given; /* entries; 0: not known */
+	uint32_t queues;       /* that complete here */
+	struct queue *pools;   /* of them those of XRC SRQs and WQs */
+	uint64_t could;        /* requests outstanding on them: an error completes them all */
+	uint64_t signalled;    /* those that complete in any case */
+	uint64_t high;         /* most of `could` */
+};
+
+static inline struct event_id queue_id(const struct queue_request *request)
+{
+	return (struct event_id){ request->thread, request->n };
+}
+
+/* Outstanding requests, oldest first: @i < queue->count; some are done. */
+static inline const struct queue_request *queue_at(const struct queue *queue, uint32_t i)
+{
+	return &queue->ring[(queue->first + i) & (queue->size - 1)];
+}
+
+static inline const struct sge *queue_sge(const struct queue *queue,
+					  const struct queue_request *request, uint32_t i)
+{
+	return &queue->sges[(request->sge + i) & (queue->sge_size - 1)];
+}
+
+/* The first that is outstanding, NULL if none is. */
+const struct queue_request *queue_oldest(const struct queue *queue);
+
+/* Requests outstanding in @process, on queues with a doubt or not. */
+uint64_t queues_outstanding(const struct model *model, uint32_t process);
+
+/*
+ * Call @visit for each outstanding request of @process until it returns true, which is
+ * returned. Oldest first within a queue.
+ */
+typedef bool queue_visit(void *arg, const struct queue *queue, const struct queue_request *request);
+bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
+
+/* Outstanding requests that name an object. */
+struct queue_named {
+	uint64_t n;                /* of queues without a doubt */
+	const struct queue *queue; /* of the first, the oldest of its queue; NULL: none */
+	const struct queue_request *request;
+	uint32_t sge; /* which of its SGEs; 0 for others than MRs */
+};
+
+/*
+ * Those that name @object: an MR (or the MW or MR behind a bind) by an SGE's lkey, on a queue of
+ * its device context; an AH by its address. Queues with a doubt are left out.
+ */
+struct queue_named queues_naming(const struct model *model, const struct life *object);
