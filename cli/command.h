@@ -34,8 +34,8 @@
 	  "CTF-DIR") \
 	C(check, "Look for mistakes in the use of verbs", \
 	  "TRACE") \
-	C(explain, "Explain a rule of `verbatim check`", \
-	  "[RULE...]") \
+	C(explain, "Explain a rule, a completion status, an event, or an errno of a verb", \
+	  "[TOPIC...]") \
 	C(replay, "Do again what was recorded, and compare", \
 	  "TRACE") \
 	C(doctor, "Say what stops RDMA or recording on this machine, and what to do", \

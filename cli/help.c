@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/explain/explain.h"
 #include "analyzer/rules/rule.h"
 #include "cli/command.h"
 #include "core/store/chunk/tables.h"
@@ -101,6 +102,27 @@ static void print_row_facts(const struct option_row *row)
 	print_fact("variable", options_variable(row->name, variable));
 }
 
+static void print_enum_facts(const char *name)
+{
+	const struct enum_info *info = enum_find(name);
+
+	for (unsigned int i = 0; i < info->nvalues; i++)
+		print_fact("topic", info->values[i].name);
+}
+
+/* What `verbatim explain` knows but rules and verbs. */
+static void print_topics(void)
+{
+	print_enum_facts("ibv_wc_status");
+	print_enum_facts("ibv_event_type");
+	for (int error = 1; error < EXPLAIN_ERRNOS; error++)
+		for (int verb = 0; verb < VERB_COUNT; verb++)
+			if (explain_has_own((enum verb)verb, error)) {
+				print_fact("topic", strerrorname_np(error));
+				break;
+			}
+}
+
 void help_table(void)
 {
 	for (const struct command *c = commands; c->name; c++) {
@@ -119,4 +141,5 @@ void help_table(void)
 		print_fact("verb", verb_infos[verb].name);
 	for (int rule = 0; rule < RULE_COUNT; rule++)
 		print_fact("rule", rules[rule].id);
+	print_topics();
 }

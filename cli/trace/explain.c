@@ -1,11 +1,16 @@
 /*
- * verbatim explain: what a rule means, why it matters, what to do
+ * verbatim explain: what a rule, a status, an event or an errno means, why, and what to do
  */
 #include <stdio.h>
+#include <string.h>
 
+#include "analyzer/explain/explain.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/wrap.h"
 #include "cli/cli.h"
 #include "cli/suggest.h"
+
+enum { TITLE = 13, CAUSE = 16 };
 
 struct settings {
 	bool markdown;
@@ -17,14 +22,175 @@ const struct option_row cli_explain_options[] = {
 	{ 0 },
 };
 
-static int refuse_rule(const char *command, const char *name)
+static void print_field(const char *title, const char *text)
+{
+	wrap_text(stdout, printf("%-*s", TITLE, title), TITLE, text);
+}
+
+/* Each line of @lines as an entry of its own, numbered where there are several. */
+static void print_lines(const char *title, const char *lines, bool number)
+{
+	char line[1024];
+	size_t n;
+
+	for (int i = 1; *lines; i++, lines += n + !!lines[n]) {
+		int column = printf("%-*s", TITLE, i == 1 ? title : "");
+
+		n = strcspn(lines, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)n, lines);
+		if (!number) {
+			printf("%s\n", line);
+			continue;
+		}
+		column += printf("%d. ", i);
+		wrap_text(stdout, column, CAUSE, line);
+	}
+}
+
+static void print_explanation(const struct explanation *e)
+{
+	putchar('\n');
+	if (e->side)
+		print_field("which end", e->side);
+	print_field("what", e->means);
+	print_lines("causes", e->causes, true);
+	print_lines("look at", e->look, false);
+	print_field("source", e->source);
+}
+
+static void print_number(const char *kind, const char *info, int number,
+			 const struct explanation *e)
+{
+	printf("%s (%d), %s\n", enum_name(enum_find(info), number), number, kind);
+	print_explanation(e);
+}
+
+static void print_errno(enum verb verb, int error, const struct explanation *e)
+{
+	printf("%s() with %s (%d, %s)\n", verb_infos[verb].name, strerrorname_np(error), error,
+	       strerror(error));
+	print_explanation(e);
+}
+
+static void list_errnos(enum verb verb, bool own)
+{
+	for (int error = 1; error < EXPLAIN_ERRNOS; error++) {
+		const struct explanation *e = explain_errno(verb, error);
+
+		if (e && explain_has_own(verb, error) == own)
+			wrap_text(stdout, printf("%-*s", TITLE, strerrorname_np(error)), TITLE,
+				  e->means);
+	}
+}
+
+static bool knows_errnos(enum verb verb, bool own)
+{
+	for (int error = 1; error < EXPLAIN_ERRNOS; error++)
+		if (own ? explain_has_own(verb, error) : explain_errno(verb, error) != NULL)
+			return true;
+	return false;
+}
+
+/* What is known of one verb: its own errnos, then those of verbs like it. */
+static void print_verb(enum verb verb)
+{
+	const char *name = verb_infos[verb].name;
+
+	if (!knows_errnos(verb, false)) {
+		printf("%s() has no errnos to explain%s\n", name,
+		       verb_infos[verb].via == VIA_QPX ? ": ibv_wr_complete() reports them" : "");
+		return;
+	}
+	printf("%s(): `verbatim explain %s ERRNO` tells more\n\n", name, name);
+	list_errnos(verb, true);
+	list_errnos(verb, false);
+}
+
+static void list_enum(const char *title, const char *info_name)
+{
+	const struct enum_info *info = enum_find(info_name);
+
+	printf("\n%s:\n", title);
+	for (unsigned int i = 0; i < info->nvalues; i++)
+		printf("  %3d  %s\n", (int)info->values[i].value, info->values[i].name);
+}
+
+static void list_topics(void)
+{
+	report_rules(stdout);
+	list_enum("completion statuses", "ibv_wc_status");
+	list_enum("asynchronous events", "ibv_event_type");
+	printf("\nverbs, with an errno (ibv_reg_mr ENOMEM) or without:\n");
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (knows_errnos((enum verb)verb, true))
+			printf("       %s\n", verb_infos[verb].name);
+}
+
+static void suggest_enum(struct suggestion *near, const char *info_name)
+{
+	const struct enum_info *info = enum_find(info_name);
+
+	for (unsigned int i = 0; i < info->nvalues; i++)
+		suggest_name(near, info->values[i].name);
+}
+
+static int refuse_topic(const char *command, const char *name)
 {
 	struct suggestion near = { .word = name };
 
-	for (int i = 0; i < RULE_COUNT; i++)
+	for (int i = 0; i < RULE_COUNT; i++) {
+		suggest_name(&near, rules[i].id);
 		suggest_name(&near, rules[i].name);
-	return cli_misuse(command, "there is no rule '%s'%s; without an argument all are listed",
+	}
+	suggest_enum(&near, "ibv_wc_status");
+	suggest_enum(&near, "ibv_event_type");
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		suggest_name(&near, verb_infos[verb].name);
+	if (explain_find_errno(name) > 0)
+		return cli_misuse(command, "name the verb that returned %s, too", name);
+	return cli_misuse(command,
+			  "there is no rule, status, event or verb '%s'%s; without an argument all "
+			  "are listed",
 			  name, suggest_text(&near));
+}
+
+/* A verb, and the errno behind it if there is one. Returns how many arguments, or -1. */
+static int explain_verb(enum verb verb, const char *next)
+{
+	int error = next && verb_find(next) < 0 ? explain_find_errno(next) : -1;
+	const struct explanation *e;
+
+	if (error < 0) {
+		print_verb(verb);
+		return 1;
+	}
+	e = explain_errno(verb, error);
+	if (!e)
+		return -1;
+	print_errno(verb, error, e);
+	return 2;
+}
+
+/* Explain what @at begins with. Returns how many arguments that was; 0 not known. */
+static int explain_topic(char **at)
+{
+	int rule = rule_find(at[0]), verb = verb_find(at[0]);
+	int status = explain_find_status(at[0]), event = explain_find_event(at[0]);
+
+	if (rule >= 0)
+		report_rule(stdout, (enum rule_id)rule);
+	else if (status >= 0)
+		print_number("completion status", "ibv_wc_status", status, explain_status(status));
+	else if (event >= 0)
+		print_number("asynchronous event", "ibv_event_type", event, explain_event(event));
+	else if (verb >= 0)
+		return explain_verb((enum verb)verb, at[1]);
+	else
+		return 0;
+	if (status >= 0 && event >= 0) /* a number */
+		printf("\nas the number of an asynchronous event: %s\n",
+		       enum_name(enum_find("ibv_event_type"), event));
+	return 1;
 }
 
 int cli_explain(int argc, char **argv)
@@ -36,15 +202,19 @@ int cli_explain(int argc, char **argv)
 	for (int i = 0; set.markdown && i < RULE_COUNT; i++)
 		report_markdown(stdout, (enum rule_id)i);
 	if (!arguments.n && !set.markdown)
-		report_rules(stdout);
-	for (int i = 0; i < arguments.n; i++) {
-		int rule = rule_find(arguments.at[i]);
-
-		if (rule < 0)
-			return refuse_rule(argv[0], arguments.at[i]);
+		list_topics();
+	for (int i = 0, n; i < arguments.n; i += n) {
 		if (i > 0)
 			putchar('\n');
-		report_rule(stdout, (enum rule_id)rule);
+		n = explain_topic(&arguments.at[i]);
+		if (!n)
+			return refuse_topic(argv[0], arguments.at[i]);
+		if (n < 0)
+			return cli_misuse(
+				argv[0],
+				"%s is not known to report %s; 'verbatim explain %s' lists "
+				"what it reports",
+				arguments.at[i], arguments.at[i + 1], arguments.at[i]);
 	}
 	return CLI_FINE;
 }

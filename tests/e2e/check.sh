@@ -158,7 +158,7 @@ table() {
 	return $status
 }
 
-rules=$("$VERBATIM" explain | awk '{ print $1 }')
+rules=$("$VERBATIM" explain | awk '$1 ~ /^[A-Z]+-[0-9]+$/ { print $1 }')
 for id in $rules; do
 	try finds "$id"
 	try is_silent_about_the_twin "$id"
