@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "cli/record/collector.h"
+#include "cli/record/copies.h"
 #include "cli/record/guests.h"
 #include "cli/record/progress.h"
 #include "core/wire/dir.h"
@@ -121,6 +122,7 @@ static int create_trace(struct collecting *c)
 		.command = c->page.command,
 		.device = "",
 		.filter = c->page.filter.text,
+		.copies_on_fork = copies_on_fork(),
 	};
 	int err;
 

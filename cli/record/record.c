@@ -21,7 +21,8 @@ static const char recorded[] =
 	"Recorded of the program and its children: verbs with their arguments, results, times\n"
 	"and stacks; the command line with all arguments, the program's path, names of threads,\n"
 	"paths and build ids of libraries; addresses of the network; this machine's name and\n"
-	"kernel, its RDMA devices. Not the environment; and of messages and the private data of\n"
+	"kernel, its RDMA devices; limits. Not the environment, but for the variables that RDMA\n"
+	"libraries read (RDMAV_*, UCX_*, NCCL_*...); and of messages and the private data of\n"
 	"connections only their length, unless --payload asks for more. Nobody but you may read\n"
 	"the trace (mode 0600).";
 

@@ -24,6 +24,7 @@
 #include "cli/record/signal_witness.h"
 #include "cli/cli.h"
 #include "cli/record/collector.h"
+#include "cli/record/copies.h"
 #include "cli/record/device.h"
 #include "cli/format.h"
 #include "cli/record/guests.h"
@@ -306,6 +307,7 @@ static int create_trace(struct recording *r)
 			  : r->set->device ? r->set->device
 					   : "",
 		.filter = r->set->filter.text,
+		.copies_on_fork = copies_on_fork(),
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
 	};

@@ -49,6 +49,21 @@ static const struct part {
 	    { "name", COLUMN_TEXT }, { "events", COLUMN_COUNT }, { "lost", COLUMN_COUNT } },
 	  "SELECT t.id, t.process, tid, comm, t.events, coalesce(l.events, 0) FROM thread t"
 	  " LEFT JOIN loss l ON l.thread = t.id ORDER BY t.id" },
+	{ "limits",
+	  { { "process", COLUMN_NUMBER }, { "memlock", COLUMN_TEXT }, { "hard", COLUMN_TEXT },
+	    { "nofile", COLUMN_TEXT }, { "hard_nofile", COLUMN_TEXT },
+	    { "cap_ipc_lock", COLUMN_TEXT }, { "page_size", COLUMN_NUMBER } },
+	  "SELECT id, CASE memlock WHEN -1 THEN 'unlimited' ELSE memlock END,"
+	  " CASE memlock_most WHEN -1 THEN 'unlimited' ELSE memlock_most END,"
+	  " CASE nofile WHEN -1 THEN 'unlimited' ELSE nofile END,"
+	  " CASE nofile_most WHEN -1 THEN 'unlimited' ELSE nofile_most END,"
+	  " CASE ipc_lock WHEN 1 THEN 'yes' WHEN 0 THEN 'no' END, page_size FROM process"
+	  " WHERE page_size > 0 ORDER BY id" },
+	{ "environment",
+	  { { "variable", COLUMN_TEXT }, { "value", COLUMN_TEXT }, { "processes", COLUMN_COUNT },
+	    { "first", COLUMN_NUMBER } },
+	  "SELECT name, value, count(*), min(process) FROM environ GROUP BY name, value"
+	  " ORDER BY name, min(process)" },
 	{ "devices",
 	  { { "device", COLUMN_TEXT }, { "type", COLUMN_TEXT }, { "transport", COLUMN_TEXT },
 	    { "firmware", COLUMN_TEXT }, { "port", COLUMN_NUMBER }, { "state", COLUMN_TEXT },
@@ -201,6 +216,15 @@ static void print_withheld(struct trace *trace)
 		       meta_number(trace, "withheld_rings"), text);
 }
 
+static const char *describe_fork(const char *copies)
+{
+	if (!strcmp(copies, "yes"))
+		return "the kernel gives a child copies of registered pages";
+	if (!strcmp(copies, "no"))
+		return "the kernel does not keep registered pages from moving away";
+	return "whether the kernel copies registered pages is not known";
+}
+
 static void print_head(struct trace *trace, const char *path)
 {
 	char text[FORMAT_TEXT], other[FORMAT_TEXT];
@@ -221,6 +245,7 @@ static void print_head(struct trace *trace, const char *path)
 	print_meta(", ", trace, "machine", "");
 	print_meta(", Linux ", trace, "kernel", "");
 	print_meta(", clock ", trace, "clock", "\n");
+	printf("fork      %s\n", describe_fork(meta_text(trace, "copies_on_fork")));
 	print_meta("device    ", trace, "device",
 		   *meta_text(trace, "device") ? "\n" : "the machine's\n");
 	if (*meta_text(trace, "payload") && strcmp(meta_text(trace, "payload"), "none")) {
@@ -247,8 +272,9 @@ static void print_member(const char *name, const char *value)
 
 static void print_head_json(struct trace *trace, const char *path)
 {
-	static const char *const keys[] = { "command", "version", "host",   "machine", "kernel",
-					    "clock",   "device",  "filter", "payload" };
+	static const char *const keys[] = { "command", "version",       "host",   "machine",
+					    "kernel",  "clock",         "device", "filter",
+					    "payload", "copies_on_fork" };
 	struct trace_loss loss = trace_loss(trace);
 
 	printf("{\n  \"trace\": {\n");

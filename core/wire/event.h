@@ -57,7 +57,12 @@ struct event_head {
 	uint64_t ticks; /* of the session's clock */
 };
 
-/* Followed by the executable's path and the command line (argv joined by '\0'). */
+enum event_ipc_lock { IPC_LOCK_UNKNOWN, IPC_LOCK_MISSING, IPC_LOCK_HELD };
+
+/*
+ * Followed by the executable's path, the command line (argv joined by '\0'), and those variables
+ * of the environment that RDMA libraries read: each "NAME=value", with a '\0'.
+ */
 struct event_process {
 	struct event_head head;
 	uint32_t pid;
@@ -67,9 +72,17 @@ struct event_process {
 	uint64_t fork_ticks;
 	uint16_t exe_bytes; /* without a terminating 0 */
 	uint16_t cmd_bytes;
-	uint32_t pad;
-	/* char exe[], cmd[] */
+	uint16_t environ_bytes;
+	uint8_t ipc_lock; /* enum event_ipc_lock: CAP_IPC_LOCK, as the kernel's RDMA core asks */
+	uint8_t pad;
+	uint64_t memlock, memlock_most; /* RLIMIT_MEMLOCK, soft and hard; EVENT_UNLIMITED */
+	uint64_t nofile, nofile_most;
+	uint32_t page_size; /* 0: not known, and neither are the limits */
+	uint32_t pad2;
+	/* char exe[], cmd[], environ[] */
 };
+
+#define EVENT_UNLIMITED UINT64_MAX
 
 struct event_module {
 	struct event_head head;

@@ -13,12 +13,13 @@ help_says_what_is_recorded() {
 		says "private data of connections" out && says "mode 0600" out
 }
 
-# an argument is in the trace, the environment nowhere, packed or not
+# an argument is in the trace, the environment nowhere, packed or not; what RDMA libraries read is
 arguments_are_recorded_and_the_environment_is_not() {
-	TOKEN=env-8d1f0c record --payload full -o t.db bash -c \
+	TOKEN=env-8d1f0c UCX_TLS=env-22a6b1 record --payload full -o t.db bash -c \
 		"ibv_devinfo >/dev/null; : arg-41c7b2" || return
 	"$VERBATIM" unpack -o u.db t.db && grep -aq arg-41c7b2 u.db && grep -aq arg-41c7b2 t.db &&
-		! grep -aq env-8d1f0c t.db && ! grep -aq env-8d1f0c u.db
+		! grep -aq env-8d1f0c t.db && ! grep -aq env-8d1f0c u.db &&
+		"$VERBATIM" info t.db >out && says "UCX_TLS *env-22a6b1" out
 }
 
 only_ours() { # files

@@ -20,7 +20,10 @@ static const char *const controls[] = {
 	"process(id INTEGER PRIMARY KEY, pid INTEGER, ppid INTEGER, parent INTEGER,"
 	" fork_thread INTEGER, fork_n INTEGER, fork_time INTEGER, start INTEGER, end INTEGER,"
 	" status INTEGER, exe TEXT, cmdline TEXT, thread INTEGER, n INTEGER,"
-	" forked_from INTEGER, fork_seq INTEGER, ending TEXT)",
+	" forked_from INTEGER, fork_seq INTEGER, ending TEXT, memlock INTEGER,"
+	" memlock_most INTEGER, nofile INTEGER, nofile_most INTEGER, ipc_lock INTEGER,"
+	" page_size INTEGER)",
+	"environ(process INTEGER, name TEXT, value TEXT, PRIMARY KEY(process, name)) WITHOUT ROWID",
 	"thread(id INTEGER PRIMARY KEY, process INTEGER, tid INTEGER, comm TEXT, events INTEGER,"
 	" start INTEGER, end INTEGER)",
 	"module(id INTEGER PRIMARY KEY, process INTEGER, base INTEGER, start INTEGER, end INTEGER,"

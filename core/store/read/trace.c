@@ -5,6 +5,7 @@
  * objects and stacks (trace_objects.c), the stream of events (cursor.c), values
  * of arguments (args.c).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,27 @@ uint32_t trace_one_of(struct trace *trace)
 const struct process *trace_process(struct trace *trace, uint32_t id)
 {
 	return id && id <= trace->nprocesses ? &trace->processes[id - 1] : NULL;
+}
+
+bool trace_environ(struct trace *trace, uint32_t process, const char *name, char *value,
+		   size_t size)
+{
+	sqlite3_stmt *stmt;
+	bool found = false;
+
+	value[0] = '\0';
+	if (sql_prepare(trace->db, "SELECT value FROM environ WHERE process = ? AND name = ?",
+			&stmt))
+		return false;
+	sql_bind(stmt, "ut", process, name);
+	if (sql_step(stmt) > 0) {
+		const char *text = (const char *)sqlite3_column_text(stmt, 0);
+
+		found = true;
+		snprintf(value, size, "%s", text ? text : "");
+	}
+	sqlite3_finalize(stmt);
+	return found;
 }
 
 const struct thread *trace_thread(struct trace *trace, uint32_t id)

@@ -187,7 +187,13 @@ struct process {
 	const char *ending;   /* "exit", "_exit", "exec", "killed"; NULL: not known */
 	int status;           /* as from waitpid(); -1: not known */
 	const char *exe, *cmdline;
+	/* as they were at its first verb; a limit may be PROCESS_UNLIMITED */
+	uint32_t page_size; /* 0: not known, and neither are the limits */
+	uint64_t memlock, memlock_most, nofile, nofile_most;
+	int ipc_lock; /* CAP_IPC_LOCK: 1, 0; -1 not known */
 };
+
+#define PROCESS_UNLIMITED UINT64_MAX
 
 struct thread {
 	uint32_t id;
@@ -235,6 +241,13 @@ uint32_t trace_one_of(struct trace *trace);
 
 /* Counted from 1; NULL past the last. Borrowed until trace_close(). */
 const struct process *trace_process(struct trace *trace, uint32_t id);
+
+/*
+ * What variable @name of its environment was when @process called its first verb; "" if it was not
+ * set or is of no RDMA library. Returns whether it was set.
+ */
+bool trace_environ(struct trace *trace, uint32_t process, const char *name, char *value,
+		   size_t size);
 const struct thread *trace_thread(struct trace *trace, uint32_t id);
 const struct object *trace_object(struct trace *trace, uint32_t id);
 

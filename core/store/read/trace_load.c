@@ -51,10 +51,11 @@ static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, ui
 	return rare;
 }
 
-#define PROCESS_SQL                                                                 \
-	"SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end," \
-	" exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"     \
-	" WHERE f.thread = fork_thread AND f.n = fork_n) FROM process"
+#define PROCESS_SQL                                                                       \
+	"SELECT id, pid, ppid, parent, fork_thread, fork_n, fork_time, start, end,"       \
+	" exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"           \
+	" WHERE f.thread = fork_thread AND f.n = fork_n), memlock, memlock_most, nofile," \
+	" nofile_most, coalesce(ipc_lock, -1), page_size FROM process"
 #define THREAD_SQL \
 	"SELECT id, process, tid, comm, events, n FROM thread LEFT JOIN carried c ON c.thread = id"
 #define MODULE_SQL "SELECT id, path, build_id FROM module"
@@ -81,6 +82,12 @@ static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
 		sqlite3_column_type(stmt, 13) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, 13);
 	p->ending = sql_strdup(stmt, 14);
 	p->fork_stack = sql_u32(stmt, 15);
+	p->memlock = (uint64_t)sqlite3_column_int64(stmt, 16);
+	p->memlock_most = (uint64_t)sqlite3_column_int64(stmt, 17);
+	p->nofile = (uint64_t)sqlite3_column_int64(stmt, 18);
+	p->nofile_most = (uint64_t)sqlite3_column_int64(stmt, 19);
+	p->ipc_lock = sqlite3_column_int(stmt, 20);
+	p->page_size = sql_u32(stmt, 21);
 	return 0;
 }
 

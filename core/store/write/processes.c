@@ -87,6 +87,37 @@ static char *join_words(const char *bytes, size_t n)
 	return text;
 }
 
+/* An unlimited limit is -1. */
+static int add_limits(struct writer *writer, uint32_t process, const struct event_process *event)
+{
+	if (!event->page_size)
+		return 0;
+	return WRITER_RUN(writer, process_limits, "uiiiidu", process, event->memlock,
+			  event->memlock_most, event->nofile, event->nofile_most,
+			  (int)event->ipc_lock, event->page_size);
+}
+
+/* @at: strings of "NAME=value", each with its '\0', @n bytes. */
+static int add_environ(struct writer *writer, uint32_t process, const char *at, size_t n)
+{
+	const char *end = at + n, *equals, *stop;
+
+	for (; at < end && !writer->err; at = stop + 1) {
+		char name[64];
+
+		stop = memchr(at, '\0', (size_t)(end - at));
+		if (!stop)
+			break;
+		equals = strchr(at, '=');
+		if (!equals || equals == at || equals - at >= (ptrdiff_t)sizeof(name))
+			continue;
+		memcpy(name, at, (size_t)(equals - at));
+		name[equals - at] = '\0';
+		WRITER_RUN(writer, environ, "utt", process, name, equals + 1);
+	}
+	return writer->err;
+}
+
 int processes_event(struct writer *writer, struct thread_log *log,
 		    const struct event_process *event, uint64_t n, int64_t time)
 {
@@ -96,7 +127,8 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	char *exe, *cmd;
 
 	if (bytes < sizeof(*event) ||
-	    (size_t)event->exe_bytes + event->cmd_bytes > bytes - sizeof(*event))
+	    (size_t)event->exe_bytes + event->cmd_bytes + event->environ_bytes >
+		    bytes - sizeof(*event))
 		return -EBADMSG;
 	p = &writer->processes[log->process - 1];
 	if (p->described && new_image(writer, log, time))
@@ -114,6 +146,9 @@ int processes_event(struct writer *writer, struct thread_log *log,
 			   time);
 	free(exe);
 	free(cmd);
+	if (!writer->err && !add_limits(writer, p->id, event))
+		add_environ(writer, p->id, tail + event->exe_bytes + event->cmd_bytes,
+			    event->environ_bytes);
 	return writer->err;
 }
 

@@ -76,6 +76,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
 		{ "sqlite", sqlite3_libversion() },
 		{ "filter", info->filter },
+		{ "copies_on_fork", info->copies_on_fork },
 		{ "payload_seed", seed },
 		{ "payload", payload_text(info->payload.keep, payload) },
 	};

@@ -117,6 +117,9 @@ struct known_stack {
 	S(process_is, "UPDATE process SET ppid = ?2, exe = ?3, cmdline = ?4, thread = ?5, n =" \
 	  " ?6, forked_from = ?7, fork_seq = ?8, fork_time = ?9, start = min(start, ?10) WHERE" \
 	  " id = ?1") \
+	S(process_limits, "UPDATE process SET memlock = ?2, memlock_most = ?3, nofile = ?4," \
+	  " nofile_most = ?5, ipc_lock = nullif(?6, 0) - 1, page_size = ?7 WHERE id = ?1") \
+	S(environ, "INSERT OR IGNORE INTO environ VALUES(?, ?, ?)") \
 	S(process_end, "UPDATE process SET end = ?2, status = ?3, ending = ?4 WHERE id = ?1") \
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \

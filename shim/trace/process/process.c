@@ -30,6 +30,7 @@
 #include "shim/trace/base/started.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/interpose/import.h"
+#include "shim/trace/process/surroundings.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/ring/vfork.h"
@@ -134,7 +135,8 @@ static size_t words_for(size_t bytes)
 
 static void write_process(void)
 {
-	struct event_process *event = record_reserve(sizeof(*event) + PATH_BYTES + CMD_MAX + 16);
+	struct event_process *event =
+		record_reserve(sizeof(*event) + PATH_BYTES + CMD_MAX + SURROUNDINGS_BYTES + 16);
 	char *text;
 	ssize_t exe;
 
@@ -151,9 +153,13 @@ static void write_process(void)
 	event->exe_bytes = exe > 0 ? (uint16_t)exe : 0;
 	event->cmd_bytes =
 		(uint16_t)read_file("/proc/self/cmdline", text + event->exe_bytes, CMD_MAX);
+	text += event->exe_bytes + event->cmd_bytes;
+	event->environ_bytes = (uint16_t)surroundings_environ(text);
+	surroundings_limits(event);
 	event->pad = 0;
-	record_commit(&event->head,
-		      sizeof(*event) / 8 + words_for((size_t)event->exe_bytes + event->cmd_bytes));
+	event->pad2 = 0;
+	text += event->environ_bytes;
+	record_commit(&event->head, words_for((size_t)(text - (char *)event)));
 }
 
 void process_write(void)

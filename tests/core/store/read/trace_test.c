@@ -110,6 +110,78 @@ TEST(whole_trace_is_one_file)
 	trace_close(trace);
 }
 
+/* A process of one event, with limits and an environment. */
+static void make_surroundings(uint8_t ipc_lock, uint32_t page_size)
+{
+	static const char environ[] = "RDMAV_FORK_SAFE=1\0UCX_TLS=rc,self\0=nameless\0no value\0"
+				      "RDMAV_FORK_SAFE=2\0NCCL_DEBUG=cut";
+	const size_t bytes = make_round(sizeof(struct event_process) + sizeof(environ) - 1);
+	struct writer *w = make_writer(path);
+	struct event_process *e;
+	struct maker m;
+
+	make_thread(&m, w, 0, 100, 101);
+	e = make_room(&m, EVENT_PROCESS, 0, bytes);
+	e->pid = 100;
+	e->environ_bytes = sizeof(environ) - 1;
+	e->memlock = 8 << 20;
+	e->memlock_most = EVENT_UNLIMITED;
+	e->nofile = 1024;
+	e->nofile_most = 4096;
+	e->ipc_lock = ipc_lock;
+	e->page_size = page_size;
+	memcpy(e + 1, environ, sizeof(environ) - 1);
+	make_done(&m, e, bytes);
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+}
+
+TEST(a_process_has_its_limits)
+{
+	const struct process *process;
+	struct trace *trace;
+
+	make_surroundings(IPC_LOCK_MISSING, 4096);
+	assert_int_equal(trace_open(path, &trace), 0);
+	process = trace_process(trace, 1);
+	assert_int_equal(process->page_size, 4096);
+	assert_int_equal(process->memlock, 8 << 20);
+	assert_true(process->memlock_most == PROCESS_UNLIMITED);
+	assert_int_equal(process->nofile, 1024);
+	assert_int_equal(process->nofile_most, 4096);
+	assert_int_equal(process->ipc_lock, 0);
+	trace_close(trace);
+}
+
+TEST(limits_that_could_not_be_read_are_not_known)
+{
+	struct trace *trace;
+
+	make_surroundings(IPC_LOCK_UNKNOWN, 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_process(trace, 1)->page_size, 0);
+	assert_int_equal(trace_process(trace, 1)->ipc_lock, -1);
+	trace_close(trace);
+}
+
+TEST(a_process_has_its_environment)
+{
+	struct trace *trace;
+	char value[16];
+
+	make_surroundings(IPC_LOCK_HELD, 4096);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(trace_process(trace, 1)->ipc_lock, 1);
+	assert_true(trace_environ(trace, 1, "RDMAV_FORK_SAFE", value, sizeof(value)));
+	assert_string_equal(value, "1"); /* getenv() finds the first, too */
+	assert_true(trace_environ(trace, 1, "UCX_TLS", value, 4));
+	assert_string_equal(value, "rc,");
+	assert_false(trace_environ(trace, 1, "NCCL_DEBUG", value, sizeof(value)));
+	assert_false(trace_environ(trace, 2, "UCX_TLS", value, sizeof(value)));
+	assert_string_equal(value, "");
+	trace_close(trace);
+}
+
 TEST(trace_is_private)
 {
 	struct stat st;

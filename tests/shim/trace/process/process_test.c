@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "shim/trace/process/process.h"
 #include "shim/trace/stack/stack.h"
@@ -41,6 +42,50 @@ static void child_body(void)
 TEST(forked_child_has_a_ring_of_its_own)
 {
 	in_child(child_body);
+}
+
+static bool has_text(const char *bytes, size_t n, const char *text)
+{
+	return memmem(bytes, n, text, strlen(text) + 1);
+}
+
+static void surroundings_body(void)
+{
+	const struct rlimit few = { .rlim_cur = 100, .rlim_max = 200 };
+	const struct event_process *process;
+	const struct event_head *event;
+	struct ring ring;
+	const char *text;
+	char longest[400];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	setenv("RDMAV_FORK_SAFE", "1", 1);
+	setenv("NCCL_LONG", longest, 1);
+	setenv("A_SECRET", "hunter2", 1);
+	HOLDS(!setrlimit(RLIMIT_NOFILE, &few));
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!send_one(1));
+	ring = session_ring(0);
+	HOLDS(ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS);
+	process = (const void *)event;
+	text = (const char *)(process + 1) + process->exe_bytes + process->cmd_bytes;
+	HOLDS(has_text(text, process->environ_bytes, "RDMAV_FORK_SAFE=1"));
+	HOLDS(!has_text(text, process->environ_bytes, "A_SECRET=hunter2"));
+	longest[255] = '\0';
+	HOLDS(has_text(text, process->environ_bytes, longest));
+	longest[255] = 'x';
+	longest[256] = '\0';
+	HOLDS(!has_text(text, process->environ_bytes, longest));
+	HOLDS(process->nofile == 100 && process->nofile_most == 200);
+	HOLDS(process->page_size == (uint32_t)sysconf(_SC_PAGESIZE));
+	HOLDS(process->ipc_lock != IPC_LOCK_UNKNOWN);
+	ring_close(&ring);
+}
+
+TEST(limits_and_variables_of_rdma_libraries_are_recorded)
+{
+	in_child(surroundings_body);
 }
 
 static void vfork_body(void)

@@ -1,0 +1,16 @@
+#pragma once
+/*
+ * What a process runs in: its limits, and what its environment tells RDMA libraries.
+ */
+#include "core/wire/event.h"
+
+enum { SURROUNDINGS_BYTES = 8192 }; /* of the environment, at most */
+
+/* Fill in the limits of @event. errno is not kept. */
+void surroundings_limits(struct event_process *event);
+
+/*
+ * Put the variables that RDMA libraries read to @text, as struct event_process has them: at most
+ * SURROUNDINGS_BYTES. Returns how many bytes.
+ */
+size_t surroundings_environ(char *text);
