@@ -55,6 +55,11 @@ static void on_leak(void *arg, const struct model_leak *leak)
 	tell_leak(arg, leak);
 }
 
+static void on_key(void *arg, const struct model_key *key)
+{
+	tell_key(arg, key);
+}
+
 static void on_end(void *arg, const struct model_exit *end)
 {
 	tell_end(arg, end);
@@ -110,7 +115,12 @@ void check_close(struct checker *checker)
 static int prepare_checker(struct checker *checker, const struct check_options *options)
 {
 	struct model_watcher watcher = {
-		.use = on_use, .destroy = on_destroy, .leak = on_leak, .end = on_end, .arg = checker
+		.use = on_use,
+		.destroy = on_destroy,
+		.leak = on_leak,
+		.key = on_key,
+		.end = on_end,
+		.arg = checker,
 	};
 	struct check *check = &checker->check;
 	int err;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/key_call.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/qp_events.h"
@@ -300,6 +301,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->created = begin_of_call(p);
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
 	name_life(model, life, p->call->object);
+	keys_note_parents(model, life, p->call);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
 		life->bytes = (uint64_t)bytes;
 	lives_add(&model->lives, life);

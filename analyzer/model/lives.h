@@ -36,6 +36,7 @@ struct life_link;
 struct qp;
 struct queue;
 struct queue_cq;
+struct key;
 
 struct life {
 	enum object_kind kind;
@@ -59,6 +60,11 @@ struct life {
 	struct event_id bind;  /* of an MW: the call that bound it last */
 	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
 	struct queue_cq *cq;   /* of a CQ */
+	uint64_t context, pd;  /* addresses; @pd is the one below a parent domain; 0 unknown */
+	struct {
+		struct key *key; /* valid while keys.changes is @changes */
+		uint64_t changes;
+	} seen[2]; /* of a queue: the last keys that its receives and sends named */
 	struct life_link *children, *parents;
 	struct life *next;          /* of the same bucket */
 	struct life *older, *newer; /* among the dead */

@@ -14,6 +14,8 @@
 
 #include "analyzer/model/control.h"
 #include "analyzer/model/handles.h"
+#include "analyzer/model/key_call.h"
+#include "analyzer/model/key_post.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
@@ -68,6 +70,7 @@ void model_free(struct model *model)
 		model->forks = forked->next;
 		free(forked);
 	}
+	keys_fini(&model->keys);
 	lives_fini(&model->lives);
 	handles_fini(&model->handles);
 	map_fini(&model->by_id);
@@ -77,6 +80,16 @@ void model_free(struct model *model)
 
 /* Data verbs */
 
+static void use_ah(struct model *model, const struct trace_event *event, const struct life *queue,
+		   uint32_t i)
+{
+	const struct life *ah = model_find(model, event->process, OBJECT_ah, event->post->wr[i].ah);
+
+	watcher_use(&model->watcher, event, event->post->verb, ah, "wr[].wr.ud.ah", i);
+	if (ah && queue && ah->state == LIFE_LIVE && ah->pd && queue->pd && ah->pd != queue->pd)
+		keys_tell_ah(model, event, queue, ah, i);
+}
+
 static int on_post(struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -84,11 +97,11 @@ static int on_post(struct model *model, const struct trace_event *event)
 		model_find(model, event->process, verb_infos[post->verb].object, post->handle);
 
 	watcher_use(&model->watcher, event, post->verb, life, handles_self(post->verb), 0);
+	if (life && life->state == LIFE_LIVE && !life->inherited)
+		keys_post(model, event, life);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
-			watcher_use(&model->watcher, event, post->verb,
-				    model_find(model, event->process, OBJECT_ah, post->wr[i].ah),
-				    "wr[].wr.ud.ah", i);
+			use_ah(model, event, life, i);
 	return queues_post(model, event, life);
 }
 
@@ -113,6 +126,8 @@ static void on_poll(struct model *model, const struct trace_event *event)
 		if (model->binds && poll->wc[i].request.thread)
 			bind_failed(model, event->process, poll->wc[i].request);
 		qp_completion(model, event, &poll->wc[i]);
+		if (poll->wc[i].request.thread)
+			keys_error(model, event, &poll->wc[i]);
 	}
 	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
 	queues_poll(model, event, cq);
@@ -188,6 +203,11 @@ const struct moment *model_fork(const struct model *model, uint32_t process)
 	return NULL;
 }
 
+const struct keys *model_keys(const struct model *model)
+{
+	return &model->keys;
+}
+
 static int on_fork(struct model *model, const struct trace_event *event)
 {
 	struct moment moment = { .id = event->id,
@@ -243,6 +263,17 @@ static int on_cm(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
+/* A call, or its return. */
+static int on_call(struct model *model, const struct trace_event *event)
+{
+	bool returns = event->kind == TRACE_RETURN;
+	int err = returns ? keys_return(model, event) : keys_call(model, event);
+
+	if (err || !is_application(event))
+		return err;
+	return returns ? control_return(model, event) : control_call(model, event);
+}
+
 int model_event(struct model *model, const struct trace_event *event)
 {
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
@@ -252,9 +283,8 @@ int model_event(struct model *model, const struct trace_event *event)
 		qp_call(model, event);
 	switch (event->kind) {
 	case TRACE_CALL:
-		return is_application(event) ? control_call(model, event) : 0;
 	case TRACE_RETURN:
-		return is_application(event) ? control_return(model, event) : 0;
+		return on_call(model, event);
 	case TRACE_POST:
 		return event->inner ? 0 : on_post(model, event);
 	case TRACE_POLL:
@@ -323,6 +353,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	for (ssize_t i = 0; i < n; i++)
 		lives_drop(&model->lives, lives[i]);
 	free(lives);
+	keys_end(model, process, time);
 	forget_fork(model, process);
 	return 0;
 }

@@ -14,6 +14,7 @@
  *
  * One thread.
  */
+#include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/watcher.h"
 
@@ -36,3 +37,6 @@ bool model_has(const struct model *model, uint32_t process);
 
 /* The fork that made @process, or NULL. */
 const struct moment *model_fork(const struct model *model, uint32_t process);
+
+/* The keys of all processes. */
+const struct keys *model_keys(const struct model *model);

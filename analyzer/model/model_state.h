@@ -6,6 +6,7 @@
  * One thread.
  */
 #include "analyzer/model/handles.h"
+#include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/watcher.h"
 #include "core/base/map.h"
@@ -31,6 +32,7 @@ struct model {
 	struct model_watcher watcher;
 	struct lives lives;
 	struct handles handles;
+	struct keys keys;
 	struct pending *pending;
 	struct forked *forks;
 	bool binds;  /* ibv_bind_mw() was called */

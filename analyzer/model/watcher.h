@@ -6,6 +6,8 @@
  */
 #include "analyzer/model/lives.h"
 
+struct key;
+
 enum { MODEL_SHOWN = 8 };
 
 /* A call of the application was given @object by an argument. */
@@ -78,11 +80,39 @@ struct model_exit {
 	enum model_end how;
 };
 
+/* What is wrong with the use of a key. */
+enum key_fault {
+	KEY_UNKNOWN,   /* never seen, and the device refused it */
+	KEY_GONE,      /* its region had been deregistered */
+	KEY_OUTSIDE,   /* the range leaves its region */
+	KEY_OTHER_PD,  /* of another protection domain than the queue */
+	KEY_NO_ACCESS, /* the region lacks an access flag */
+	KEY_OTHER_AH,  /* no key: the address handle is of another protection domain */
+};
+
+/* A request names a key that does not fit. */
+struct model_key {
+	enum key_fault fault;
+	struct moment at; /* the post */
+	const struct life *queue;
+	const struct key *key; /* NULL: never seen */
+	uint32_t index;        /* of the request in its list */
+	int sge;               /* which element; -1: the remote key */
+	int opcode;            /* enum ibv_wr_opcode; -1: a receive */
+	uint32_t number;
+	uint64_t addr, length;
+	uint32_t missing;      /* of access flags */
+	const struct life *ah; /* of KEY_OTHER_AH */
+	int ret;               /* of the post */
+	int status;            /* of the completion that told; 0: none */
+};
+
 /* The functions are called in order of the events. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
 	void (*destroy)(void *arg, const struct model_destroy *destroy);
 	void (*leak)(void *arg, const struct model_leak *leak);
+	void (*key)(void *arg, const struct model_key *key);
 	void (*end)(void *arg, const struct model_exit *end);
 	void (*post)(void *arg, const struct model_post *post);             /* may be NULL */
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */

@@ -26,6 +26,7 @@ enum rule_id {
 	X(use, struct model_use)           /* an object that is not simply alive was used */   \
 	X(destroy, struct model_destroy)   /* a destroy ended, or never will */                \
 	X(leak, struct model_leak)         /* an object outlived its context or process */     \
+	X(key, struct model_key)           /* a request names a key that does not fit */       \
 	X(call, struct trace_event)        /* a control verb begins */                         \
 	X(returned, struct trace_event)    /* it has returned */                               \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */ \

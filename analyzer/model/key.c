@@ -1,0 +1,221 @@
+/*
+ * The memory that keys stand for
+ *
+ *	lkey	process, number -> key -> key	newest first
+ *	rkey	the same
+ *	handle	process, address -> key		of the MR or MW that has it
+ *
+ * Keys of one number in one process are of different contexts, or dead.
+ *
+ * Not here: where keys come from (key_call.c), who names them (key_post.c).
+ */
+#include "analyzer/model/key.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint64_t number_key(uint32_t process, uint32_t number)
+{
+	return (uint64_t)process << 32 | number;
+}
+
+/* Addresses have 47 bits, or 56 with processes to match: keys_of() compares. */
+static uint64_t handle_key(uint32_t process, enum object_kind kind, uint64_t handle)
+{
+	return handle ^ (uint64_t)process << 47 ^ (kind == OBJECT_mw);
+}
+
+static struct key *get_key(const struct map *map, uint64_t number)
+{
+	uint64_t value;
+
+	return map_get(map, number, &value) ? (struct key *)(uintptr_t)value : NULL;
+}
+
+struct key *keys_of(const struct keys *keys, uint32_t process, enum object_kind kind,
+		    uint64_t handle)
+{
+	struct key *key = get_key(&keys->by_handle, handle_key(process, kind, handle));
+
+	return key && key->handle == handle && key->process == process && key->kind == kind ? key
+											    : NULL;
+}
+
+static bool is_better(const struct key *key, const struct key *best)
+{
+	return !best || (best->state == KEY_DEAD && key->state != KEY_DEAD);
+}
+
+struct key *keys_find_lkey(const struct keys *keys, uint32_t process, uint64_t context,
+			   uint32_t lkey)
+{
+	struct key *key = get_key(&keys->by_lkey, number_key(process, lkey)), *best = NULL;
+
+	for (; key; key = key->next_lkey)
+		if ((!context || !key->context || key->context == context) && is_better(key, best))
+			best = key;
+	return best;
+}
+
+struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t context,
+			   uint32_t rkey)
+{
+	struct key *key = get_key(&keys->by_rkey, number_key(process, rkey)), *best = NULL;
+
+	for (; key; key = key->next_rkey)
+		if ((!context || !key->context || key->context == context) && is_better(key, best))
+			best = key;
+	return best;
+}
+
+static bool range_holds(const struct key *key, uint64_t offset, uint64_t length)
+{
+	return offset <= key->length && length <= key->length - offset;
+}
+
+/* Not every device counts from 0 in a region that was registered so. */
+bool key_holds(const struct key *key, uint64_t addr, uint64_t length)
+{
+	return key->any || range_holds(key, addr - key->addr, length) ||
+	       (key->access & ABI_ACCESS_ZERO_BASED &&
+		range_holds(key, addr - key->memory, length));
+}
+
+static void list_add(struct key_list *list, struct key *key)
+{
+	key->newer = NULL;
+	key->older = list->newest;
+	*(key->older ? &key->older->newer : &list->oldest) = key;
+	list->newest = key;
+	list->n++;
+}
+
+static void list_remove(struct key_list *list, struct key *key)
+{
+	*(key->older ? &key->older->newer : &list->oldest) = key->newer;
+	*(key->newer ? &key->newer->older : &list->newest) = key->older;
+	list->n--;
+}
+
+/* Put @first before the others of the number. */
+static int set_first(struct map *map, uint64_t number, struct key *first)
+{
+	if (first)
+		return map_put(map, number, (uintptr_t)first);
+	map_remove(map, number);
+	return 0;
+}
+
+static void leave_lkey(struct keys *keys, struct key *key)
+{
+	uint64_t number = number_key(key->process, key->lkey);
+	struct key *first = get_key(&keys->by_lkey, number), **at = &first;
+
+	while (*at && *at != key)
+		at = &(*at)->next_lkey;
+	if (!*at)
+		return;
+	*at = key->next_lkey;
+	set_first(&keys->by_lkey, number, first);
+}
+
+static void leave_rkey(struct keys *keys, struct key *key)
+{
+	uint64_t number = number_key(key->process, key->rkey);
+	struct key *first = get_key(&keys->by_rkey, number), **at = &first;
+
+	while (*at && *at != key)
+		at = &(*at)->next_rkey;
+	if (!*at)
+		return;
+	*at = key->next_rkey;
+	set_first(&keys->by_rkey, number, first);
+}
+
+static void drop_key(struct keys *keys, struct key *key)
+{
+	leave_lkey(keys, key);
+	leave_rkey(keys, key);
+	if (keys_of(keys, key->process, key->kind, key->handle) == key)
+		map_remove(&keys->by_handle, handle_key(key->process, key->kind, key->handle));
+	list_remove(key->state == KEY_DEAD ? &keys->dead : &keys->live, key);
+	keys->changes++;
+	free(key);
+}
+
+/* The device has given the number again: what had it before is gone for good. */
+static void drop_others(struct keys *keys, const struct key *key)
+{
+	struct key *other;
+
+	while (key->lkey && (other = keys_find_lkey(keys, key->process, key->context, key->lkey)) &&
+	       other != key)
+		drop_key(keys, other);
+	while (key->rkey && (other = keys_find_rkey(keys, key->process, key->context, key->rkey)) &&
+	       other != key)
+		drop_key(keys, other);
+}
+
+static int enter_numbers(struct keys *keys, struct key *key)
+{
+	uint64_t lkey = number_key(key->process, key->lkey);
+	uint64_t rkey = number_key(key->process, key->rkey);
+
+	keys->changes++;
+	drop_others(keys, key);
+	key->next_lkey = key->lkey ? get_key(&keys->by_lkey, lkey) : NULL;
+	key->next_rkey = key->rkey ? get_key(&keys->by_rkey, rkey) : NULL;
+	if ((key->lkey && set_first(&keys->by_lkey, lkey, key)) ||
+	    (key->rkey && set_first(&keys->by_rkey, rkey, key)))
+		return -ENOMEM;
+	return 0;
+}
+
+int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey)
+{
+	leave_lkey(keys, key);
+	leave_rkey(keys, key);
+	key->lkey = lkey;
+	key->rkey = rkey;
+	return enter_numbers(keys, key);
+}
+
+int keys_add(struct keys *keys, struct key *key)
+{
+	struct key *old = keys_of(keys, key->process, key->kind, key->handle);
+
+	if (old && old->state != KEY_DEAD)
+		drop_key(keys, old); /* its end was not seen */
+	list_add(&keys->live, key);
+	if (enter_numbers(keys, key) ||
+	    map_put(&keys->by_handle, handle_key(key->process, key->kind, key->handle),
+		    (uintptr_t)key)) {
+		drop_key(keys, key);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void keys_bury(struct keys *keys, struct key *key, const struct moment *destroyed)
+{
+	if (key->state == KEY_DEAD)
+		return;
+	list_remove(&keys->live, key);
+	key->state = KEY_DEAD;
+	key->destroyed = *destroyed;
+	keys->changes++;
+	list_add(&keys->dead, key);
+	if (keys->dead.n > KEYS_DEAD)
+		drop_key(keys, keys->dead.oldest);
+}
+
+void keys_fini(struct keys *keys)
+{
+	while (keys->live.newest)
+		drop_key(keys, keys->live.newest);
+	while (keys->dead.newest)
+		drop_key(keys, keys->dead.newest);
+	map_fini(&keys->by_lkey);
+	map_fini(&keys->by_rkey);
+	map_fini(&keys->by_handle);
+}

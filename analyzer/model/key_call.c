@@ -1,0 +1,256 @@
+/*
+ * Control verbs, as keys see them
+ *
+ * Also those that a library makes inside another verb: their keys are as good. A region that both
+ * an outer and an inner verb return has one key.
+ *
+ * From the begin of ibv_dereg_mr() and ibv_rereg_mr() to their return nothing can be said about a
+ * key. ibv_rereg_mr() that failed may have left anything.
+ */
+#include "analyzer/model/key_call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/model_state.h"
+#include "core/wire/log.h"
+
+/* enum ibv_rereg_mr_flags, enum ibv_rereg_mr_err_code */
+enum { CHANGE_TRANSLATION = 1, CHANGE_PD = 2, CHANGE_ACCESS = 4 };
+enum { ERR_INPUT = -1, ERR_DONT_FORK_NEW = -2 };
+
+enum { ENDLESS = 1ull << 62 }; /* longer than any memory: an implicit region */
+
+static uint64_t read_number(const struct args *args, const char *path, uint64_t otherwise)
+{
+	int64_t value;
+
+	return args && args_get(args, path, &value) ? (uint64_t)value : otherwise;
+}
+
+/* The protection domain below a parent domain. */
+static uint64_t base_pd(struct model *model, uint32_t process, uint64_t handle)
+{
+	const struct life *pd = model_find(model, process, OBJECT_pd, handle);
+
+	return pd && pd->pd ? pd->pd : handle;
+}
+
+void keys_note_parents(struct model *model, struct life *life, const struct call *call)
+{
+	uint64_t pd = read_number(call->out, "ret.pd", read_number(call->args, "pd", 0));
+
+	life->context = read_number(call->out, "ret.context", 0);
+	if (call->verb == VERB_alloc_parent_domain)
+		pd = read_number(call->args, "attr.pd", 0);
+	life->pd = pd                        ? base_pd(model, life->process, pd)
+		   : life->kind == OBJECT_pd ? life->handle
+					     : 0;
+	if (call->verb == VERB_import_device || call->verb == VERB_import_pd)
+		model->keys.shared = true;
+}
+
+/* What requests may name, by the verb that made the region. */
+static void set_range(struct key *key, const struct call *call)
+{
+	const struct args *args = call->args;
+	uint64_t addr = read_number(args, "addr", read_number(call->out, "ret.addr", 0));
+
+	key->length = read_number(args, "length", read_number(call->out, "ret.length", 0));
+	key->access = (uint32_t)read_number(args, "access", ~0u);
+	key->memory = key->addr = addr;
+	switch (call->verb) {
+	case VERB_reg_mr:
+		break;
+	case VERB_reg_mr_iova:
+	case VERB_reg_mr_iova2:
+		key->addr = read_number(args, "iova", addr);
+		break;
+	case VERB_reg_dmabuf_mr:
+	case VERB_mlx5dv_reg_dmabuf_mr:
+		key->memory = key->addr = read_number(args, "iova", 0);
+		break;
+	case VERB_reg_dm_mr:
+		key->any = !(key->access & ABI_ACCESS_ZERO_BASED);
+		break;
+	default:
+		key->any = true; /* a null region, an imported one, whatever comes */
+	}
+	if (key->access & ABI_ACCESS_ZERO_BASED)
+		key->addr = 0;
+	if (!args || key->length >= ENDLESS)
+		key->any = true;
+}
+
+static int region_is_made(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct key *key = calloc(1, sizeof(*key));
+
+	if (!key)
+		return -ENOMEM;
+	key->kind = verb_infos[call->verb].object;
+	key->process = event->process;
+	key->object = call->object;
+	key->handle = call->handle;
+	key->lkey = (uint32_t)read_number(call->out, "ret.lkey", 0);
+	key->rkey = (uint32_t)read_number(call->out, "ret.rkey", 0);
+	key->context = read_number(call->out, "ret.context", 0);
+	key->pd = base_pd(model, event->process,
+			  read_number(call->out, "ret.pd", read_number(call->args, "pd", 0)));
+	key->created = (struct moment){ .id = event->id,
+					.verb = call->verb,
+					.process = event->process,
+					.stack = call->stack,
+					.time = call->begin };
+	if (key->kind == OBJECT_mr)
+		set_range(key, call);
+	else
+		key->any = true;
+	model->keys.shared |= call->verb == VERB_import_mr;
+	return keys_add(&model->keys, key);
+}
+
+static struct key *key_of_call(struct model *model, const struct trace_event *event,
+			       enum object_kind kind)
+{
+	struct key *key = keys_of(&model->keys, event->process, kind, event->call->handle);
+
+	return key && key->state != KEY_DEAD ? key : NULL;
+}
+
+/* Only a success, and a failure that changed nothing, leave a region that is known. */
+static int region_is_changed(struct model *model, const struct trace_event *event)
+{
+	struct key *key = key_of_call(model, event, OBJECT_mr);
+	const struct call *call = event->call;
+	uint64_t flags = read_number(call->args, "flags", 0);
+
+	if (!key)
+		return 0;
+	if (call->failed && (call->ret == ERR_INPUT || call->ret == ERR_DONT_FORK_NEW)) {
+		key->state = KEY_LIVE;
+		return 0;
+	}
+	if (call->failed || !call->args || !call->out)
+		return 0;
+	key->state = KEY_LIVE;
+	if (flags & CHANGE_ACCESS)
+		key->access = (uint32_t)read_number(call->args, "access", ~0u);
+	if (flags & CHANGE_TRANSLATION) {
+		key->memory = read_number(call->args, "addr", 0);
+		key->addr = key->access & ABI_ACCESS_ZERO_BASED ? 0 : key->memory;
+		key->length = read_number(call->args, "length", 0);
+		key->any = key->length >= ENDLESS;
+	}
+	if (flags & CHANGE_PD)
+		key->pd = base_pd(model, event->process, read_number(call->args, "pd", 0));
+	return keys_rename(&model->keys, key,
+			   (uint32_t)read_number(call->out, "mr.lkey", key->lkey),
+			   (uint32_t)read_number(call->out, "mr.rkey", key->rkey));
+}
+
+/* Whether the window is bound is decided when its completion comes, which is not waited for. */
+static int window_is_bound(struct model *model, const struct trace_event *event)
+{
+	struct key *key = key_of_call(model, event, OBJECT_mw);
+	const struct call *call = event->call;
+
+	if (!key || call->failed)
+		return 0;
+	return keys_rename(&model->keys, key, 0,
+			   (uint32_t)read_number(call->out, "mw.rkey", key->rkey));
+}
+
+static void context_is_closed(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct moment moment = { .id = event->id,
+				 .verb = call->verb,
+				 .process = event->process,
+				 .stack = call->stack,
+				 .time = call->begin };
+	struct key *key = model->keys.live.oldest, *next;
+
+	for (; key; key = next) {
+		next = key->newer;
+		if (key->process == event->process && key->context == call->handle)
+			keys_bury(&model->keys, key, &moment);
+	}
+}
+
+static void region_is_gone(struct model *model, const struct trace_event *event,
+			   enum object_kind kind)
+{
+	struct key *key = key_of_call(model, event, kind);
+	struct moment moment = { .id = event->id,
+				 .verb = event->call->verb,
+				 .process = event->process,
+				 .stack = event->call->stack,
+				 .time = event->call->begin };
+
+	if (!key)
+		return;
+	key->state = KEY_LIVE;
+	if (!event->call->failed)
+		keys_bury(&model->keys, key, &moment);
+}
+
+int keys_call(struct model *model, const struct trace_event *event)
+{
+	const struct verb_info *info = &verb_infos[event->call->verb];
+	bool ends = info->effect == EFFECT_DESTROY;
+	struct key *key;
+
+	if ((info->object != OBJECT_mr && info->object != OBJECT_mw) ||
+	    (!ends && event->call->verb != VERB_rereg_mr))
+		return 0;
+	key = key_of_call(model, event, info->object);
+	if (!key)
+		return 0;
+	key->state = KEY_CHANGING;
+	model->keys.changes++;
+	return 0;
+}
+
+static int read_return(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const struct verb_info *info = &verb_infos[call->verb];
+
+	if (info->effect == EFFECT_DESTROY)
+		region_is_gone(model, event, info->object);
+	else if (info->effect == EFFECT_CREATE && !call->failed && call->handle)
+		return region_is_made(model, event);
+	else if (call->verb == VERB_rereg_mr)
+		return region_is_changed(model, event);
+	else if (call->verb == VERB_bind_mw)
+		return window_is_bound(model, event);
+	return 0;
+}
+
+int keys_return(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum object_kind kind = verb_infos[call->verb].object;
+	int err;
+
+	if (call->verb == VERB_close_device && !call->failed)
+		context_is_closed(model, event);
+	if (kind != OBJECT_mr && kind != OBJECT_mw)
+		return 0;
+	err = args_parse(call->args) ?: args_parse(call->out) ?: read_return(model, event);
+	return err < 0 ? log_err(err, "keys of memory") : 0;
+}
+
+void keys_end(struct model *model, uint32_t process, int64_t time)
+{
+	struct moment moment = { .verb = VERB_COUNT, .process = process, .time = time };
+	struct key *key = model->keys.live.oldest, *next;
+
+	for (; key; key = next) {
+		next = key->newer;
+		if (key->process == process)
+			keys_bury(&model->keys, key, &moment);
+	}
+}

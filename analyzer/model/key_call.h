@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * Control verbs, as keys see them.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+struct model;
+
+/* A call begins, or has returned, whoever made it. 0 or -errno after log_err(). */
+int keys_call(struct model *model, const struct trace_event *event);
+int keys_return(struct model *model, const struct trace_event *event);
+
+/* @life was made by a call that returned @out: note its context and protection domain. */
+void keys_note_parents(struct model *model, struct life *life, const struct call *call);
+
+/* @process has ended: its keys are gone. */
+void keys_end(struct model *model, uint32_t process, int64_t time);

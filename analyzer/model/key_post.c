@@ -1,0 +1,228 @@
+/*
+ * Requests, as keys see them
+ *
+ * Nearly all elements fit the key that the queue named last: a comparison of numbers. The device
+ * looks at neither an element without length nor the elements of an inline send.
+ *
+ * A key that was never seen may be one that a function of a provider made, so its use is put aside.
+ * It is told when the request completes with an error that blames a key.
+ */
+#include "analyzer/model/key_post.h"
+
+#include "analyzer/model/model_state.h"
+
+enum { WC_LOC_ACCESS_ERR = 8 }; /* enum ibv_wc_status */
+
+/* A post that is looked at. */
+struct looked {
+	struct model *model;
+	const struct trace_event *event;
+	const struct post *post;
+	struct life *queue;
+	bool send;
+	uint32_t i; /* of its requests */
+};
+
+/* Does the device write to the elements? */
+static bool is_sink(bool send, int opcode)
+{
+	return !send || opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static struct moment moment_of(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->post->verb,
+				.process = event->process,
+				.stack = event->post->stack,
+				.time = event->time };
+}
+
+static struct model_key describe_use(const struct looked *l, int sge)
+{
+	const struct wr *wr = &l->post->wr[l->i];
+
+	return (struct model_key){ .at = moment_of(l->event),
+				   .queue = l->queue,
+				   .index = l->i,
+				   .sge = sge,
+				   .opcode = l->send ? wr->opcode : -1,
+				   .number = wr->sge[sge].lkey,
+				   .addr = wr->sge[sge].addr,
+				   .length = wr->sge[sge].length,
+				   .ret = l->post->ret };
+}
+
+static void tell_fault(const struct looked *l, enum key_fault fault, const struct key *key,
+		       struct model_key *use)
+{
+	use->fault = fault;
+	use->key = key;
+	l->model->watcher.key(l->model->watcher.arg, use);
+}
+
+static void put_aside(const struct looked *l, const struct model_key *use)
+{
+	struct keys *keys = &l->model->keys;
+
+	keys->suspects[keys->nsuspects++ % KEYS_SUSPECT] =
+		(struct suspect){ .at = use->at,
+				  .queue = l->post->object,
+				  .index = use->index,
+				  .sge = use->sge,
+				  .opcode = use->opcode,
+				  .wr_id = l->post->wr[l->i].wr_id,
+				  .handle = l->post->handle,
+				  .number = use->number,
+				  .addr = use->addr,
+				  .length = use->length };
+}
+
+/* The element did not simply fit. */
+static void judge_element(const struct looked *l, int j, const struct key *key)
+{
+	struct model_key use = describe_use(l, j);
+	bool sink = is_sink(l->send, use.opcode);
+
+	if (!key)
+		put_aside(l, &use);
+	else if (key->state == KEY_CHANGING)
+		return;
+	else if (key->state == KEY_DEAD)
+		tell_fault(l, KEY_GONE, key, &use);
+	else if (key->pd && l->queue->pd && key->pd != l->queue->pd)
+		tell_fault(l, KEY_OTHER_PD, key, &use);
+	else if (!key_holds(key, use.addr, use.length))
+		tell_fault(l, KEY_OUTSIDE, key, &use);
+	else if (sink && !(key->access & ABI_ACCESS_LOCAL_WRITE)) {
+		use.missing = ABI_ACCESS_LOCAL_WRITE;
+		tell_fault(l, KEY_NO_ACCESS, key, &use);
+	}
+}
+
+static inline bool element_fits(const struct key *key, const struct life *queue,
+				const struct sge *sge, bool sink)
+{
+	uint64_t offset = sge->addr - key->addr;
+
+	return key->state == KEY_LIVE && key->pd == queue->pd && offset <= key->length &&
+	       sge->length <= key->length - offset &&
+	       (!sink || key->access & ABI_ACCESS_LOCAL_WRITE);
+}
+
+static void look_at_elements(const struct looked *l, const struct wr *wr)
+{
+	const struct keys *keys = &l->model->keys;
+	typeof(l->queue->seen[0]) *seen = &l->queue->seen[l->send];
+	bool sink = is_sink(l->send, wr->opcode);
+
+	for (uint32_t j = 0; j < wr->nsge; j++) {
+		const struct sge *sge = &wr->sge[j];
+
+		if (!seen->key || seen->changes != keys->changes || seen->key->lkey != sge->lkey) {
+			seen->key = keys_find_lkey(keys, l->event->process, l->queue->context,
+						   sge->lkey);
+			seen->changes = keys->changes;
+		}
+		if (sge->length && (!seen->key || !element_fits(seen->key, l->queue, sge, sink)))
+			judge_element(l, (int)j, seen->key);
+	}
+}
+
+/* Those that the device has looked at: up to the one that it refused. */
+static uint32_t looked_at(const struct post *post)
+{
+	if (post->verb == VERB_wr_abort)
+		return 0;
+	return !post->ret ? post->nwr : post->bad < post->nwr ? post->bad : post->nwr;
+}
+
+void keys_post(struct model *model, const struct trace_event *event, struct life *queue)
+{
+	const struct post *post = event->post;
+	struct looked l = { model, event, post, queue, post_is_send(post), 0 };
+	uint32_t n = looked_at(post);
+
+	if (model->keys.shared)
+		return;
+	for (; l.i < n; l.i++)
+		if (!l.send || !(post->wr[l.i].send_flags & ABI_SEND_INLINE))
+			look_at_elements(&l, &post->wr[l.i]);
+}
+
+void keys_tell_ah(struct model *model, const struct trace_event *event, const struct life *queue,
+		  const struct life *ah, uint32_t i)
+{
+	const struct model_key use = { .fault = KEY_OTHER_AH,
+				       .at = moment_of(event),
+				       .queue = queue,
+				       .index = i,
+				       .sge = -1,
+				       .opcode = event->post->wr[i].opcode,
+				       .ah = ah,
+				       .ret = event->post->ret };
+
+	if (!model->keys.shared && i < looked_at(event->post))
+		model->watcher.key(model->watcher.arg, &use);
+}
+
+/*
+ * Of a completion that may be that of several requests, one with an unknown key and that wr_id is
+ * the one to blame.
+ */
+static bool is_suspect_of(const struct suspect *s, uint32_t process, const struct wc *wc)
+{
+	if (s->at.process != process)
+		return false;
+	if (s->at.id.thread == wc->request.thread && s->at.id.n == wc->request.n)
+		return s->index == wc->request_index;
+	return wc->candidates > 1 && s->wr_id == wc->wr_id && wc->qp && s->queue == wc->qp;
+}
+
+static bool blames_own_key(int status)
+{
+	return status == ABI_WC_LOC_PROT_ERR || status == WC_LOC_ACCESS_ERR;
+}
+
+/* The key may be older than the recording if the protection domain is. */
+static bool saw_all_keys(struct model *model, const struct life *queue)
+{
+	const struct life *pd = model_find(model, queue->process, OBJECT_pd, queue->pd);
+
+	return pd && pd->created.id.thread;
+}
+
+static void tell_suspect(struct model *model, const struct suspect *s, int status)
+{
+	struct model_key use = { .fault = KEY_UNKNOWN,
+				 .at = s->at,
+				 .index = s->index,
+				 .sge = s->sge,
+				 .opcode = s->opcode,
+				 .number = s->number,
+				 .addr = s->addr,
+				 .length = s->length,
+				 .status = status };
+
+	use.queue = model_find(model, s->at.process, verb_infos[s->at.verb].object, s->handle);
+	if (use.queue && use.queue->state == LIFE_LIVE && saw_all_keys(model, use.queue))
+		model->watcher.key(model->watcher.arg, &use);
+}
+
+void keys_error(struct model *model, const struct trace_event *event, const struct wc *wc)
+{
+	struct keys *keys = &model->keys;
+	uint64_t n = keys->nsuspects < KEYS_SUSPECT ? keys->nsuspects : KEYS_SUSPECT;
+
+	for (uint64_t i = 0; i < n && !keys->shared; i++) {
+		struct suspect *s = &keys->suspects[i];
+
+		if (s->sge >= 0 && blames_own_key(wc->status) &&
+		    is_suspect_of(s, event->process, wc)) {
+			tell_suspect(model, s, wc->status);
+			s->at.process = 0;
+			return;
+		}
+	}
+}
