@@ -174,20 +174,23 @@ static int destroy_begins(struct model *model, const struct parsed *p)
 	return 0;
 }
 
-/* Objects left in a closed context can no longer be destroyed. */
+/* Objects left in a closed context can no longer be destroyed. All are told while all are known. */
 static void close_children(struct model *model, struct life *context)
 {
 	struct life_link *link, *next;
 
+	for (link = context->children; link; link = link->next_child) {
+		struct model_leak leak = { .object = link->child, .at = context->destroyed };
+
+		if (link->child->state == LIFE_LIVE && !link->child->borrowed)
+			model->watcher.leak(model->watcher.arg, &leak);
+	}
 	for (link = context->children; link; link = next) {
 		struct life *child = link->child;
-		struct model_leak leak = { .object = child, .at = context->destroyed };
 
 		next = link->next_child;
 		if (child->state != LIFE_LIVE)
 			continue;
-		if (!child->borrowed)
-			model->watcher.leak(model->watcher.arg, &leak);
 		child->destroyed = context->destroyed;
 		lives_bury(&model->lives, child, LIFE_CLOSED);
 	}
@@ -209,6 +212,7 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	model->watcher.destroy(model->watcher.arg, destroy);
 	if (call->failed && life->hashed) {
 		life->state = LIFE_LIVE;
+		life->refused = destroy->moment;
 		return;
 	}
 	if (life->kind == OBJECT_context)

@@ -251,6 +251,33 @@ void life_unlink_kind(struct life *child, enum object_kind kind)
 	}
 }
 
+static bool is_left(const struct life *life)
+{
+	return life->state == LIFE_LIVE && !life->inherited && !life->borrowed;
+}
+
+static const struct life *find_parent(const struct life *life)
+{
+	for (const struct life_link *link = life->parents; link; link = link->next_parent)
+		if (is_left(link->parent) && !link->parent->refused.id.thread)
+			return link->parent;
+	return NULL;
+}
+
+const struct life *life_root(const struct life *life)
+{
+	const struct life *parent;
+
+	for (const struct life_link *link = life->children; link; link = link->next_child)
+		if (life->refused.id.thread && is_left(link->child)) {
+			life = link->child;
+			break;
+		}
+	while ((parent = find_parent(life)))
+		life = parent;
+	return life;
+}
+
 int life_attach(struct life *qp, uint64_t group)
 {
 	uint64_t *groups;

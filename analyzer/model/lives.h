@@ -51,6 +51,7 @@ struct life {
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;    /* found by lives_find() */
 	struct moment created, destroyed;
+	struct moment refused; /* the last destroy of it that failed */
 	uint64_t events;       /* of a CQ: taken from the channel and not acknowledged */
 	uint64_t async_events; /* the same, taken from the context */
 	struct moment got;     /* the last of either */
@@ -116,6 +117,12 @@ void life_unlink(struct life *parent, struct life *child);
 
 /* Undo it for all parents of one kind. */
 void life_unlink_kind(struct life *child, enum object_kind kind);
+
+/*
+ * Why @life, which nobody destroyed, was left: another one that was left, too, and is above it, so
+ * that both went unnoticed together; or below it, where a destroy of @life failed; or itself.
+ */
+const struct life *life_root(const struct life *life);
 
 /* A QP is attached to a multicast group, or detached; repeating changes nothing. */
 int life_attach(struct life *qp, uint64_t group);

@@ -87,5 +87,5 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &object->created);
 	if (object->got.id.thread)
 		finding_step(finding, "last event got", &object->got);
-	finding_step(finding, "destroyed", &destroy->moment);
+	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }

@@ -89,29 +89,30 @@ static struct finding *keep_finding(struct findings *findings, struct finding_si
 }
 
 static struct finding_site *count_finding(struct findings *findings, enum rule_id rule,
-					  uint64_t key)
+					  uint64_t key, bool counts)
 {
 	struct finding_site *site;
 
 	if (findings->carried || findings->off[rule] || findings->skip[rule])
 		return NULL;
-	findings->rules[rule]++;
+	findings->rules[rule] += counts;
 	site = find_site(findings, rule, key);
 	if (site)
-		site->count++;
+		site->count += counts;
 	return site;
 }
 
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key)
 {
-	struct finding_site *site = count_finding(findings, rule, key);
+	struct finding_site *site = count_finding(findings, rule, key, true);
 
 	return site && site->kept < FINDINGS_SHOWN ? keep_finding(findings, site) : NULL;
 }
 
-struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key)
+struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
+			       bool counts)
 {
-	struct finding_site *site = count_finding(findings, rule, key);
+	struct finding_site *site = count_finding(findings, rule, key, counts);
 
 	if (site && !site->group)
 		site->group = keep_finding(findings, site);

@@ -43,7 +43,10 @@ struct finding {
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
 	uint64_t of_site; /* its number within the site, from 1 */
-	uint64_t bytes;   /* of all objects of a group */
+	/* of a group of objects */
+	uint64_t bytes;              /* of all of them */
+	char last[LIFE_NAME];        /* the last of them */
+	uint32_t with[OBJECT_COUNT]; /* how many others there are because of these */
 };
 
 /* A work request that may have failed. */
@@ -111,8 +114,12 @@ void findings_free(struct findings *findings);
  */
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key);
 
-/* The one finding that stands for all of the site @key, made by the first call; may be NULL. */
-struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key);
+/*
+ * The one finding that stands for all of the site @key, made by the first call; may be NULL.
+ * @counts: it is one more finding, and not just one more word about them.
+ */
+struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
+			       bool counts);
 
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -46,5 +46,5 @@ void fork_003(struct check *check, const struct model_use *use)
 	finding_step(finding, "created", &use->object->created);
 	if (fork)
 		finding_step(finding, "forked", fork);
-	finding_step(finding, use->destroys ? "destroyed" : "used", &moment);
+	finding_step(finding, judge_deed(use), &moment);
 }

@@ -53,6 +53,13 @@ struct moment judge_moment(const struct model_use *use)
 				.time = use->event->time };
 }
 
+const char *judge_deed(const struct model_use *use)
+{
+	if (!use->destroys || use->event->kind != TRACE_CALL)
+		return "used";
+	return use->event->call->failed ? "destroy failed" : "destroyed";
+}
+
 static const char *call_outcome(const struct call *call, char *text, size_t size)
 {
 	const struct verb_info *info = &verb_infos[call->verb];
@@ -100,6 +107,22 @@ const char *judge_span(int64_t ns, char text[32])
 		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
 	else
 		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
+	return text;
+}
+
+const char *judge_bytes(uint64_t bytes, char text[32])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	double n = (double)bytes / 1024;
+	int unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(text, 32, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+		return text;
+	}
+	for (; n >= 1024 && unit < 3; n /= 1024)
+		unit++;
+	snprintf(text, 32, "%.*f %s", n != (double)(uint64_t)n, n, units[unit]);
 	return text;
 }
 

@@ -24,11 +24,17 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 /* The event of a use as a moment; data verbs have no stack. */
 struct moment judge_moment(const struct model_use *use);
 
+/* What a use did to its object: "used", "destroyed", "destroy failed". */
+const char *judge_deed(const struct model_use *use);
+
 /* The result of the call: "; the call returned 22 (Invalid argument)". */
 const char *judge_outcome(const struct model_use *use, char *text, size_t size);
 
 /* 1234567 as "1.235 ms". */
 const char *judge_span(int64_t ns, char text[32]);
+
+/* 67108864 as "64 MiB" */
+const char *judge_bytes(uint64_t bytes, char text[32]);
 
 /* "qp2 (number 0x11)", "mr1 (lkey 0x1000)", "pd1" */
 const char *judge_name(const struct life *object, char *text, size_t size);

@@ -73,7 +73,7 @@ void life_002(struct check *check, const struct model_use *use)
 	finding = findings_add(check->findings, RULE_LIFE_002, use_key(use));
 	if (!finding)
 		return;
-	fill_use(finding, use, "destroyed again");
+	fill_use(finding, use, use->event->call->failed ? "destroy failed" : "destroyed again");
 	finding_text(&finding->says,
 		     "%s was destroyed by %s() at %s, and again %s later, though nothing had been "
 		     "made in its place%s.",
@@ -141,56 +141,95 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &object->created);
 	if (destroy->nchildren)
 		finding_step(finding, "in the way since", &destroy->children[0].created);
-	finding_step(finding, "destroyed", &destroy->moment);
+	finding_step(finding, destroy->failed ? "destroy failed" : "destroyed", &destroy->moment);
 }
 
-static void say_leak(struct finding *finding, const struct model_leak *leak)
+static void end_of(const struct model_leak *leak, char *text, size_t size)
 {
-	const char *verb = verb_infos[leak->object->created.verb].name;
-	char id[32], bytes[64] = "", end[80];
+	char id[32];
+
+	if (leak->at.id.thread)
+		snprintf(text, size, "the context was closed at %s",
+			 event_id_text(leak->at.id, id));
+	else
+		snprintf(text, size, "process %u exited", leak->at.process);
+}
+
+/* ", and with it 1 pd, 2 mrs" */
+static void list_with(const struct finding *finding, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int kind = 0; kind < OBJECT_COUNT && used < size; kind++)
+		if (finding->with[kind])
+			used += (size_t)snprintf(text + used, size - used, "%s%u %s%s",
+						 used                        ? ", "
+						 : finding->site->count == 1 ? ", and with it "
+									     : ", and with them ",
+						 finding->with[kind], object_names[kind],
+						 finding->with[kind] == 1 ? "" : "s");
+}
+
+/* @root: the last of those that the finding is about. */
+static void say_leak(struct finding *finding, const struct model_leak *leak,
+		     const struct life *root)
+{
+	const char *verb = verb_infos[root->created.verb].name;
+	char size[32], bytes[64] = "", end[80], with[256];
 	uint64_t n = finding->site->count;
 
 	if (finding->bytes)
-		snprintf(bytes, sizeof(bytes), " of %" PRIu64 " bytes", finding->bytes);
-	if (leak->at.id.thread)
-		snprintf(end, sizeof(end), "the context was closed at %s",
-			 event_id_text(leak->at.id, id));
-	else
-		snprintf(end, sizeof(end), "process %u exited", leak->at.process);
-	if (n == 1)
-		finding_text(&finding->says, "%s%s, made by %s(), was still there when %s.",
-			     leak->object->name, bytes, verb, end);
+		snprintf(bytes, sizeof(bytes), n > 1 ? ", %s together" : " of %s",
+			 judge_bytes(finding->bytes, size));
+	end_of(leak, end, sizeof(end));
+	list_with(finding, with, sizeof(with));
+	if (n <= 1)
+		finding_text(&finding->says, "%s%s, made by %s(), was still there when %s%s.",
+			     finding->object, bytes, verb, end, with);
 	else
 		finding_text(&finding->says,
 			     "%" PRIu64 " objects%s, made by %s() in one place, were still there "
-			     "when %s: %s to %s.",
-			     n, bytes, verb, end, finding->object, leak->object->name);
+			     "when %s: %s to %s%s.",
+			     n, bytes, verb, end, finding->object, finding->last, with);
 }
 
-/* LIFE-004: one finding for each place that made leaked objects. */
-void life_004(struct check *check, const struct model_leak *leak)
+static void fill_leak(struct finding *finding, const struct model_leak *leak,
+		      const struct life *root)
 {
-	const struct life *object = leak->object;
-	struct finding *finding;
-
-	finding = findings_group(
-		check->findings, RULE_LIFE_004,
-		findings_key(((uint64_t)object->process << 32) | object->created.verb,
-			     object->created.stack, leak->at.id.thread != 0));
-	if (!finding)
-		return;
-	if (!finding->object)
-		finding_text(&finding->object, "%s", object->name);
-	finding->bytes += object->bytes;
-	say_leak(finding, leak);
-	if (finding->nsteps)
-		return;
-	finding->event = leak->at.id.thread ? leak->at.id : object->created.id;
+	finding->event = leak->at.id.thread ? leak->at.id : root->created.id;
 	finding->time = leak->at.time;
-	finding->process = object->process;
+	finding->process = root->process;
 	finding->thread = finding->event.thread;
-	finding_text(&finding->where, "%s()", verb_infos[object->created.verb].name);
-	finding_step(finding, "created", &object->created);
+	finding_text(&finding->where, "%s()", verb_infos[root->created.verb].name);
+	finding_text(&finding->object, "%s", root->name);
+	finding_step(finding, "created", &root->created);
 	if (leak->at.id.thread)
 		finding_step(finding, "closed", &leak->at);
+}
+
+/*
+ * LIFE-004: one finding for each place that made objects which were left. What is there only
+ * because its context or its PD is, or could not be destroyed because of these, goes with them.
+ */
+void life_004(struct check *check, const struct model_leak *leak)
+{
+	const struct life *object = leak->object, *root = life_root(object);
+	struct finding *finding;
+
+	finding = findings_group(check->findings, RULE_LIFE_004,
+				 findings_key(((uint64_t)root->process << 32) | root->created.verb,
+					      root->created.stack, leak->at.id.thread != 0),
+				 root == object);
+	if (!finding)
+		return;
+	if (!finding->nsteps)
+		fill_leak(finding, leak, root);
+	if (root == object) {
+		finding->bytes += object->bytes;
+		memcpy(finding->last, object->name, sizeof(finding->last));
+	} else {
+		finding->with[object->kind]++;
+	}
+	say_leak(finding, leak, root);
 }

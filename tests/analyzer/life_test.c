@@ -230,6 +230,7 @@ TEST(busy_pd_names_who_is_in_the_way)
 	f = story_only(&s, RULE_LIFE_003);
 	assert_non_null(strstr(f->says, "since mr1 still depended on it"));
 	assert_int_equal(f->steps[1].moment.verb, VERB_reg_mr);
+	assert_string_equal(f->steps[2].what, "destroy failed");
 	story_end(&s);
 }
 
@@ -339,8 +340,50 @@ TEST(leaks_are_one_finding_a_place)
 	f = s.findings->all[1];
 	assert_int_equal(f->rule, RULE_LIFE_004);
 	assert_int_equal(f->site->count, 25);
-	assert_non_null(strstr(f->says, "25 objects of 102400 bytes, made by ibv_reg_mr()"));
+	assert_non_null(strstr(f->says, "25 objects, 100 KiB together, made by ibv_reg_mr()"));
 	assert_non_null(strstr(f->says, "process 1 exited: mr2 to mr50"));
+	story_end(&s);
+}
+
+/* Whoever forgets the context forgets what is in it: that is one mistake. */
+TEST(a_leaked_context_is_told_with_what_is_in_it)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s); /* a context, a PD and a CQ */
+	create_qp(&s);
+	reg_mr(&s, &a_mr);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_004);
+	assert_string_equal(f->object, "context1");
+	assert_string_equal(f->where, "ibv_open_device()");
+	assert_int_equal(s.findings->rules[RULE_LIFE_004], 1);
+	assert_non_null(strstr(f->says, "context1, made by ibv_open_device(), was still there when "
+					"process 1 exited, and with it 1 pd, 1 mr, 1 cq, 1 qp."));
+	story_end(&s);
+}
+
+/* The PD is there because of the MR, and not the other way round. */
+TEST(a_busy_pd_is_told_with_what_kept_it)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	reg_mr(&s, &a_mr);
+	destroy_cq(&s, 0);
+	dealloc_pd(&s, EBUSY);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->n, 2); /* and LIFE-003 */
+	f = s.findings->all[1];
+	assert_int_equal(f->rule, RULE_LIFE_004);
+	assert_string_equal(f->object, "mr1");
+	assert_non_null(strstr(f->says, "mr1 of 4 KiB, made by ibv_reg_mr(), was still there"));
+	assert_non_null(strstr(f->says, ", and with it 1 pd."));
 	story_end(&s);
 }
 
