@@ -125,29 +125,31 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 	}
 }
 
-/* Find the objects of the current event, and match it. */
+/*
+ * Find the objects of the current event, and match it. Its structure is the stream's own, filled
+ * for this event: a copy would wait for the stores that have just filled it.
+ */
 static int resolve_event(struct cursor *cursor)
 {
 	struct trace_event *event = &cursor->event;
+	struct notify *notify;
+	struct poll *poll;
+	struct post *post;
 	int err;
 
 	switch (event->kind) {
 	case TRACE_POST:
-		cursor->post = *event->post;
-		cursor->post.object = find_object(cursor, verb_infos[event->post->verb].object,
-						  event->post->handle);
-		event->post = &cursor->post;
+		post = (struct post *)event->post;
+		post->object = find_object(cursor, verb_infos[post->verb].object, post->handle);
 		break;
 	case TRACE_POLL:
-		cursor->poll = *event->poll;
-		cursor->poll.object = find_object(cursor, OBJECT_cq, event->poll->handle);
-		match_poll(cursor, &cursor->poll);
-		event->poll = &cursor->poll;
+		poll = (struct poll *)event->poll;
+		poll->object = find_object(cursor, OBJECT_cq, poll->handle);
+		match_poll(cursor, poll);
 		return 0;
 	case TRACE_NOTIFY:
-		cursor->notify = *event->notify;
-		cursor->notify.object = find_object(cursor, OBJECT_cq, event->notify->handle);
-		event->notify = &cursor->notify;
+		notify = (struct notify *)event->notify;
+		notify->object = find_object(cursor, OBJECT_cq, notify->handle);
 		return 0;
 	case TRACE_CALL:
 	case TRACE_RETURN:
