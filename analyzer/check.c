@@ -2,7 +2,7 @@
  * All rules over the events of a trace
  *
  *	events --> model --> uses, destroys, leaks --> rules --> findings
- *	       --> first errors ------------------------------>
+ *	       --> facts ----------------------------------------->
  *
  * Which rules want which of these is determined once, at the start.
  */
@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "analyzer/rules/evidence.h"
-#include "analyzer/facts/first.h"
 #include "analyzer/rules/judge.h"
 #include "core/wire/log.h"
 
@@ -20,7 +19,6 @@ enum { FUNCTIONS = 64 }; /* of one hook; choose_functions() holds it */
 
 struct checker {
 	struct check check;
-	struct first *first;
 	/* the functions of the rules that are on; NULL ends a list */
 #define FUNCTION_LIST(hook, fact) hook##_fn *hook[FUNCTIONS + 1];
 	EACH_HOOK(FUNCTION_LIST)
@@ -62,7 +60,10 @@ static void on_key(void *arg, const struct model_key *key)
 
 static void on_end(void *arg, const struct model_exit *end)
 {
-	tell_end(arg, end);
+	struct checker *checker = arg;
+
+	facts_end(checker->check.findings->facts, checker->check.model, end);
+	tell_end(checker, end);
 }
 
 static void on_post(void *arg, const struct model_post *post)
@@ -108,7 +109,6 @@ void check_close(struct checker *checker)
 		return;
 	model_free(checker->check.model);
 	findings_free(checker->check.findings);
-	first_free(checker->first);
 	free(checker);
 }
 
@@ -139,7 +139,11 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err)
-		err = first_new(check->trace, check->findings, &checker->first);
+		err = facts_new(check->trace, &check->findings->facts);
+	for (int i = 0; !err && options && i < FACT_COUNT; i++)
+		check->findings->facts->off[i] = options->mute_fact[i];
+	if (!err)
+		choose_functions(checker);
 	return err;
 }
 
@@ -196,11 +200,17 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	if (event->kind == TRACE_EXIT)
 		return end_process(checker, event->process, event->time);
 	err = model_event(checker->check.model, event);
-	if (!err && event->kind == TRACE_POLL && !event->inner)
-		err = first_event(checker->first, event);
+	if (!err)
+		err = facts_event(findings->facts, checker->check.model, event);
 	if (!err && !event->inner)
 		tell_event(checker, event);
 	return err;
+}
+
+bool check_is_bad(const struct findings *findings)
+{
+	return findings_count(findings, 'E') || findings_count(findings, 'W') ||
+	       facts_bad(findings->facts);
 }
 
 const struct findings *check_findings(const struct checker *checker)
@@ -219,7 +229,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 	if (!err && trace_is_live(checker->check.trace)) /* the first errors are known now */
 		err = evidence_gaps(checker->check.trace, findings);
 	if (!err)
-		err = first_finish(checker->first);
+		err = facts_finish(findings->facts);
 	if (!err)
 		tell_finish(checker, findings);
 	if (!err && findings->err)

@@ -12,6 +12,7 @@
 
 struct check_options {
 	bool mute[RULE_COUNT];
+	bool mute_fact[FACT_COUNT]; /* told, but it makes no exit status 1 */
 };
 
 /*
@@ -27,6 +28,9 @@ struct checker;
 int check_open(struct trace *trace, const struct check_options *options,
 	       struct checker **ret_checker);
 int check_event(struct checker *checker, const struct trace_event *event);
+/* Are there findings of severity error or warning, or facts that are bad, and not muted? */
+bool check_is_bad(const struct findings *findings);
+
 /* Those so far, borrowed. */
 const struct findings *check_findings(const struct checker *checker);
 

@@ -11,25 +11,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyzer/facts/fact.h"
 #include "core/wire/log.h"
 
 struct first {
 	struct trace *trace;
 	struct cursor *cursor; /* to look up requests while it is written, or NULL */
-	struct findings *findings;
-	uint32_t *slots; /* 1 + index in findings->errors, 0 free; by queue pair, never full */
+	struct first_list *errors;
+	uint32_t *slots; /* 1 + index in errors->all, 0 free; by queue pair, never full */
 	size_t nslots;   /* a power of two */
-	size_t room;     /* of findings->errors */
+	size_t room;     /* of errors->all */
 };
 
-int first_new(struct trace *trace, struct findings *findings, struct first **ret_first)
+int first_new(struct trace *trace, struct first_list *errors, struct first **ret_first)
 {
 	struct first *first = calloc(1, sizeof(*first));
 
 	if (!first)
 		return log_err(-ENOMEM, "first errors");
 	first->trace = trace;
-	first->findings = findings;
+	first->errors = errors;
 	*ret_first = first;
 	return 0;
 }
@@ -46,13 +47,13 @@ void first_free(struct first *first)
 /* A queue pair that the trace does not know is identified by its number. */
 static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t qp, uint32_t qp_num)
 {
-	uint64_t key = qp ? findings_key(qp, 0, 0) : findings_key(0, process, qp_num);
+	uint64_t key = qp ? fact_key(qp, 0, 0) : fact_key(0, process, qp_num);
 	const struct first_error *error;
 
 	for (size_t i = key & (first->nslots - 1);; i = (i + 1) & (first->nslots - 1)) {
 		if (!first->slots[i])
 			return &first->slots[i];
-		error = &first->findings->errors[first->slots[i] - 1];
+		error = &first->errors->all[first->slots[i] - 1];
 		if (qp ? error->qp == qp
 		       : !error->qp && error->process == process && error->qp_num == qp_num)
 			return &first->slots[i];
@@ -64,17 +65,17 @@ static struct first_error *find_error(const struct first *first, uint32_t proces
 {
 	uint32_t slot = first->nslots ? *slot_of(first, process, wc->qp, wc->qp_num) : 0;
 
-	return slot ? &first->findings->errors[slot - 1] : NULL;
+	return slot ? &first->errors->all[slot - 1] : NULL;
 }
 
 /* Double the table when it is half full. */
 static int room_for_slot(struct first *first)
 {
-	const struct findings *findings = first->findings;
+	const struct first_list *errors = first->errors;
 	size_t n = first->nslots ? first->nslots * 2 : 64;
 	uint32_t *slots;
 
-	if (findings->nerrors < first->nslots / 2)
+	if (errors->n < first->nslots / 2)
 		return 0;
 	slots = calloc(n, sizeof(slots[0]));
 	if (!slots)
@@ -82,8 +83,8 @@ static int room_for_slot(struct first *first)
 	free(first->slots);
 	first->slots = slots;
 	first->nslots = n;
-	for (size_t i = 0; i < findings->nerrors; i++) {
-		const struct first_error *error = &findings->errors[i];
+	for (size_t i = 0; i < errors->n; i++) {
+		const struct first_error *error = &errors->all[i];
 
 		*slot_of(first, error->process, error->qp, error->qp_num) = (uint32_t)i + 1;
 	}
@@ -92,15 +93,15 @@ static int room_for_slot(struct first *first)
 
 static int room_for_one(struct first *first)
 {
-	struct findings *findings = first->findings;
+	struct first_list *errors = first->errors;
 	size_t room = first->room ? first->room * 2 : 16;
-	struct first_error *errors;
+	struct first_error *more;
 
-	if (findings->nerrors == first->room) {
-		errors = realloc(findings->errors, room * sizeof(errors[0]));
-		if (!errors)
+	if (errors->n == first->room) {
+		more = realloc(errors->all, room * sizeof(more[0]));
+		if (!more)
 			return -ENOMEM;
-		findings->errors = errors;
+		errors->all = more;
 		first->room = room;
 	}
 	return room_for_slot(first);
@@ -150,9 +151,8 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 
 	if (room_for_one(first) < 0)
 		return log_err(-ENOMEM, "first errors");
-	*slot_of(first, event->process, wc->qp, wc->qp_num) =
-		(uint32_t)first->findings->nerrors + 1;
-	error = &first->findings->errors[first->findings->nerrors++];
+	*slot_of(first, event->process, wc->qp, wc->qp_num) = (uint32_t)first->errors->n + 1;
+	error = &first->errors->all[first->errors->n++];
 	*error = (struct first_error){
 		.process = event->process,
 		.qp = wc->qp,
@@ -232,11 +232,11 @@ static void seek_request(struct sought *sought, struct first_request *request)
 	request->id = (struct event_id){ 0, 0 };
 }
 
-static void seek_all(struct sought *sought, struct findings *findings)
+static void seek_all(struct sought *sought, struct first_list *errors)
 {
-	for (size_t i = 0; i < findings->nerrors; i++) {
-		seek_request(sought, &findings->errors[i].request);
-		seek_request(sought, &findings->errors[i].other);
+	for (size_t i = 0; i < errors->n; i++) {
+		seek_request(sought, &errors->all[i].request);
+		seek_request(sought, &errors->all[i].other);
 	}
 	sought->left = sought->n;
 	if (sought->n)
@@ -283,16 +283,16 @@ static int look_up(struct first *first, struct sought *sought)
 
 int first_finish(struct first *first)
 {
-	struct findings *findings = first->findings;
+	struct first_list *errors = first->errors;
 	struct sought sought = { 0 };
 	int err = 0;
 
-	if (trace_is_live(first->trace) || !findings->nerrors)
+	if (trace_is_live(first->trace) || !errors->n)
 		return 0;
-	sought.wanted = calloc(findings->nerrors, 2 * sizeof(*sought.wanted));
+	sought.wanted = calloc(errors->n, 2 * sizeof(*sought.wanted));
 	if (!sought.wanted)
 		return log_err(-ENOMEM, "first errors");
-	seek_all(&sought, findings);
+	seek_all(&sought, errors);
 	if (sought.n)
 		err = look_up(first, &sought);
 	free(sought.wanted);

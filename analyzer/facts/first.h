@@ -6,15 +6,51 @@
  *
  * One thread.
  */
-#include "analyzer/rules/findings.h"
+#include "core/store/read/trace.h"
 
 /* enum ibv_wc_status */
 enum { FIRST_SUCCESS = 0, FIRST_FLUSH = 5 };
 
+/* A work request that may have failed. */
+struct first_request {
+	struct event_id id; /* of the post; 0:0: not known, and neither is what follows */
+	uint32_t index;     /* in its list */
+	int64_t posted_at;
+	uint32_t stack; /* of the post, 0 not known */
+	bool is_recv;
+	int opcode; /* enum ibv_wr_opcode; -1 a receive */
+	uint32_t nsge;
+	struct sge sge; /* the first */
+	uint64_t remote_addr;
+	uint32_t rkey;
+};
+
+/* The first completion error of a queue pair that is not a flush. */
+struct first_error {
+	uint32_t process, qp; /* object, 0 unknown */
+	uint32_t qp_num;
+	struct event_id event; /* poll */
+	uint32_t index;        /* of its completions */
+	uint32_t poll_stack;   /* where it was polled; 0 not known */
+	int64_t time;
+	int status;
+	uint32_t vendor_err;
+	uint64_t wr_id;
+	uint32_t candidates; /* how many requests of that wr_id it may be */
+	struct first_request request;
+	struct first_request other; /* of the other side, which may be it as well */
+	uint64_t flushes;           /* completions that were flushed after it */
+};
+
+struct first_list {
+	struct first_error *all;
+	size_t n;
+};
+
 struct first;
 
-/* Adds to @findings. Returns 0 or -ENOMEM after log_err(). */
-int first_new(struct trace *trace, struct findings *findings, struct first **ret_first);
+/* Adds to @errors. Returns 0 or -ENOMEM after log_err(). */
+int first_new(struct trace *trace, struct first_list *errors, struct first **ret_first);
 
 /* Accepts NULL. */
 void first_free(struct first *first);

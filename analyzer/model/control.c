@@ -76,6 +76,13 @@ static struct life *async_element(struct model *model, const struct parsed *p,
 	return model_find(model, p->event->process, kind, (uint64_t)element);
 }
 
+struct life *control_element(struct model *model, const struct trace_event *event)
+{
+	const struct parsed p = { .event = event, .call = event->call };
+
+	return async_element(model, &p, event->call->out);
+}
+
 static struct life *by_path(struct model *model, const struct parsed *p, const struct args *args,
 			    const char *path, enum object_kind kind)
 {

@@ -7,12 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct life;
 struct model;
 struct trace_event;
 
 /* A call of the application, and its return. 0 or -errno after log_err(). */
 int control_call(struct model *model, const struct trace_event *event);
 int control_return(struct model *model, const struct trace_event *event);
+
+/* The object that an asynchronous event, which a call has got, is about; NULL: not known. */
+struct life *control_element(struct model *model, const struct trace_event *event);
 
 /*
  * End the destroys of @process that have not returned and never will; with

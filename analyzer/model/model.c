@@ -320,6 +320,17 @@ bool model_has(const struct model *model, uint32_t process)
 	return false;
 }
 
+uint64_t model_count(const struct model *model, uint32_t process)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < model->lives.nbuckets; i++)
+		for (const struct life *life = model->lives.buckets[i]; life; life = life->next)
+			n += life->process == process && !life->inherited && !life->borrowed &&
+			     life->state == LIFE_LIVE;
+	return n;
+}
+
 static void forget_fork(struct model *model, uint32_t process)
 {
 	struct forked **at, *forked;

@@ -35,6 +35,9 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 /* Has @process a live object, or a destroy that has not returned? */
 bool model_has(const struct model *model, uint32_t process);
 
+/* How many live objects @process has made that are its own to destroy. */
+uint64_t model_count(const struct model *model, uint32_t process);
+
 /* The fork that made @process, or NULL. */
 const struct moment *model_fork(const struct model *model, uint32_t process);
 

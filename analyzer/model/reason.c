@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/control.h"
 #include "analyzer/model/model_state.h"
 
 /* A failed call, as a row's function is given it. */
@@ -151,6 +152,18 @@ const char *reason_call(struct model *model, const struct trace_event *event, ch
 		add_asked(event->call, rest, sizeof(rest));
 	snprintf(text, size, "%s(%s%s)", verb == VERB_COUNT ? "?" : verb_infos[verb].name,
 		 object ? object->name : "", rest);
+	return text;
+}
+
+const char *reason_element(struct model *model, const struct trace_event *event, char *text,
+			   size_t size)
+{
+	const struct life *element = control_element(model, event);
+
+	text[0] = '\0';
+	if (!element)
+		return NULL;
+	snprintf(text, size, "%s", element->name);
 	return text;
 }
 

@@ -25,3 +25,7 @@ const char *reason_call(struct model *model, const struct trace_event *event, ch
  */
 const char *reason_of(struct model *model, const struct trace_event *event, char *text,
 		      size_t size);
+
+/* The name of the object that an asynchronous event is about; NULL if it is not known. */
+const char *reason_element(struct model *model, const struct trace_event *event, char *text,
+			   size_t size);

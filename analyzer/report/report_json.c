@@ -226,8 +226,8 @@ int report_json(const struct report *report)
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
 	open_array(&t, "first_errors");
-	for (size_t i = 0; i < findings->nerrors; i++)
-		put_first(&t, report, &findings->errors[i]);
+	for (size_t i = 0; i < findings->facts->errors.n; i++)
+		put_first(&t, report, &findings->facts->errors.all[i]);
 	text_char(&t, ']');
 	open_array(&t, "findings");
 	for (size_t i = 0; i < findings->n; i++)

@@ -223,9 +223,9 @@ void report_text(const struct report *report)
 	const struct findings *findings = report->findings;
 	bool told[RULE_COUNT] = { false };
 
-	for (size_t i = 0; i < findings->nerrors; i++)
-		report_first(report, &findings->errors[i]);
-	if (!findings->nerrors)
+	for (size_t i = 0; i < findings->facts->errors.n; i++)
+		report_first(report, &findings->facts->errors.all[i]);
+	if (!findings->facts->errors.n)
 		fprintf(report->out, "first error: none%s\n",
 			findings->blind ? " seen, but the trace may not have all completions"
 					: ", no completion failed");

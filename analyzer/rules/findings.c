@@ -35,18 +35,14 @@ void findings_free(struct findings *findings)
 			free(site);
 		}
 	free(findings->all);
-	free(findings->errors);
+	facts_free(findings->facts);
 	free(findings->unchecked);
 	free(findings);
 }
 
 uint64_t findings_key(uint64_t a, uint64_t b, uint64_t c)
 {
-	uint64_t h = a * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ (h >> 32) ^ b) * 0xbf58476d1ce4e5b9ull;
-	h = (h ^ (h >> 32) ^ c) * 0x94d049bb133111ebull;
-	return h ^ (h >> 32);
+	return fact_key(a, b, c);
 }
 
 static struct finding_site *find_site(struct findings *findings, enum rule_id rule, uint64_t key)

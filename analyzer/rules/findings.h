@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyzer/facts/facts.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/rules/rule.h"
 
@@ -49,37 +50,6 @@ struct finding {
 	uint32_t with[OBJECT_COUNT]; /* how many others there are because of these */
 };
 
-/* A work request that may have failed. */
-struct first_request {
-	struct event_id id; /* of the post; 0:0: not known, and neither is what follows */
-	uint32_t index;     /* in its list */
-	int64_t posted_at;
-	uint32_t stack; /* of the post, 0 not known */
-	bool is_recv;
-	int opcode; /* enum ibv_wr_opcode; -1 a receive */
-	uint32_t nsge;
-	struct sge sge; /* the first */
-	uint64_t remote_addr;
-	uint32_t rkey;
-};
-
-/* The first completion error of a queue pair that is not a flush. */
-struct first_error {
-	uint32_t process, qp; /* object, 0 unknown */
-	uint32_t qp_num;
-	struct event_id event; /* poll */
-	uint32_t index;        /* of its completions */
-	uint32_t poll_stack;   /* where it was polled; 0 not known */
-	int64_t time;
-	int status;
-	uint32_t vendor_err;
-	uint64_t wr_id;
-	uint32_t candidates; /* how many requests of that wr_id it may be */
-	struct first_request request;
-	struct first_request other; /* of the other side, which may be it as well */
-	uint64_t flushes;           /* completions that were flushed after it */
-};
-
 /* A rule, or part of a rule, for which the trace has no evidence. */
 struct unchecked {
 	enum rule_id rule;
@@ -88,10 +58,9 @@ struct unchecked {
 };
 
 struct findings {
+	struct facts *facts; /* what happened, apart from the rules */
 	struct finding **all;
 	size_t n;
-	struct first_error *errors;
-	size_t nerrors;
 	struct unchecked *unchecked;
 	size_t nunchecked;
 	bool off[RULE_COUNT];       /* muted */

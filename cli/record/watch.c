@@ -190,8 +190,8 @@ static int show_findings(struct watch *w, const struct findings *findings)
 	uint64_t *said;
 
 	w->report.findings = findings;
-	for (; w->errors < findings->nerrors; w->errors++)
-		show_error(w, &findings->errors[w->errors]);
+	for (; w->errors < findings->facts->errors.n; w->errors++)
+		show_error(w, &findings->facts->errors.all[w->errors]);
 	if (w->findings == findings->n)
 		return 0;
 	said = realloc(w->said, findings->n * sizeof(*said));

@@ -26,8 +26,8 @@ TEST(the_first_error_has_its_request)
 	story_poll(&s, 0, &a_cq, 2, IBV_WC_REM_ACCESS_ERR, 0x21); /* 1:14 */
 	story_poll(&s, 0, &a_cq, 3, IBV_WC_WR_FLUSH_ERR, 0x21);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->nerrors, 1);
-	e = &s.findings->errors[0];
+	assert_int_equal(s.findings->facts->errors.n, 1);
+	e = &s.findings->facts->errors.all[0];
 	assert_int_equal(e->event.n, 14);
 	assert_int_equal(e->status, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(e->vendor_err, 0x88);
@@ -50,7 +50,7 @@ TEST(where_either_side_failed_both_are_told)
 	story_post(&s, 0, VERB_post_send, &a_qp, 0, IBV_WR_SEND, sge); /* 1:11 */
 	story_poll(&s, 0, &a_cq, 0, IBV_WC_LOC_PROT_ERR, 0x21);
 	story_check(&s, NULL);
-	e = &s.findings->errors[0];
+	e = &s.findings->facts->errors.all[0];
 	assert_int_equal(e->request.id.n, 11);
 	assert_false(e->request.is_recv);
 	assert_int_equal(e->other.id.n, 10);
@@ -67,7 +67,7 @@ TEST(a_flush_alone_is_no_error)
 	story_post(&s, 0, VERB_post_recv, &a_qp, 1, 0, sge);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_WR_FLUSH_ERR, 0x21);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->nerrors, 0);
+	assert_int_equal(s.findings->facts->errors.n, 0);
 	story_end(&s);
 }
 
@@ -79,9 +79,9 @@ TEST(an_unknown_queue_pair_has_its_number)
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->nerrors, 1);
-	assert_int_equal(s.findings->errors[0].qp_num, 0x999);
-	assert_int_equal(s.findings->errors[0].request.id.thread, 0);
+	assert_int_equal(s.findings->facts->errors.n, 1);
+	assert_int_equal(s.findings->facts->errors.all[0].qp_num, 0x999);
+	assert_int_equal(s.findings->facts->errors.all[0].request.id.thread, 0);
 	story_end(&s);
 }
 
@@ -98,10 +98,10 @@ TEST(unknown_queue_pairs_are_told_apart_by_process_and_number)
 	story_poll(&s, other, &a_cq, 4, IBV_WC_REM_OP_ERR, 0x21);
 	story_poll(&s, 0, &a_cq, 5, IBV_WC_WR_FLUSH_ERR, 0x999);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->nerrors, 4);
+	assert_int_equal(s.findings->facts->errors.n, 4);
 	for (uint32_t i = 0; i < 4; i++) {
-		assert_int_equal(s.findings->errors[i].wr_id, i + 1);
-		assert_int_equal(s.findings->errors[i].flushes, i == 1);
+		assert_int_equal(s.findings->facts->errors.all[i].wr_id, i + 1);
+		assert_int_equal(s.findings->facts->errors.all[i].flushes, i == 1);
 	}
 	story_end(&s);
 }
@@ -118,10 +118,10 @@ TEST(of_many_unknown_queue_pairs_each_has_its_flushes)
 	for (uint32_t i = 0; i < QPS; i++)
 		story_poll(&s, 0, &a_cq, i, IBV_WC_WR_FLUSH_ERR, 0x1000 + i);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->nerrors, QPS);
+	assert_int_equal(s.findings->facts->errors.n, QPS);
 	for (uint32_t i = 0; i < QPS; i++) {
-		assert_int_equal(s.findings->errors[i].qp_num, 0x1000 + i);
-		assert_int_equal(s.findings->errors[i].flushes, 1);
+		assert_int_equal(s.findings->facts->errors.all[i].qp_num, 0x1000 + i);
+		assert_int_equal(s.findings->facts->errors.all[i].flushes, 1);
 	}
 	story_end(&s);
 }
@@ -149,9 +149,9 @@ TEST(thousands_of_queue_pairs_have_their_requests)
 	for (uint32_t i = QPS; i-- > 0;)
 		story_poll(&s, 0, &a_cq, i, IBV_WC_REM_ACCESS_ERR, 0x1000 + i);
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->nerrors, QPS);
+	assert_int_equal(s.findings->facts->errors.n, QPS);
 	for (uint32_t i = 0; i < QPS; i++) {
-		const struct first_error *e = &s.findings->errors[i];
+		const struct first_error *e = &s.findings->facts->errors.all[i];
 
 		assert_int_not_equal(e->request.id.thread, 0);
 		assert_int_equal(e->request.sge.addr, 0x7000 + e->wr_id);

@@ -1,0 +1,190 @@
+/*
+ * Calls that never returned, and processes that were killed
+ *
+ *	call --> the thread's call under way --> return: forgotten
+ *	                                    \-> end of the process: it never returned
+ *
+ * A thread that waits for an event when its program ends is as it should be; other calls return,
+ * unless they have only just begun. A call of librdmacm counts, and not those that it makes.
+ */
+#include "analyzer/facts/ends.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/facts/place.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/reason.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+enum { HUNG_NS = 250000000, TEXT = 256 };
+
+/* A call that has begun; its id is 0:0 if there is none. */
+struct under_way {
+	struct moment moment;
+	bool waits;
+	char *what;
+};
+
+struct ends {
+	struct trace *trace;
+	struct fact_list *facts;
+	struct under_way *calls; /* by thread */
+	size_t ncalls;
+	int64_t *last; /* by process: time of its last verb */
+	size_t nlast;
+};
+
+int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
+{
+	struct ends *ends = calloc(1, sizeof(*ends));
+
+	if (!ends)
+		return log_err(-ENOMEM, "calls that never returned");
+	ends->trace = trace;
+	ends->facts = facts;
+	*ret_ends = ends;
+	return 0;
+}
+
+void ends_free(struct ends *ends)
+{
+	if (!ends)
+		return;
+	for (size_t i = 0; i < ends->ncalls; i++)
+		free(ends->calls[i].what);
+	free(ends->calls);
+	free(ends->last);
+	free(ends);
+}
+
+static struct under_way *call_of(struct ends *ends, uint32_t thread)
+{
+	while (ends->ncalls <= thread)
+		if (!vec_push(ends->calls, ends->ncalls))
+			return NULL;
+	return &ends->calls[thread];
+}
+
+/* Of a finished trace the end is known already. */
+void ends_call(struct ends *ends, struct model *model, const struct trace_event *event)
+{
+	bool returns = event->call->end >= 0 && !trace_is_live(ends->trace);
+	struct under_way *call = returns ? NULL : call_of(ends, event->id.thread);
+	char text[TEXT];
+
+	if (!call || call->moment.id.thread)
+		return;
+	call->moment = (struct moment){ .id = event->id,
+					.verb = event->call->verb,
+					.process = event->process,
+					.stack = event->call->stack,
+					.time = event->call->begin };
+	call->waits = verb_infos[event->call->verb].blocks;
+	free(call->what);
+	call->what = strdup(reason_call(model, event, text, sizeof(text)));
+}
+
+void ends_return(struct ends *ends, const struct trace_event *event)
+{
+	struct under_way *call;
+
+	if (event->id.thread >= ends->ncalls)
+		return;
+	call = &ends->calls[event->id.thread];
+	if (call->moment.id.n == event->id.n)
+		call->moment.id.thread = 0;
+}
+
+void ends_alive(struct ends *ends, const struct trace_event *event)
+{
+	while (ends->nlast <= event->process)
+		if (!vec_push(ends->last, ends->nlast))
+			return;
+	ends->last[event->process] = event->time;
+}
+
+static bool has_ended(const struct ends *ends, uint32_t id)
+{
+	const struct process *process = trace_process(ends->trace, id);
+
+	return process && process->end >= 0;
+}
+
+/* A copy of a trace that was still recorded ends anywhere, and so does one with events lost. */
+static bool is_whole(const struct ends *ends, const struct model_exit *end)
+{
+	struct trace_loss loss = trace_loss(ends->trace);
+
+	return loss.events == loss.overwritten && !loss.damaged && !loss.interrupted &&
+	       (has_ended(ends, end->process) || !trace_meta(ends->trace, "snapshot"));
+}
+
+static void add_hung(struct ends *ends, struct under_way *call, const struct model_exit *end)
+{
+	const struct moment *m = &call->moment;
+	uint64_t key = fact_key(m->verb, place_key(ends->trace, m->stack), 0);
+	struct fact *fact = fact_count(ends->facts, FACT_HUNG, key, end->process);
+
+	if (!fact || fact->what)
+		return;
+	fact->event = m->id;
+	fact->time = m->time;
+	fact->process = end->process;
+	fact->thread = m->id.thread;
+	fact->stack = m->stack;
+	fact->verb = m->verb;
+	fact->lasted = end->time - m->time;
+	fact->ended = has_ended(ends, end->process);
+	fact->what = call->what;
+	call->what = NULL;
+}
+
+/* The signal, 0 if it is not known; or -1: it was not killed. */
+static int find_signal(const struct process *process)
+{
+	if (!process)
+		return -1;
+	if (process->status != -1)
+		return WIFSIGNALED(process->status) ? WTERMSIG(process->status) : -1;
+	return process->ending && !strcmp(process->ending, "killed") ? 0 : -1;
+}
+
+static void add_killed(struct ends *ends, struct model *model, const struct model_exit *end)
+{
+	const struct process *process = trace_process(ends->trace, end->process);
+	uint64_t live = model_count(model, end->process);
+	int signal = find_signal(process);
+	struct fact *fact;
+
+	if (signal < 0 || !live)
+		return;
+	fact = fact_count(ends->facts, FACT_KILLED, fact_key((uint64_t)end->process, 0, 0),
+			  end->process);
+	if (!fact)
+		return;
+	fact->time = end->time;
+	fact->process = end->process;
+	fact->error = signal;
+	fact->live = live;
+	fact->last = end->process < ends->nlast ? ends->last[end->process] : 0;
+}
+
+void ends_process(struct ends *ends, struct model *model, const struct model_exit *end)
+{
+	bool whole = is_whole(ends, end);
+
+	add_killed(ends, model, end);
+	for (size_t i = 0; i < ends->ncalls; i++) {
+		struct under_way *call = &ends->calls[i];
+
+		if (!call->moment.id.thread || call->moment.process != end->process)
+			continue;
+		if (whole && !call->waits && end->time - call->moment.time >= HUNG_NS)
+			add_hung(ends, call, end);
+		call->moment.id.thread = 0;
+	}
+}

@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * Calls that never returned, and processes that were killed.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/fact.h"
+#include "analyzer/model/watcher.h"
+
+struct model;
+struct ends;
+
+int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends);
+
+/* Accepts NULL. */
+void ends_free(struct ends *ends);
+
+/* A control verb of the application begins, returns. */
+void ends_call(struct ends *ends, struct model *model, const struct trace_event *event);
+void ends_return(struct ends *ends, const struct trace_event *event);
+
+/* The program was alive at the time of @event. */
+void ends_alive(struct ends *ends, const struct trace_event *event);
+
+/* A process has ended, or the trace ends; the model still knows its objects. */
+void ends_process(struct ends *ends, struct model *model, const struct model_exit *end);

@@ -1,0 +1,79 @@
+#pragma once
+/*
+ * A fact: something that went wrong, whatever the rules say of it.
+ *
+ * What has one cause is one fact with a count: the same verb, error and place in the program,
+ * in however many processes.
+ *
+ * One thread.
+ */
+#include "core/base/map.h"
+#include "core/store/read/trace.h"
+
+enum fact_kind {
+	FACT_FAILED, /* a verb */
+	FACT_HUNG,   /* a call that never returned */
+	FACT_ERROR,  /* the first completion in error of a queue pair: first.h has these */
+	FACT_KILLED, /* a process, with live objects */
+	FACT_FATAL,  /* an asynchronous event */
+	FACT_COUNT,
+};
+
+struct fact_info {
+	const char *name;  /* for --mute: "hung-call" */
+	const char *title; /* of a list of them: "never returned" */
+	bool bad;          /* one of these makes the exit status 1 */
+};
+
+extern const struct fact_info fact_infos[FACT_COUNT];
+
+/* By name; -1 if there is none. */
+int fact_find(const char *name);
+
+enum {
+	FACTS_KEPT = 1000, /* of a kind; the others are counted */
+	FACT_PROCESSES = 1024,
+};
+
+struct fact {
+	enum fact_kind kind;
+	struct event_id event; /* the first of them; of a killed process its last call, or 0:0 */
+	int64_t time;
+	uint32_t process, thread;
+	uint32_t stack; /* of the trace, 0 none */
+	enum verb verb; /* VERB_COUNT: none */
+	int error;      /* errno; of a killed process the signal, 0 unknown; of an event its type */
+	int64_t lasted; /* a call that never returned: until its process or the trace ended */
+	bool ended;     /* its process did */
+	uint64_t live;  /* objects of a killed process */
+	int64_t last;   /* a killed process: time of its last verb */
+	uint64_t count; /* how many there were */
+	uint32_t *in;   /* the processes, the first FACT_PROCESSES of them */
+	size_t nin;
+	char *what;    /* "ibv_modify_qp(qp1 -> RTS)" */
+	char *because; /* NULL: not known */
+};
+
+struct fact_list {
+	struct fact *all;
+	size_t n;
+	uint64_t count[FACT_COUNT]; /* with those that are not kept */
+	size_t kept[FACT_COUNT];
+	struct map by_key; /* 1 + index in `all` */
+	int err;           /* -ENOMEM: facts are missing */
+};
+
+/*
+ * Count one of the cause @key in @process. If it is the first of that cause, it is to be filled
+ * by the caller: its count is 1. NULL if enough are kept. Valid until the next call.
+ */
+struct fact *fact_count(struct fact_list *facts, enum fact_kind kind, uint64_t key,
+			uint32_t process);
+
+/* Take back one of a fact. */
+void fact_uncount(struct fact_list *facts, struct fact *fact);
+
+/* A key from the values that identify a cause. */
+uint64_t fact_key(uint64_t a, uint64_t b, uint64_t c);
+
+void facts_clear(struct fact_list *facts);

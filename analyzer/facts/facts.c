@@ -1,0 +1,141 @@
+/*
+ * What went wrong in a trace, apart from the rules
+ *
+ *	control verb	ends.c (under way), failed.c (its result)
+ *	post, notify	failed.c, if it failed
+ *	poll		first.c (completions in error), failed.c, if it failed
+ *	end of process	ends.c
+ */
+#include "analyzer/facts/facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/facts/ends.h"
+#include "analyzer/facts/failed.h"
+#include "core/wire/log.h"
+
+struct facts_work {
+	struct failed *failed;
+	struct ends *ends;
+	struct first *first;
+};
+
+int facts_new(struct trace *trace, struct facts **ret_facts)
+{
+	struct facts *facts = calloc(1, sizeof(*facts));
+	int err = 0;
+
+	if (!facts || !(facts->work = calloc(1, sizeof(*facts->work))))
+		err = log_err(-ENOMEM, "facts");
+	if (!err)
+		err = failed_new(trace, &facts->list, &facts->work->failed);
+	if (!err)
+		err = ends_new(trace, &facts->list, &facts->work->ends);
+	if (!err)
+		err = first_new(trace, &facts->errors, &facts->work->first);
+	if (err) {
+		facts_free(facts);
+		return err;
+	}
+	*ret_facts = facts;
+	return 0;
+}
+
+void facts_free(struct facts *facts)
+{
+	if (!facts)
+		return;
+	if (facts->work) {
+		failed_free(facts->work->failed);
+		ends_free(facts->work->ends);
+		first_free(facts->work->first);
+	}
+	free(facts->work);
+	facts_clear(&facts->list);
+	free(facts->errors.all);
+	free(facts);
+}
+
+/* The application's own call, not the recorder's or one inside another verb. */
+static bool is_own(const struct trace_event *event)
+{
+	return !event->inner && !event->call->ours && !event->call->depth;
+}
+
+static void see_call(struct facts *facts, struct model *model, const struct trace_event *event)
+{
+	if (!is_own(event))
+		return;
+	facts->verbs++;
+	ends_alive(facts->work->ends, event);
+	ends_call(facts->work->ends, model, event);
+}
+
+static void see_return(struct facts *facts, struct model *model, const struct trace_event *event)
+{
+	if (!is_own(event))
+		return;
+	ends_return(facts->work->ends, event);
+	if (!event->carried)
+		failed_return(facts->work->failed, model, event);
+}
+
+static int see_data(struct facts *facts, struct model *model, const struct trace_event *event)
+{
+	bool failed = event->kind == TRACE_POST   ? event->post->ret != 0
+		      : event->kind == TRACE_POLL ? event->poll->ret < 0
+						  : event->notify->ret != 0;
+
+	if (event->inner)
+		return 0;
+	facts->verbs++;
+	ends_alive(facts->work->ends, event);
+	if (failed)
+		failed_data(facts->work->failed, model, event);
+	return event->kind == TRACE_POLL ? first_event(facts->work->first, event) : 0;
+}
+
+int facts_event(struct facts *facts, struct model *model, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		see_call(facts, model, event);
+		return 0;
+	case TRACE_RETURN:
+		see_return(facts, model, event);
+		return 0;
+	case TRACE_POST:
+	case TRACE_POLL:
+	case TRACE_NOTIFY:
+		return see_data(facts, model, event);
+	default:
+		return 0;
+	}
+}
+
+void facts_end(struct facts *facts, struct model *model, const struct model_exit *end)
+{
+	ends_process(facts->work->ends, model, end);
+}
+
+int facts_finish(struct facts *facts)
+{
+	int err = facts->list.err;
+
+	return err ? log_err(err, "facts") : first_finish(facts->work->first);
+}
+
+uint64_t facts_count(const struct facts *facts, enum fact_kind kind)
+{
+	return kind == FACT_ERROR ? facts->errors.n : facts->list.count[kind];
+}
+
+bool facts_bad(const struct facts *facts)
+{
+	for (int kind = 0; kind < FACT_COUNT; kind++)
+		if (fact_infos[kind].bad && !facts->off[kind] &&
+		    facts_count(facts, (enum fact_kind)kind))
+			return true;
+	return false;
+}

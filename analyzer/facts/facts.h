@@ -1,0 +1,42 @@
+#pragma once
+/*
+ * What went wrong in a trace, apart from the rules: verbs that failed, calls that never returned,
+ * completions in error, processes that were killed, fatal events.
+ *
+ * Filled in the same pass as the rules, which may look at it. One thread.
+ */
+#include "analyzer/facts/fact.h"
+#include "analyzer/facts/first.h"
+#include "analyzer/model/watcher.h"
+
+struct model;
+struct facts_work;
+
+struct facts {
+	struct fact_list list;
+	struct first_list errors;
+	uint64_t verbs;       /* that the application called, as far as they are in the trace */
+	bool off[FACT_COUNT]; /* muted */
+	struct facts_work *work;
+};
+
+/* Returns 0 or -errno after log_err(). */
+int facts_new(struct trace *trace, struct facts **ret_facts);
+
+/* Accepts NULL. */
+void facts_free(struct facts *facts);
+
+/* The next event, which the model has seen. Returns 0 or -errno after log_err(). */
+int facts_event(struct facts *facts, struct model *model, const struct trace_event *event);
+
+/* A process has ended, or the trace ends; its objects are still known. */
+void facts_end(struct facts *facts, struct model *model, const struct model_exit *end);
+
+/* The last event has been seen. Returns 0 or -errno after log_err(). */
+int facts_finish(struct facts *facts);
+
+/* How many there are of a kind; of queue pairs in error, how many. */
+uint64_t facts_count(const struct facts *facts, enum fact_kind kind);
+
+/* Is there one that is bad, and not muted? */
+bool facts_bad(const struct facts *facts);

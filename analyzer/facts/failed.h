@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * Verbs that failed, and asynchronous events that say that something is lost.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/fact.h"
+
+struct model;
+struct failed;
+
+int failed_new(struct trace *trace, struct fact_list *facts, struct failed **ret_failed);
+
+/* Accepts NULL. */
+void failed_free(struct failed *failed);
+
+/* A call of the application has returned; the model has seen it. */
+void failed_return(struct failed *failed, struct model *model, const struct trace_event *event);
+
+/* A post, poll or notification has failed. */
+void failed_data(struct failed *failed, struct model *model, const struct trace_event *event);

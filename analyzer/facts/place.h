@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Places in programs: the same stack in two processes that run the same program is one place,
+ * though its addresses differ.
+ *
+ * One thread.
+ */
+#include "core/store/read/trace.h"
+
+/* A key of the call stack @stack by its modules and offsets in them; 0 for stack 0. */
+uint64_t place_key(struct trace *trace, uint32_t stack);
