@@ -8,6 +8,8 @@
 
 #include "analyzer/rules/judge.h"
 
+enum { MANY = 10 }; /* of one kind that were left: they may have been so before the end */
+
 static bool is_dead(const struct life *object)
 {
 	return !object->inherited && (object->state == LIFE_GONE || object->state == LIFE_CLOSED);
@@ -228,8 +230,8 @@ void life_004(struct check *check, const struct model_leak *leak)
 	if (root == object) {
 		finding->bytes += object->bytes;
 		memcpy(finding->last, object->name, sizeof(finding->last));
-	} else {
-		finding->with[object->kind]++;
+	} else if (++finding->with[object->kind] == MANY) {
+		finding_step(finding, "the tenth", &object->created);
 	}
 	say_leak(finding, leak, root);
 }

@@ -99,8 +99,9 @@ no_error_is_said_too() {
 }
 
 leaks_of_one_place_are_one_finding() {
-	record "$apps/life_004" && ends 1 &&
-		is "$(ask '.findings[] | select(.where == "ibv_reg_mr()") | .count')" 20
+	record "$apps/life_004" && ends 1 && is "$(ask '.findings | length')" 1 &&
+		has "$(ask '.findings[0].message')" "and with it 1 pd, 20 mrs." &&
+		has "$(steps)" "the tenth ibv_reg_mr serve_request<main"
 }
 
 a_hung_destroy_says_how_it_ended() {
