@@ -76,6 +76,16 @@ static void on_complete(void *arg, const struct model_complete *complete)
 	tell_complete(arg, complete);
 }
 
+static void on_modify(void *arg, const struct model_modify *modify)
+{
+	tell_modify(arg, modify);
+}
+
+static void on_misfit(void *arg, const struct model_misfit *misfit)
+{
+	tell_misfit(arg, misfit);
+}
+
 static bool is_on(const struct checker *checker, enum rule_id rule)
 {
 	return !checker->check.findings->off[rule] && !checker->check.findings->skip[rule];
@@ -120,6 +130,8 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.leak = on_leak,
 		.key = on_key,
 		.end = on_end,
+		.modify = on_modify,
+		.misfit = on_misfit,
 		.arg = checker,
 	};
 	struct check *check = &checker->check;

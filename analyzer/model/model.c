@@ -99,6 +99,7 @@ static int on_post(struct model *model, const struct trace_event *event)
 	watcher_use(&model->watcher, event, post->verb, life, handles_self(post->verb), 0);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
 		keys_post(model, event, life);
+	qp_post(model, event, life);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			use_ah(model, event, life, i);

@@ -291,7 +291,7 @@ int qp_created(struct life *life, enum verb verb, const struct args *args, const
 
 static void enter_state(struct qp *qp, int state, const struct moment *moment)
 {
-	qp->told = false;
+	qp->told = qp->judged = false;
 	qp->status = 0;
 	qp->moved = *moment;
 	qp->state = state;
@@ -313,22 +313,35 @@ void qp_modify_begins(struct life *life)
 		life->qp->changing++;
 }
 
-/* The state that a modify asks for: attr.qp_state, wq_attr.wq_state. */
-static int read_state(const struct life *life, const struct args *args)
+static int read_wq_state(const struct json_node *n)
 {
-	const bool wq = life->kind == OBJECT_wq;
-	const struct json_node *n = json_first(args_member(args, wq ? "wq_attr" : "attr"));
-
-	while (n && !is_named(n, wq ? "wq_state" : "qp_state"))
-		n = json_next(n);
-	if (!n || !wq)
-		return n ? (int)read_enum(n) : QP_UNKNOWN;
 	if (n->kind != JSON_TEXT)
 		return QP_UNKNOWN;
 	return !strcmp(n->text, "IBV_WQS_RDY")     ? ABI_WQS_RDY
 	       : !strcmp(n->text, "IBV_WQS_ERR")   ? ABI_WQS_ERR
 	       : !strcmp(n->text, "IBV_WQS_RESET") ? ABI_WQS_RESET
 						   : QP_UNKNOWN;
+}
+
+/* The same of the answer to a query. */
+struct qp_change qp_read_change(const struct life *life, const struct args *args)
+{
+	struct qp_change change = { .to = QP_UNKNOWN, .cur = QP_UNKNOWN };
+	const bool wq = life->kind == OBJECT_wq;
+	const struct json_node *mask = args_member(args, "attr_mask");
+	const struct json_node *n = json_first(args_member(args, wq ? "wq_attr" : "attr"));
+
+	for (; n; n = json_next(n)) {
+		if (is_named(n, "qp_state"))
+			change.to = (int)read_enum(n);
+		else if (is_named(n, "cur_qp_state"))
+			change.cur = (int)read_enum(n);
+		else if (is_named(n, "wq_state"))
+			change.to = read_wq_state(n);
+	}
+	if (mask && mask->kind == JSON_INT)
+		change.mask = (uint32_t)mask->number;
+	return change;
 }
 
 static void take_attrs(struct qp *qp, const struct json_node *attr)
@@ -350,9 +363,9 @@ void qp_modified(struct life *life, const struct trace_event *event)
 		qp->changing--;
 	if (event->call->failed)
 		return;
-	state = read_state(life, args);
+	state = qp_read_change(life, args).to;
 	if (life->kind == OBJECT_qp && state == ABI_QPS_RESET) {
-		qp->set = 0;
+		qp->set = qp->polled = 0;
 		qp->reset = event->time;
 	}
 	if (life->kind == OBJECT_qp)
@@ -371,7 +384,7 @@ void qp_queried(struct life *life, const struct trace_event *event)
 
 	if (!qp || qp->changing || qp->shared || event->call->failed)
 		return;
-	state = read_state(life, event->call->out);
+	state = qp_read_change(life, event->call->out).to;
 	if (state != QP_UNKNOWN && state != qp->state)
 		enter_state(qp, state, &moment);
 }

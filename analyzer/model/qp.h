@@ -43,7 +43,9 @@ struct qp {
 	uint32_t changing;   /* modifies that have begun and not returned */
 	struct moment moved; /* the call, poll or event that led to the state */
 	int64_t reset;       /* when it was last put into RESET; 0 never */
+	uint32_t polled;     /* completions of the poll that told of an error */
 	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
+	bool judged;         /* that more were posted then was told once */
 	bool sig_all;        /* sq_sig_all */
 	bool has_send_ops;   /* made with send_ops_flags: */
 	uint64_t send_ops;   /* enum ibv_qp_create_send_ops_flags */
@@ -77,6 +79,15 @@ const char *qp_type_name(int type);
 
 /* A queue has been created by a call with these arguments. Returns 0 or -ENOMEM. */
 int qp_created(struct life *life, enum verb verb, const struct args *args, const struct args *out);
+
+/* What a modify asks for. */
+struct qp_change {
+	int to;        /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN: the state stays */
+	int cur;       /* with ABI_QP_CUR_STATE */
+	uint32_t mask; /* of a queue pair */
+};
+
+struct qp_change qp_read_change(const struct life *life, const struct args *args);
 
 /* A modify of it has begun; it has returned, with success or not. */
 void qp_modify_begins(struct life *life);

@@ -8,6 +8,27 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 
+/* Calls */
+
+static void modify_returns(struct model *model, const struct trace_event *event, struct life *life)
+{
+	struct qp_change change = qp_read_change(life, event->call->args);
+	struct model_modify modify = { .event = event,
+				       .object = life,
+				       .from = life->qp->changing == 1 ? life->qp->state
+								       : QP_UNKNOWN,
+				       .to = change.to,
+				       .mask = change.mask };
+
+	if (modify.to == QP_UNKNOWN)
+		modify.to = modify.from;
+	modify.wrong = !transition_check(life->qp->type, modify.from, modify.to, modify.mask,
+					 &modify.fault);
+	qp_modified(life, event);
+	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)
+		model->watcher.modify(model->watcher.arg, &modify);
+}
+
 void qp_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -26,8 +47,80 @@ void qp_call(struct model *model, const struct trace_event *event)
 	else if (call->verb != VERB_query_qp && event->kind == TRACE_CALL)
 		qp_modify_begins(life);
 	else if (call->verb != VERB_query_qp)
-		qp_modified(life, event);
+		modify_returns(model, event, life);
 }
+
+/* Posts */
+
+static void tell_misfit(struct model *model, const struct trace_event *event,
+			const struct life *life, enum misfit what, uint32_t index)
+{
+	struct model_misfit misfit = {
+		.event = event, .object = life, .what = what, .index = index
+	};
+
+	model->watcher.misfit(model->watcher.arg, &misfit);
+}
+
+/* An opcode that is not one of the 32 there may be is not judged. */
+static void check_opcodes(struct model *model, const struct trace_event *event, struct life *life)
+{
+	const struct post *post = event->post;
+	uint32_t allowed = life->qp->opcodes;
+
+	/* the bits of send_ops_flags are those of the opcodes as far as TSO */
+	if (post->verb == VERB_wr_complete && life->qp->has_send_ops)
+		allowed &= (uint32_t)life->qp->send_ops | ~0u << (ABI_WR_TSO + 1);
+	for (uint32_t i = 0; i < post->nwr; i++) {
+		uint32_t opcode = (uint32_t)post->wr[i].opcode;
+
+		if (opcode > 31 || allowed >> opcode & 1)
+			continue;
+		tell_misfit(model, event, life,
+			    life->qp->opcodes >> opcode & 1 ? MISFIT_OPS : MISFIT_OPCODE, i);
+		return;
+	}
+}
+
+/*
+ * After an error a program may handle what came with it in the same poll, and after it has put
+ * the queue pair into ERR it may post a request to be told when all others were flushed. Other
+ * threads have to learn of it first.
+ */
+static bool is_excused(const struct life *life, const struct trace_event *event, bool send)
+{
+	enum { NEWS = 1000000000 };
+	const struct qp *qp = life->qp;
+	uint32_t excused = (qp->polled ? qp->polled - 1 : 0) + !qp->told;
+
+	return qp->after[send] <= excused ||
+	       (qp->moved.id.thread != event->id.thread && event->time < qp->moved.time + NEWS);
+}
+
+void qp_post(struct model *model, const struct trace_event *event, struct life *life)
+{
+	const struct post *post = event->post;
+	bool send = post_is_send(post);
+	int state = life && life->state == LIFE_LIVE ? qp_state(life) : QP_UNKNOWN;
+
+	if (state == QP_UNKNOWN || life->kind != OBJECT_qp || post->verb == VERB_wr_abort)
+		return;
+	if (send)
+		check_opcodes(model, event, life);
+	if (state == ABI_QPS_ERR) {
+		life->qp->after[send] += post->nwr;
+		if (!life->qp->judged && !is_excused(life, event, send)) {
+			life->qp->judged = true;
+			tell_misfit(model, event, life, MISFIT_ERROR, 0);
+		}
+	} else if (!send && life->qp->srq) {
+		tell_misfit(model, event, life, MISFIT_SRQ, 0);
+	} else if (send ? state < ABI_QPS_RTS : state == ABI_QPS_RESET) {
+		tell_misfit(model, event, life, MISFIT_STATE, 0);
+	}
+}
+
+/* Errors */
 
 void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc)
 {
@@ -42,8 +135,11 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 	if (!object || object->kind != OBJECT_qp)
 		return;
 	life = model_find(model, event->process, OBJECT_qp, object->handle);
-	if (life && life->number == object->number)
-		qp_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);
+	if (!life || life->number != object->number)
+		return;
+	if (life->qp && !life->qp->told && life->qp->state != ABI_QPS_ERR)
+		life->qp->polled = event->poll->nwc;
+	qp_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);
 }
 
 void qp_async(struct life *life, const struct trace_event *event, int64_t type)

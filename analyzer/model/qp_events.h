@@ -12,6 +12,9 @@ struct model;
 /* A call or a return, of the application, of librdmacm or inside another verb. */
 void qp_call(struct model *model, const struct trace_event *event);
 
+/* The application posts to the queue @life. */
+void qp_post(struct model *model, const struct trace_event *event, struct life *life);
+
 /* Completion @wc of a poll failed. */
 void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc);
 

@@ -5,6 +5,7 @@
  * One thread.
  */
 #include "analyzer/model/lives.h"
+#include "analyzer/model/transition.h"
 
 struct key;
 
@@ -107,6 +108,32 @@ struct model_key {
 	int status;            /* of the completion that told; 0: none */
 };
 
+/* ibv_modify_qp() has returned. */
+struct model_modify {
+	const struct trace_event *event; /* the return */
+	const struct life *object;
+	int from, to; /* ABI_QPS_*; QP_UNKNOWN */
+	uint32_t mask;
+	bool wrong; /* not in the table of transitions: */
+	struct transition_fault fault;
+};
+
+enum misfit {
+	MISFIT_STATE,  /* its state does not allow posting there */
+	MISFIT_SRQ,    /* a receive on a queue pair that has an SRQ */
+	MISFIT_ERROR,  /* it is in ERR, and the program knows that */
+	MISFIT_OPCODE, /* its type does not allow the opcode */
+	MISFIT_OPS,    /* send_ops_flags do not have the opcode */
+};
+
+/* A post that its queue pair is not made for, or not ready for. */
+struct model_misfit {
+	const struct trace_event *event;
+	const struct life *object;
+	enum misfit what;
+	uint32_t index; /* of the request with the opcode */
+};
+
 /* The functions are called in order of the events. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
@@ -116,6 +143,8 @@ struct model_watcher {
 	void (*end)(void *arg, const struct model_exit *end);
 	void (*post)(void *arg, const struct model_post *post);             /* may be NULL */
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
+	void (*modify)(void *arg, const struct model_modify *modify);
+	void (*misfit)(void *arg, const struct model_misfit *misfit);
 	void *arg;
 };
 

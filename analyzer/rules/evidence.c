@@ -93,7 +93,8 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 	findings->blind |= strchr(direct[i].kinds, 'q') != NULL;
 	for (const char *kind = direct[i].kinds; *kind; kind++) {
 		for (int rule = 0; rule < RULE_COUNT; rule++) {
-			if (!looks_at(rule, *kind))
+			/* without all objects, what the rules do see may be wrong */
+			if (*kind != 'c' && !looks_at(rule, *kind))
 				continue;
 			/* posts that we did not see only hide mistakes */
 			if (called)
@@ -115,7 +116,7 @@ static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 			continue;
 		findings->blind |= blind[i].kind == 'q' || blind[i].all;
 		for (int rule = 0; rule < RULE_COUNT; rule++)
-			if (looks_at(rule, blind[i].kind))
+			if (blind[i].all || looks_at(rule, blind[i].kind))
 				findings_unchecked(findings, rule, !blind[i].all,
 						   "%s were not recorded (%" PRIu64
 						   " times, table coverage)",

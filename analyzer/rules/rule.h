@@ -27,6 +27,8 @@ enum rule_id {
 	X(destroy, struct model_destroy)   /* a destroy ended, or never will */                \
 	X(leak, struct model_leak)         /* an object outlived its context or process */     \
 	X(key, struct model_key)           /* a request names a key that does not fit */       \
+	X(modify, struct model_modify)     /* ibv_modify_qp() has returned */                  \
+	X(misfit, struct model_misfit)     /* a post that its queue pair is not ready for */   \
 	X(call, struct trace_event)        /* a control verb begins */                         \
 	X(returned, struct trace_event)    /* it has returned */                               \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */ \

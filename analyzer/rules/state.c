@@ -1,0 +1,218 @@
+/*
+ * STATE: queue pairs, their states and what they are used for
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/qp.h"
+#include "analyzer/rules/judge.h"
+
+/* A finding about @object at @moment, made in one place of the program. */
+static struct finding *add_finding(struct check *check, enum rule_id rule,
+				   const struct life *object, const struct moment *moment)
+{
+	uint64_t process = moment->stack ? 0 : moment->process;
+	struct finding *finding = findings_add(check->findings, rule,
+					       findings_key(moment->verb, moment->stack, process));
+
+	if (!finding)
+		return NULL;
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->object, "%s", object->name);
+	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name,
+		     object_names[object->kind]);
+	return finding;
+}
+
+static struct moment call_moment(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->call->verb,
+				.process = event->process,
+				.stack = event->call->stack,
+				.time = event->call->begin };
+}
+
+static struct moment post_moment(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->post->verb,
+				.process = event->process,
+				.stack = event->post->stack,
+				.time = event->time };
+}
+
+/* "to RTR at 1:20" */
+static const char *last_step(const struct life *qp, char *text, size_t size)
+{
+	char id[32];
+
+	if (qp->qp->moved.verb == qp->created.verb)
+		snprintf(text, size, "made at %s", event_id_text(qp->created.id, id));
+	else
+		snprintf(text, size, "since %s", event_id_text(qp->qp->moved.id, id));
+	return text;
+}
+
+/*
+ * STATE-001. Only what was refused: a device may allow more than the table. A state that the
+ * device has changed by itself is no excuse, since from ERR less is allowed than from any other.
+ */
+void state_001(struct check *check, const struct model_modify *modify)
+{
+	const struct life *qp = modify->object;
+	const struct call *call = modify->event->call;
+	struct moment moment = call_moment(modify->event);
+	char name[64], why[512], step[64];
+	struct finding *finding;
+
+	if (!modify->wrong || !call->failed || call->ret != EINVAL ||
+	    modify->mask & ABI_QP_CUR_STATE || qp->qp->type == ABI_QPT_XRC_RECV)
+		return;
+	finding = add_finding(check, RULE_STATE_001, qp, &moment);
+	if (!finding)
+		return;
+	finding_text(&finding->where, "ibv_modify_qp(): %s",
+		     modify->fault.none ? "attr->qp_state" : "attr_mask");
+	transition_says(modify->from, modify->to, &modify->fault, why, sizeof(why));
+	finding_text(&finding->says,
+		     "%s of type %s was in %s (%s); ibv_modify_qp() to %s returned %" PRId64
+		     " (%s): %s.",
+		     judge_name(qp, name, sizeof(name)), qp_type_name(qp->qp->type),
+		     qp_state_name(modify->from), last_step(qp, step, sizeof(step)),
+		     qp_state_name(modify->to), call->ret, strerror((int)call->ret), why);
+	finding_step(finding, "created", &qp->created);
+	if (qp->qp->moved.verb != qp->created.verb)
+		finding_step(finding, "changed state", &qp->qp->moved);
+	finding_step(finding, "refused", &moment);
+}
+
+/* "ibv_post_send() returned 22 (Invalid argument)", "... took it" */
+static const char *say_outcome(const struct post *post, char *text, size_t size)
+{
+	const char *verb = verb_infos[post->verb].name;
+
+	if (post->ret)
+		snprintf(text, size, "%s() returned %d (%s)", verb, post->ret,
+			 strerror(post->ret < 0 ? -post->ret : post->ret));
+	else
+		snprintf(text, size, "%s() let it pass", verb);
+	return text;
+}
+
+/* The steps that the findings about a post have. */
+static struct finding *add_post(struct check *check, enum rule_id rule,
+				const struct model_misfit *misfit)
+{
+	const struct life *qp = misfit->object;
+	struct moment moment = post_moment(misfit->event);
+	struct finding *finding = add_finding(check, rule, qp, &moment);
+
+	if (!finding)
+		return NULL;
+	finding_step(finding, "created", &qp->created);
+	if (qp->qp->moved.verb != qp->created.verb)
+		finding_step(finding, "changed state", &qp->qp->moved);
+	finding_step(finding, "posted", &moment);
+	return finding;
+}
+
+/* STATE-002 */
+void state_002(struct check *check, const struct model_misfit *misfit)
+{
+	const struct life *qp = misfit->object;
+	const struct post *post = misfit->event->post;
+	char name[64], outcome[128], step[64];
+	struct finding *finding;
+
+	if (misfit->what != MISFIT_STATE && misfit->what != MISFIT_SRQ)
+		return;
+	finding = add_post(check, RULE_STATE_002, misfit);
+	if (!finding)
+		return;
+	judge_name(qp, name, sizeof(name));
+	say_outcome(post, outcome, sizeof(outcome));
+	if (misfit->what == MISFIT_SRQ)
+		finding_text(&finding->says,
+			     "%s takes its receives from a shared receive queue, and a receive was "
+			     "posted to the queue pair itself; %s.",
+			     name, outcome);
+	else
+		finding_text(&finding->says,
+			     "%s was in %s (%s) when a %s was posted, which needs %s; %s.", name,
+			     qp_state_name(qp->qp->state), last_step(qp, step, sizeof(step)),
+			     post_is_send(post) ? "send" : "receive",
+			     post_is_send(post) ? "RTS" : "INIT", outcome);
+}
+
+/* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "by ibv_modify_qp() at 1:20" */
+static const char *say_cause(const struct life *qp, char *text, size_t size)
+{
+	const struct moment *moved = &qp->qp->moved;
+	const char *status = enum_name(enum_find("ibv_wc_status"), qp->qp->status);
+	char id[32];
+
+	event_id_text(moved->id, id);
+	if (qp->qp->told && qp->qp->status)
+		snprintf(text, size, "by %s, polled at %s", status ? status : "an error", id);
+	else
+		snprintf(text, size, "by %s() at %s", verb_infos[moved->verb].name, id);
+	return text;
+}
+
+/* STATE-003: told once an error. */
+void state_003(struct check *check, const struct model_misfit *misfit)
+{
+	const struct life *qp = misfit->object;
+	const struct post *post = misfit->event->post;
+	char name[64], outcome[128], cause[96], when[32];
+	struct finding *finding;
+
+	if (misfit->what != MISFIT_ERROR)
+		return;
+	finding = add_post(check, RULE_STATE_003, misfit);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s had gone to ERR %s, and %s later a %s was posted to it; %s.",
+		     judge_name(qp, name, sizeof(name)), say_cause(qp, cause, sizeof(cause)),
+		     judge_span(misfit->event->time - qp->qp->moved.time, when),
+		     post_is_send(post) ? "send" : "receive",
+		     say_outcome(post, outcome, sizeof(outcome)));
+}
+
+/* STATE-004 */
+void state_004(struct check *check, const struct model_misfit *misfit)
+{
+	const struct life *qp = misfit->object;
+	const struct post *post = misfit->event->post;
+	char name[64], outcome[128], number[32];
+	struct finding *finding;
+	const char *opcode;
+
+	if (misfit->what != MISFIT_OPCODE && misfit->what != MISFIT_OPS)
+		return;
+	finding = add_post(check, RULE_STATE_004, misfit);
+	if (!finding)
+		return;
+	snprintf(number, sizeof(number), "opcode %d", post->wr[misfit->index].opcode);
+	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[misfit->index].opcode);
+	judge_name(qp, name, sizeof(name));
+	say_outcome(post, outcome, sizeof(outcome));
+	finding_text(&finding->where, "%s(): wr[%u].opcode", verb_infos[post->verb].name,
+		     misfit->index);
+	if (misfit->what == MISFIT_OPS)
+		finding_text(&finding->says,
+			     "%s was made with send_ops_flags 0x%" PRIx64
+			     ", which lack %s, and that was posted; %s.",
+			     name, qp->qp->send_ops, opcode ? opcode : number, outcome);
+	else
+		finding_text(&finding->says,
+			     "%s is of type %s, which has no %s, and that was posted; %s.", name,
+			     qp_type_name(qp->qp->type), opcode ? opcode : number, outcome);
+}

@@ -1,0 +1,436 @@
+/* The rules of analyzer/rules/state.c over stored traces. */
+#include <errno.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum {
+	TO_INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+	TO_RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	TO_RTS = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+		 IBV_QP_RNR_RETRY | IBV_QP_TIMEOUT,
+};
+
+static const struct event_sge a_sge = { 0x1000, 64, 0x10 };
+
+static void modify_in(struct story *s, int thread, int state, int mask, uint64_t ret)
+{
+	struct ibv_qp_attr attr = { .qp_state = (enum ibv_qp_state)state, .port_num = 1 };
+
+	story_do(s, thread, VERB_modify_qp, 30, ret, W(&a_qp), W(&attr), W(mask));
+}
+
+static void modify_to(struct story *s, int state, int mask, uint64_t ret)
+{
+	modify_in(s, 0, state, mask, ret);
+}
+
+static void begin_story(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+	create_qp(s);
+}
+
+static void connect_qp(struct story *s)
+{
+	modify_to(s, IBV_QPS_INIT, TO_INIT, 0);
+	modify_to(s, IBV_QPS_RTR, TO_RTR, 0);
+	modify_to(s, IBV_QPS_RTS, TO_RTS, 0);
+}
+
+static void post_one(struct story *s, int thread, enum verb verb, int opcode)
+{
+	story_post(s, thread, verb, &a_qp, 7, opcode, a_sge);
+}
+
+static void post_send(struct story *s)
+{
+	post_one(s, 0, VERB_post_send, IBV_WR_SEND);
+}
+
+static void post_recv(struct story *s)
+{
+	post_one(s, 0, VERB_post_recv, 0);
+}
+
+TEST(a_missing_attribute_is_named)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, 0); /* 1:10 */
+	modify_to(&s, IBV_QPS_RTR, TO_RTR & ~IBV_QP_AV, EINVAL);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_STATE_001);
+	assert_string_equal(f->where, "ibv_modify_qp(): attr_mask");
+	assert_int_equal(f->event.n, 12);
+	assert_non_null(strstr(f->says, "was in INIT (since 1:10); ibv_modify_qp() to RTR returned "
+					"22 (Invalid argument): lacks IBV_QP_AV."));
+	story_end(&s);
+}
+
+TEST(a_transition_that_is_none_is_named)
+{
+	struct story s;
+
+	begin_story(&s);
+	modify_to(&s, IBV_QPS_RTR, TO_RTR, EINVAL);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_STATE_001)->says,
+			       "there is no transition RESET -> RTR"));
+	story_end(&s);
+}
+
+/* The values may have been wrong, or the device has moved it meanwhile. */
+TEST(a_refusal_that_the_table_does_not_explain_is_not_judged)
+{
+	struct story s;
+
+	begin_story(&s);
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, EINVAL);
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, 0);
+	modify_to(&s, IBV_QPS_RTR, TO_RTR, ETIMEDOUT);
+	modify_to(&s, IBV_QPS_RTR, IBV_QP_STATE, ENOMEM);
+	story_finds_nothing(&s);
+}
+
+TEST(what_a_device_allows_is_not_judged)
+{
+	struct story s;
+
+	begin_story(&s);
+	modify_to(&s, IBV_QPS_RTS, IBV_QP_STATE, 0);
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_queue_older_than_the_trace_is_not_judged)
+{
+	struct story s;
+
+	story_begin(&s);
+	modify_to(&s, IBV_QPS_RTR, IBV_QP_STATE, EINVAL);
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_send_before_rts_is_found)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, 0);
+	modify_to(&s, IBV_QPS_RTR, TO_RTR, 0); /* 1:12 */
+	post_recv(&s);
+	post_send(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_STATE_002);
+	assert_string_equal(f->where, "ibv_post_send(): qp");
+	assert_non_null(strstr(f->says, "was in RTR (since 1:12) when a send was posted"));
+	story_end(&s);
+}
+
+TEST(a_receive_in_reset_is_found)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_recv(&s);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_STATE_002)->says, "was in RESET (made at 1:8)"));
+	story_end(&s);
+}
+
+TEST(a_receive_beside_the_srq_is_found)
+{
+	struct ibv_srq srq = { .context = &a_context, .pd = &a_pd };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .srq = &srq, .qp_type = IBV_QPT_RC
+	};
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8 } };
+	struct ibv_qp qp = a_qp;
+	struct story s;
+
+	qp.srq = &srq;
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_srq, 31, W(&srq), W(&a_pd), W(&of_srq));
+	story_do(&s, 0, VERB_create_qp, 32, W(&qp), W(&a_pd), W(&attr));
+	story_do(&s, 0, VERB_modify_qp, 33, 0, W(&qp),
+		 W(&(struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT }), W(TO_INIT));
+	story_post(&s, 0, VERB_post_recv, &qp, 7, 0, a_sge);
+	story_check(&s, NULL);
+	assert_non_null(
+		strstr(story_only(&s, RULE_STATE_002)->says, "from a shared receive queue"));
+	story_end(&s);
+}
+
+TEST(a_connected_queue_is_posted_to)
+{
+	struct story s;
+
+	begin_story(&s);
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, 0);
+	post_recv(&s);
+	modify_to(&s, IBV_QPS_RTR, TO_RTR, 0);
+	modify_to(&s, IBV_QPS_RTS, TO_RTS, 0);
+	post_send(&s);
+	post_recv(&s);
+	story_finds_nothing(&s);
+}
+
+/* Another thread's modify has begun: whether the post came before or after it is not known. */
+TEST(a_post_beside_a_modify_is_not_judged)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	struct story_call rts;
+	struct story s;
+	int other;
+
+	begin_story(&s);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	modify_to(&s, IBV_QPS_INIT, TO_INIT, 0);
+	modify_to(&s, IBV_QPS_RTR, TO_RTR, 0);
+	rts = story_call(&s, other, VERB_modify_qp, 31, W(&a_qp), W(&attr), W(TO_RTS));
+	post_send(&s);
+	story_return(&s, &rts, 0);
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+/* As librdmacm does when it connects: its own verbs move the queue pair. */
+TEST(inner_transitions_count)
+{
+	struct story s;
+
+	begin_story(&s);
+	s.inner = true;
+	connect_qp(&s);
+	s.inner = false;
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(posts_after_err_are_found_once)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0); /* 1:16 */
+	post_send(&s);                               /* to be told when it is drained */
+	post_recv(&s);
+	post_recv(&s);
+	post_recv(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_STATE_003);
+	assert_int_equal(f->event.n, 20);
+	assert_non_null(strstr(f->says, "had gone to ERR by ibv_modify_qp() at 1:16"));
+	story_end(&s);
+}
+
+TEST(one_request_drains_each_queue)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0);
+	post_send(&s);
+	post_recv(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_queue_that_was_reset_is_new)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0);
+	modify_to(&s, IBV_QPS_RESET, IBV_QP_STATE, 0);
+	connect_qp(&s);
+	for (int i = 0; i < 4; i++)
+		post_send(&s);
+	story_finds_nothing(&s);
+}
+
+static const struct of_type {
+	const char *name;
+	enum ibv_qp_type type;
+	enum ibv_wr_opcode opcode;
+	bool suits;
+} of_types[] = {
+	{ "rc_writes", IBV_QPT_RC, IBV_WR_RDMA_WRITE, true },
+	{ "rc_reads", IBV_QPT_RC, IBV_WR_RDMA_READ, true },
+	{ "rc_has_no_segments", IBV_QPT_RC, IBV_WR_TSO, false },
+	{ "uc_writes", IBV_QPT_UC, IBV_WR_RDMA_WRITE_WITH_IMM, true },
+	{ "uc_does_not_read", IBV_QPT_UC, IBV_WR_RDMA_READ, false },
+	{ "uc_has_no_atomics", IBV_QPT_UC, IBV_WR_ATOMIC_FETCH_AND_ADD, false },
+	{ "ud_sends", IBV_QPT_UD, IBV_WR_SEND_WITH_IMM, true },
+	{ "ud_does_not_write", IBV_QPT_UD, IBV_WR_RDMA_WRITE, false },
+	{ "raw_sends", IBV_QPT_RAW_PACKET, IBV_WR_SEND, true },
+	{ "raw_does_not_read", IBV_QPT_RAW_PACKET, IBV_WR_RDMA_READ, false },
+	{ "xrc_reads", IBV_QPT_XRC_SEND, IBV_WR_RDMA_READ, true },
+	{ "driver_may_do_anything", IBV_QPT_DRIVER, IBV_WR_RDMA_READ, true },
+};
+
+static void opcode_suits(void **state)
+{
+	const struct of_type *row = *state;
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .recv_cq = &a_cq, .qp_type = row->type };
+	struct ibv_qp qp = a_qp;
+	struct story s;
+
+	qp.qp_type = row->type;
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_qp, 32, W(&qp), W(&a_pd), W(&attr));
+	for (int to = IBV_QPS_INIT; to <= IBV_QPS_RTS; to++)
+		story_do(&s, 0, VERB_modify_qp, 33, 0, W(&qp),
+			 W(&(struct ibv_qp_attr){ .qp_state = (enum ibv_qp_state)to }),
+			 W(IBV_QP_STATE));
+	story_post(&s, 0, VERB_post_send, &qp, 7, row->opcode, a_sge);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), !row->suits);
+	if (!row->suits)
+		assert_string_equal(story_only(&s, RULE_STATE_004)->where,
+				    "ibv_post_send(): wr[0].opcode");
+	story_end(&s);
+}
+
+TEST_ROWS(of_types, opcode_suits);
+
+static void post_extended(bool lacks)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = &a_cq,
+		.recv_cq = &a_cq,
+		.qp_type = IBV_QPT_RC,
+		.pd = &a_pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = lacks ? IBV_QP_EX_WITH_SEND
+					: IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct ibv_qp qp = a_qp;
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_create_qp_ex, 32, W(&qp), W(&a_context), W(&attr));
+	for (int to = IBV_QPS_INIT; to <= IBV_QPS_RTS; to++)
+		story_do(&s, 0, VERB_modify_qp, 33, 0, W(&qp),
+			 W(&(struct ibv_qp_attr){ .qp_state = (enum ibv_qp_state)to }),
+			 W(IBV_QP_STATE));
+	story_post(&s, 0, VERB_wr_complete, &qp, 7, IBV_WR_RDMA_WRITE, a_sge);
+	story_post(&s, 0, VERB_post_send, &qp, 8, IBV_WR_RDMA_WRITE, a_sge);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), lacks);
+	if (lacks)
+		assert_non_null(strstr(story_only(&s, RULE_STATE_004)->says,
+				       "send_ops_flags 0x4, which lack IBV_WR_RDMA_WRITE"));
+	story_end(&s);
+}
+
+TEST(an_operation_that_was_not_asked_for_is_found)
+{
+	post_extended(true);
+}
+
+TEST(an_operation_that_was_asked_for_is_posted)
+{
+	post_extended(false);
+}
+
+/* A story whose queue pair has failed: thread @by polls the error of its first send. */
+static void begin_failed(struct story *s, int by, int status)
+{
+	begin_story(s);
+	while (s->nthreads <= by)
+		story_thread(s, STORY_PID, 0, 0);
+	connect_qp(s);
+	post_send(s);
+	story_poll(s, by, &a_cq, 7, status, a_qp.qp_num);
+}
+
+TEST(a_post_after_an_error_completion_is_found)
+{
+	struct story s;
+
+	begin_failed(&s, 0, IBV_WC_RETRY_EXC_ERR);
+	post_send(&s);
+	story_check(&s, NULL);
+	assert_non_null(
+		strstr(story_only(&s, RULE_STATE_003)->says, "by IBV_WC_RETRY_EXC_ERR, polled at"));
+	story_end(&s);
+}
+
+TEST(another_thread_has_time_to_learn_of_an_error)
+{
+	struct story s;
+
+	begin_failed(&s, 1, IBV_WC_RETRY_EXC_ERR);
+	post_send(&s);
+	s.now += 500000000;
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(another_thread_goes_on_for_ever)
+{
+	struct story s;
+
+	begin_failed(&s, 1, IBV_WC_RETRY_EXC_ERR);
+	s.now += 2000000000;
+	post_send(&s);
+	story_check(&s, NULL);
+	story_only(&s, RULE_STATE_003);
+	story_end(&s);
+}
+
+TEST(a_modify_after_an_error_leaves_room_to_drain)
+{
+	struct story s;
+
+	begin_failed(&s, 0, IBV_WC_RETRY_EXC_ERR);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0);
+	post_send(&s);
+	post_recv(&s);
+	story_finds_nothing(&s);
+}
+
+/* The old error comes after the queue pair was taken back into service. */
+TEST(an_error_from_before_the_reset_does_not_count)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	post_send(&s);
+	modify_to(&s, IBV_QPS_RESET, IBV_QP_STATE, 0);
+	connect_qp(&s);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+	post_send(&s);
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_fatal_event_ends_the_service)
+{
+	struct ibv_async_event fatal = { .element.qp = &a_qp, .event_type = IBV_EVENT_QP_FATAL };
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	story_do(&s, 0, VERB_get_async_event, 34, 0, W(&a_context), W(&fatal));
+	post_send(&s);
+	story_do(&s, 0, VERB_ack_async_event, 35, 0, W(&fatal));
+	story_check(&s, NULL);
+	assert_non_null(
+		strstr(story_only(&s, RULE_STATE_003)->says, "by ibv_get_async_event() at"));
+	story_end(&s);
+}
