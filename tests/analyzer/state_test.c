@@ -28,6 +28,7 @@ static void modify_to(struct story *s, int state, int mask, uint64_t ret)
 
 static void begin_story(struct story *s)
 {
+	a_qp.state = IBV_QPS_RESET;
 	story_begin(s);
 	open_context(s);
 	alloc_pd(s);

@@ -273,6 +273,7 @@ static struct ibv_qp a_qp = { .context = &a_context,
 			      .send_cq = &a_cq,
 			      .recv_cq = &a_cq,
 			      .qp_num = 0x21,
+			      .state = IBV_QPS_RTS, /* made so: most stories just post */
 			      .qp_type = IBV_QPT_RC };
 
 #define W(x) ((uint64_t)(uintptr_t)(x))
