@@ -29,6 +29,10 @@ void report_sum(const struct report *report);
 /* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
 int report_json(const struct report *report);
 
+/* SARIF 2.1.0, JUnit; @status is the exit status to be told. 0 or -ENOMEM after log_err(). */
+int report_sarif(const struct report *report, int status);
+int report_junit(const struct report *report, int status);
+
 /* Explain a rule: everything that rules.def has about it. */
 void report_rule(FILE *out, enum rule_id rule);
 

@@ -283,11 +283,14 @@ static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_
 
 /* Names */
 
+/* A path that is too long loses its directories. */
 static void set_file(struct symbolise_name *name, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
-	snprintf(name->file, sizeof(name->file), "%s", slash ? slash + 1 : path ? path : "");
+	if (slash && strlen(path) >= sizeof(name->file))
+		path = slash + 1;
+	snprintf(name->file, sizeof(name->file), "%s", path ? path : "");
 }
 
 /* The place where @die was inlined: DW_AT_call_file and DW_AT_call_line. */

@@ -42,7 +42,7 @@ enum symbolise_problem {
 };
 
 struct symbolise_name {
-	char function[1024], file[256]; /* "": not known */
+	char function[1024], file[512]; /* "": not known */
 	uint64_t offset;
 	int line;
 	bool inlined;

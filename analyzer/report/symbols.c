@@ -72,7 +72,7 @@ static void place_free(void *node)
 
 	for (unsigned int i = 0; i < place->n; i++) {
 		free((char *)place->symbols[i].function);
-		free((char *)place->symbols[i].file);
+		free((char *)place->symbols[i].path);
 	}
 	free(place);
 }
@@ -340,6 +340,13 @@ static char *text_or_null(const char *text)
 	return *text ? strdup(text) : NULL;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
 static struct place *place_new(uint64_t offset, const struct symbolise_answer *answer)
 {
 	struct place *place = calloc(1, sizeof(*place) + answer->n * sizeof(place->symbols[0]));
@@ -350,10 +357,12 @@ static struct place *place_new(uint64_t offset, const struct symbolise_answer *a
 	place->n = answer->n;
 	for (unsigned int i = 0; i < place->n; i++) {
 		const struct symbolise_name *name = &answer->names[i];
+		const char *path = text_or_null(name->file);
 
 		place->symbols[i] = (struct symbol){ .function = text_or_null(name->function),
 						     .offset = name->offset,
-						     .file = text_or_null(name->file),
+						     .path = path,
+						     .file = base_of(path),
 						     .line = name->line,
 						     .inlined = name->inlined };
 	}

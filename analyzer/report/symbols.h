@@ -23,7 +23,8 @@ void symbols_close(struct symbols *symbols);
 struct symbol {
 	const char *function;
 	uint64_t offset;  /* in the function, or in the module if there is none */
-	const char *file; /* without its directory */
+	const char *path; /* of the source, as the compiler was given it; NULL not known */
+	const char *file; /* the same without its directory */
 	int line;
 	bool inlined;        /* into the next symbol's function, which has the same frame */
 	const char *module;  /* without its directory */

@@ -160,6 +160,15 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 	findings->skip[rule] |= !partly;
 }
 
+uint64_t finding_times(const struct finding *finding)
+{
+	const struct finding_site *site = finding->site;
+
+	if (site->group)
+		return site->count;
+	return finding->of_site == site->kept ? site->count - site->kept + 1 : 1;
+}
+
 uint64_t findings_count(const struct findings *findings, char severity)
 {
 	uint64_t n = 0;

@@ -100,6 +100,9 @@ void finding_step(struct finding *finding, const char *what, const struct moment
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* How many findings it stands for: the last that is kept of a site counts the rest, too. */
+uint64_t finding_times(const struct finding *finding);
+
 /* Findings of @severity that are not muted. */
 uint64_t findings_count(const struct findings *findings, char severity);
 

@@ -298,16 +298,6 @@ static void show_rest(struct watch *w, const struct findings *findings)
 			 late, w->options.path);
 }
 
-/* How many findings it stands for: the last that is kept of a place counts the rest, too. */
-static uint64_t count_times(const struct finding *f)
-{
-	const struct finding_site *site = f->site;
-
-	if (site->group)
-		return site->count;
-	return f->of_site == site->kept ? site->count - site->kept + 1 : 1;
-}
-
 static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 {
 	const struct rule *rule = &rules[f->rule];
@@ -340,7 +330,7 @@ static int store_findings(struct watch *w, const struct findings *findings)
 		const struct finding *f = findings->all[i];
 		uint64_t before = stored[i];
 
-		stored[i] = count_times(f);
+		stored[i] = finding_times(f);
 		if (stored[i] > before && !findings->skip[f->rule])
 			err = store_finding(w, f, stored[i] - before);
 	}

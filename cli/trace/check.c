@@ -13,8 +13,10 @@
 #include "analyzer/report/report.h"
 #include "cli/cli.h"
 
+enum format { TEXT, JSON, SARIF, JUNIT };
+
 struct settings {
-	unsigned int json;
+	unsigned int format;
 	int64_t deadline;
 	struct check_options check;
 };
@@ -43,32 +45,40 @@ static int parse_mute(const char *ids, void *field, char complaint[OPTIONS_COMPL
 }
 
 const struct option_row cli_check_options[] = {
-	CLI_FORMAT(struct settings),
+	{ "format", 'f', "text|json|sarif|junit", "how to print",
+	  CHOICE_AT(struct settings, format), .preset = "text" },
 	{ "mute", 'm', "RULE[,RULE...]", "rules not to check; may be given again",
 	  PARSED_AT(struct settings, check, parse_mute) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 
+static int exit_status(const struct findings *findings)
+{
+	return findings_count(findings, 'E') || findings_count(findings, 'W') ? CLI_FINDINGS
+									      : CLI_FINE;
+}
+
 static int print_report(const char *path, struct trace *trace, const struct findings *findings,
-			bool json)
+			unsigned int format)
 {
 	struct report report = {
 		.out = stdout, .trace = trace, .path = path, .findings = findings
 	};
-	int err = symbols_open(&report.symbols);
+	int err = symbols_open(&report.symbols), status = exit_status(findings);
 
 	if (err < 0)
 		return cli_status(err);
-	if (json)
+	if (format == JSON)
 		err = report_json(&report);
+	else if (format == SARIF)
+		err = report_sarif(&report, status);
+	else if (format == JUNIT)
+		err = report_junit(&report, status);
 	else
 		report_text(&report);
 	symbols_close(report.symbols);
-	if (err < 0)
-		return cli_status(err);
-	return findings_count(findings, 'E') || findings_count(findings, 'W') ? CLI_FINDINGS
-									      : CLI_FINE;
+	return err < 0 ? (int)cli_status(err) : status;
 }
 
 int cli_check(int argc, char **argv)
@@ -89,7 +99,7 @@ int cli_check(int argc, char **argv)
 	if (err < 0) {
 		status = cli_status(err);
 	} else {
-		status = print_report(arguments.at[0], trace, findings, set.json);
+		status = print_report(arguments.at[0], trace, findings, set.format);
 		findings_free(findings);
 	}
 	trace_close(trace);

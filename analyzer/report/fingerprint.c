@@ -1,0 +1,68 @@
+/*
+ * What makes a finding the same in another recording
+ *
+ * Of a stack the innermost PLACE functions count: one alone is often a wrapper that the whole
+ * program calls, and all of them change with every caller.
+ */
+#include "analyzer/report/fingerprint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/wire/hash.h"
+
+enum { PLACE = 3 };
+
+static void add_text(struct hash *hash, const char *text)
+{
+	hash_add(hash, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+/* "ibv_post_send(): wr[2].sg_list[0].lkey", but for the numbers */
+static void add_where(struct hash *hash, const char *where)
+{
+	bool inside = false;
+
+	for (; where && *where; where++) {
+		inside = *where == '[' || (inside && *where != ']');
+		if (!inside || *where == '[')
+			hash_add(hash, where, 1);
+	}
+	hash_add(hash, "", 1);
+}
+
+static void add_place(struct hash *hash, const struct report *report, uint32_t stack)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, stack, lines);
+
+	for (unsigned int i = 0; i < n && i < PLACE; i++) {
+		const struct symbol *symbol = &lines[i].symbol;
+		char offset[32];
+
+		add_text(hash, symbol->function);
+		add_text(hash, symbol->file ? symbol->file : symbol->module);
+		snprintf(offset, sizeof(offset), "%" PRIx64, symbol->offset);
+		if (!symbol->function)
+			add_text(hash, offset);
+	}
+	hash_add(hash, "", 1);
+}
+
+const char *report_fingerprint(const struct report *report, const struct finding *finding,
+			       char text[FINGERPRINT])
+{
+	const struct finding_step *steps = finding->steps;
+	struct hash hash;
+
+	hash_begin(&hash, 0);
+	add_text(&hash, rules[finding->rule].id);
+	add_where(&hash, finding->where);
+	if (finding->nsteps)
+		add_place(&hash, report, steps[0].moment.stack);
+	if (finding->nsteps > 1)
+		add_place(&hash, report, steps[finding->nsteps - 1].moment.stack);
+	snprintf(text, FINGERPRINT, "%016" PRIx64, hash_end(&hash));
+	return text;
+}

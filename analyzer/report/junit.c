@@ -1,0 +1,119 @@
+/*
+ * A JUnit report, as Jenkins' xunit plugin and its like read it
+ *
+ *	<testsuites> <testsuite> <properties/> <testcase> <failure/> | <skipped/> ...
+ */
+#include "analyzer/report/junit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/printable.h"
+#include "core/wire/log.h"
+
+/* Characters that XML has no place for are shown as other reports show them. */
+static void put_text(FILE *out, const char *text)
+{
+	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
+	char *shown = malloc(size);
+
+	if (shown)
+		printable_lines(shown, size, text, strlen(text));
+	for (const char *c = shown ? shown : ""; *c; c++) {
+		if (*c == '<')
+			fputs("&lt;", out);
+		else if (*c == '>')
+			fputs("&gt;", out);
+		else if (*c == '&')
+			fputs("&amp;", out);
+		else if (*c == '"')
+			fputs("&quot;", out);
+		else
+			fputc(*c, out);
+	}
+	free(shown);
+}
+
+static void put_attribute(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, " %s=\"", name);
+	put_text(out, value);
+	fputc('"', out);
+}
+
+int junit_begin(struct junit *junit)
+{
+	*junit = (struct junit){ 0 };
+	junit->cases = open_memstream(&junit->text, &junit->size);
+	return junit->cases ? 0 : log_err(-ENOMEM, "report");
+}
+
+static void put_failure(FILE *out, const struct junit_outcome *outcome)
+{
+	fputs("<failure", out);
+	put_attribute(out, "message", outcome->failure);
+	put_attribute(out, "type", outcome->type);
+	fputc('>', out);
+	put_text(out, outcome->details ? outcome->details : "");
+	fputs("</failure>\n", out);
+}
+
+static void put_skipped(FILE *out, const char *why)
+{
+	fputs("<skipped", out);
+	put_attribute(out, "message", why);
+	fputs("/>\n", out);
+}
+
+static void put_output(FILE *out, const char *output)
+{
+	fputs("<system-out>", out);
+	put_text(out, output);
+	fputs("</system-out>\n", out);
+}
+
+void junit_case(struct junit *junit, const char *family, const char *name,
+		const struct junit_outcome *outcome)
+{
+	FILE *out = junit->cases;
+
+	junit->tests++;
+	junit->failures += outcome->failure != NULL;
+	junit->skipped += !outcome->failure && outcome->skipped;
+	fprintf(out, "<testcase classname=\"verbatim.%s\"", family);
+	put_attribute(out, "name", name);
+	fputs(" time=\"0\">\n", out);
+	if (outcome->failure)
+		put_failure(out, outcome);
+	else if (outcome->skipped)
+		put_skipped(out, outcome->skipped);
+	if (outcome->output)
+		put_output(out, outcome->output);
+	fputs("</testcase>\n", out);
+}
+
+int junit_end(struct junit *junit, const char *name, const char *const *properties, FILE *out)
+{
+	int err = ferror(junit->cases) | fclose(junit->cases) ? log_err(-ENOMEM, "report") : 0;
+
+	if (!err) {
+		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite", out);
+		put_attribute(out, "name", name);
+		fprintf(out,
+			" tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\" time=\"0\">\n",
+			junit->tests, junit->failures, junit->skipped);
+		fputs("<properties>\n", out);
+		for (; properties[0]; properties += 2) {
+			fputs("<property", out);
+			put_attribute(out, "name", properties[0]);
+			put_attribute(out, "value", properties[1]);
+			fputs("/>\n", out);
+		}
+		fputs("</properties>\n", out);
+		fwrite(junit->text, 1, junit->size, out);
+		fputs("</testsuite>\n</testsuites>\n", out);
+	}
+	free(junit->text);
+	return err;
+}

@@ -1,0 +1,92 @@
+/*
+ * Findings as JUnit: a test case a rule, of the class of its family
+ *
+ * Rules of severity performance and information never fail; what they found is told as output. A
+ * rule that was not checked, or is muted, is skipped.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/report/junit.h"
+#include "analyzer/report/report.h"
+
+/* The findings of @rule as text, for free(); NULL none. */
+static char *print_findings(const struct report *report, enum rule_id rule)
+{
+	const struct findings *findings = report->findings;
+	struct report part = *report;
+	bool told[RULE_COUNT];
+	char *text = NULL;
+	size_t size = 0, n = 0;
+
+	memset(told, 0, sizeof(told));
+	part.out = open_memstream(&text, &size);
+	if (!part.out)
+		return NULL;
+	for (size_t i = 0; i < findings->n; i++)
+		if (findings->all[i]->rule == rule) {
+			report_finding(&part, findings->all[i], told);
+			n++;
+		}
+	fclose(part.out);
+	if (!n) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static const char *find_why(const struct findings *findings, enum rule_id rule, bool partly)
+{
+	for (size_t i = 0; i < findings->nunchecked; i++)
+		if (findings->unchecked[i].rule == rule && findings->unchecked[i].partly == partly)
+			return findings->unchecked[i].because;
+	return NULL;
+}
+
+static void put_rule(struct junit *junit, const struct report *report, enum rule_id id)
+{
+	const struct findings *findings = report->findings;
+	const struct rule *rule = &rules[id];
+	const char *partly = find_why(findings, id, true);
+	bool fails = findings->rules[id] && strchr("EW", rule->severity);
+	char *text = print_findings(report, id);
+	char name[64], sum[64], why[512], family[16];
+
+	snprintf(name, sizeof(name), "%s %s", rule->id, rule->name);
+	snprintf(family, sizeof(family), "%.*s", (int)strcspn(rule->id, "-"), rule->id);
+	snprintf(sum, sizeof(sum), "%" PRIu64 " finding%s", findings->rules[id],
+		 findings->rules[id] == 1 ? "" : "s");
+	snprintf(why, sizeof(why), "checked in part, because %s", partly ? partly : "");
+	junit_case(junit, family, name,
+		   &(struct junit_outcome){ .failure = fails ? sum : NULL,
+					    .type = rule_severity(rule->severity),
+					    .details = text,
+					    .skipped = findings->off[id] ? "muted"
+						       : findings->skip[id]
+							       ? find_why(findings, id, false)
+							       : NULL,
+					    .output = !fails && text ? text
+						      : partly       ? why
+								     : NULL });
+	free(text);
+}
+
+int report_junit(const struct report *report, int status)
+{
+	char events[32], exit_status[16];
+	const char *properties[] = { "trace",          report->path, "version",
+				     VERBATIM_VERSION, "events",     events,
+				     "exit-status",    exit_status,  NULL };
+	struct junit junit;
+	int err = junit_begin(&junit);
+
+	if (err)
+		return err;
+	snprintf(events, sizeof(events), "%" PRIu64, report->findings->events);
+	snprintf(exit_status, sizeof(exit_status), "%d", status);
+	for (int i = 0; i < RULE_COUNT; i++)
+		put_rule(&junit, report, (enum rule_id)i);
+	return junit_end(&junit, report->path, properties, report->out);
+}

@@ -1,0 +1,431 @@
+/*
+ * Findings as SARIF 2.1.0, the format that code hosts and editors read
+ *
+ *	run
+ *	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id
+ *	  invocations            exit status; a notification for each rule that was not checked
+ *	  results                a finding each
+ *	    locations            the innermost known line of the event that broke the rule
+ *	    codeFlows            made, destroyed, used: each step with its stack, by threads
+ *	    partialFingerprints  fingerprint.h
+ *
+ * A source file below the current directory is named relative to it (SRCROOT), as is one of which
+ * the compiler knew no more; others have absolute addresses. Code without line information is at
+ * an offset of its module. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/report/fingerprint.h"
+#include "analyzer/report/report.h"
+#include "core/base/json.h"
+#include "core/wire/log.h"
+
+struct sarif {
+	struct json json;
+	const struct report *report;
+	char root[PATH_MAX]; /* the current directory, ending with a slash; or "" */
+};
+
+enum { NOTE_UNCHECKED, NOTE_PARTLY };
+
+static const char *name_level(char severity)
+{
+	return severity == 'E' ? "error" : severity == 'W' ? "warning" : "note";
+}
+
+static void put_message(struct json *json, const char *name, const char *text)
+{
+	json_open(json, name, '{');
+	json_put_text(json, "text", text ? text : "");
+	json_close(json, '}');
+}
+
+/* @path as part of a URI (RFC 3986). */
+static void put_uri(struct json *json, const char *scheme, const char *path)
+{
+	static const char plain[] = "-._~/";
+	struct text uri = { 0 };
+
+	text_addf(&uri, "%s", scheme);
+	for (; *path; path++) {
+		unsigned char c = (unsigned char)*path;
+
+		if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+		    strchr(plain, c))
+			text_char(&uri, (char)c);
+		else
+			text_addf(&uri, "%%%02X", c);
+	}
+	if (uri.failed)
+		json->out->failed = true;
+	else
+		json_put_text(json, "uri", uri.at);
+	text_fini(&uri);
+}
+
+static void put_artifact(struct sarif *s, const char *name, const char *path)
+{
+	size_t root = strlen(s->root);
+	bool below = root && !strncmp(path, s->root, root);
+
+	json_open(&s->json, name, '{');
+	if (*path == '/' && !below) {
+		put_uri(&s->json, "file://", path);
+	} else {
+		path += below ? root : 0;
+		while (!strncmp(path, "./", 2))
+			path += 2;
+		put_uri(&s->json, "", path);
+		json_put_text(&s->json, "uriBaseId", "SRCROOT");
+	}
+	json_close(&s->json, '}');
+}
+
+/* Where it is in the program: a line, or an offset of a module. */
+static void put_physical(struct sarif *s, const struct report_line *line)
+{
+	const struct symbol *symbol = &line->symbol;
+	const char *module = line->frame.module;
+
+	if (!symbol->path && !module)
+		return;
+	json_open(&s->json, "physicalLocation", '{');
+	put_artifact(s, "artifactLocation", symbol->path ? symbol->path : module);
+	if (symbol->path && symbol->line > 0) {
+		json_open(&s->json, "region", '{');
+		json_put_int(&s->json, "startLine", symbol->line);
+		json_close(&s->json, '}');
+	}
+	if (!symbol->path) {
+		json_open(&s->json, "address", '{');
+		json_put_text(&s->json, "kind", "instruction");
+		json_put_int(&s->json, "relativeAddress", (int64_t)line->frame.offset);
+		json_close(&s->json, '}');
+	}
+	json_close(&s->json, '}');
+}
+
+/* An object of type location; @line NULL: only @message. */
+static void put_location(struct sarif *s, const char *name, const struct report_line *line,
+			 const char *message)
+{
+	json_open(&s->json, name, '{');
+	if (line)
+		put_physical(s, line);
+	if (line && line->symbol.function) {
+		json_open(&s->json, "logicalLocations", '[');
+		json_open(&s->json, NULL, '{');
+		json_put_text(&s->json, "fullyQualifiedName", line->symbol.function);
+		json_put_text(&s->json, "kind", "function");
+		json_close(&s->json, '}');
+		json_close(&s->json, ']');
+	}
+	if (message)
+		put_message(&s->json, "message", message);
+	json_close(&s->json, '}');
+}
+
+/* The innermost line that has a source file; or the innermost of all. */
+static const struct report_line *choose_line(const struct report_line *lines, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (lines[i].symbol.path)
+			return &lines[i];
+	return n ? lines : NULL;
+}
+
+static void put_stack(struct sarif *s, const struct report_line *lines, unsigned int n)
+{
+	json_open(&s->json, "stack", '{');
+	json_open(&s->json, "frames", '[');
+	for (unsigned int i = 0; i < n; i++) {
+		json_open(&s->json, NULL, '{');
+		put_location(s, "location", &lines[i], NULL);
+		if (lines[i].symbol.module)
+			json_put_text(&s->json, "module", lines[i].symbol.module);
+		json_close(&s->json, '}');
+	}
+	json_close(&s->json, ']');
+	json_close(&s->json, '}');
+}
+
+/* "created at 1:12 by ibv_create_qp()" */
+static void tell_step(struct text *text, const struct finding_step *step)
+{
+	char id[32];
+
+	text_addf(text, "%s", step->what);
+	if (step->moment.id.thread)
+		text_addf(text, " at %s", event_id_text(step->moment.id, id));
+	if (step->moment.verb != VERB_COUNT)
+		text_addf(text, " by %s()", verb_infos[step->moment.verb].name);
+}
+
+static void put_step(struct sarif *s, const struct finding_step *step, unsigned int order)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(s->report, step->moment.stack, lines);
+	struct text text = { 0 };
+
+	tell_step(&text, step);
+	json_open(&s->json, NULL, '{');
+	put_location(s, "location", choose_line(lines, n), text.at);
+	if (n)
+		put_stack(s, lines, n);
+	json_put_int(&s->json, "executionOrder", order);
+	json_put_text(&s->json, "importance", "essential");
+	json_close(&s->json, '}');
+	s->json.out->failed |= text.failed;
+	text_fini(&text);
+}
+
+/* The steps of one thread; executionOrder says how those of several follow each other. */
+static void put_thread_flow(struct sarif *s, const struct finding *f, uint32_t thread)
+{
+	char name[32];
+
+	json_open(&s->json, NULL, '{');
+	snprintf(name, sizeof(name), "thread %u", thread);
+	json_put_text(&s->json, "id", name);
+	json_open(&s->json, "locations", '[');
+	for (unsigned int i = 0; i < f->nsteps; i++)
+		if (f->steps[i].moment.id.thread == thread)
+			put_step(s, &f->steps[i], i + 1);
+	json_close(&s->json, ']');
+	json_close(&s->json, '}');
+}
+
+static void put_flows(struct sarif *s, const struct finding *f)
+{
+	if (!f->nsteps)
+		return;
+	json_open(&s->json, "codeFlows", '[');
+	json_open(&s->json, NULL, '{');
+	json_open(&s->json, "threadFlows", '[');
+	for (unsigned int i = 0; i < f->nsteps; i++) {
+		uint32_t thread = f->steps[i].moment.id.thread;
+		unsigned int k = 0;
+
+		while (f->steps[k].moment.id.thread != thread)
+			k++;
+		if (k == i) /* the first of this thread */
+			put_thread_flow(s, f, thread);
+	}
+	json_close(&s->json, ']');
+	json_close(&s->json, '}');
+	json_close(&s->json, ']');
+}
+
+static void put_locations(struct sarif *s, const struct finding *f)
+{
+	struct report_line lines[REPORT_FRAMES];
+	const struct report_line *line = NULL;
+
+	for (unsigned int i = f->nsteps; i-- > 0 && !line;)
+		line = choose_line(lines, report_stack(s->report, f->steps[i].moment.stack, lines));
+	json_open(&s->json, "locations", '[');
+	if (line)
+		put_location(s, NULL, line, NULL);
+	json_close(&s->json, ']');
+}
+
+static void put_facts(struct sarif *s, const struct finding *f)
+{
+	char id[32];
+
+	json_open(&s->json, "properties", '{');
+	if (f->event.thread)
+		json_put_text(&s->json, "event", event_id_text(f->event, id));
+	json_put_int(&s->json, "time", f->time);
+	json_put_int(&s->json, "process", f->process);
+	json_put_int(&s->json, "thread", f->thread);
+	json_put_text(&s->json, "object", f->object);
+	json_put_text(&s->json, "where", f->where);
+	json_close(&s->json, '}');
+}
+
+static void put_result(struct sarif *s, const struct finding *f)
+{
+	const struct rule *rule = &rules[f->rule];
+	char fingerprint[FINGERPRINT];
+
+	json_open(&s->json, NULL, '{');
+	json_put_text(&s->json, "ruleId", rule->id);
+	json_put_int(&s->json, "ruleIndex", f->rule);
+	json_put_text(&s->json, "level", name_level(rule->severity));
+	put_message(&s->json, "message", f->says);
+	put_locations(s, f);
+	json_open(&s->json, "partialFingerprints", '{');
+	json_put_text(&s->json, "verbatim/v1", report_fingerprint(s->report, f, fingerprint));
+	json_close(&s->json, '}');
+	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
+	put_flows(s, f);
+	put_facts(s, f);
+	json_close(&s->json, '}');
+}
+
+static void put_rule(struct json *json, const struct rule *rule)
+{
+	struct text help = { 0 };
+	char severity[2] = { rule->severity, '\0' };
+
+	text_addf(&help, "%s\n\n%s\n\nSource: %s", rule->harm, rule->advice, rule->source);
+	json_open(json, NULL, '{');
+	json_put_text(json, "id", rule->id);
+	json_put_text(json, "name", rule->name);
+	put_message(json, "shortDescription", rule->means);
+	put_message(json, "fullDescription", rule->means);
+	put_message(json, "help", help.at);
+	json_open(json, "defaultConfiguration", '{');
+	json_put_text(json, "level", name_level(rule->severity));
+	json_close(json, '}');
+	json_open(json, "properties", '{');
+	json_put_text(json, "severity", severity);
+	json_put_text(json, "evidence", rule->evidence);
+	json_close(json, '}');
+	json_close(json, '}');
+	json->out->failed |= help.failed;
+	text_fini(&help);
+}
+
+static void put_note_kind(struct json *json, const char *id, const char *text)
+{
+	json_open(json, NULL, '{');
+	json_put_text(json, "id", id);
+	put_message(json, "shortDescription", text);
+	json_close(json, '}');
+}
+
+static void put_tool(struct json *json)
+{
+	json_open(json, "tool", '{');
+	json_open(json, "driver", '{');
+	json_put_text(json, "name", "verbatim");
+	json_put_text(json, "version", VERBATIM_VERSION);
+	json_open(json, "rules", '[');
+	for (int i = 0; i < RULE_COUNT; i++)
+		put_rule(json, &rules[i]);
+	json_close(json, ']');
+	json_open(json, "notifications", '[');
+	put_note_kind(json, "not-checked", "The trace has no evidence for a rule.");
+	put_note_kind(json, "checked-in-part", "The trace has not all evidence for a rule.");
+	json_close(json, ']');
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
+static void put_reference(struct json *json, const char *name, const char *id, int index)
+{
+	json_open(json, name, '{');
+	json_put_text(json, "id", id);
+	json_put_int(json, "index", index);
+	json_close(json, '}');
+}
+
+static void put_unchecked(struct json *json, const struct unchecked *u)
+{
+	json_open(json, NULL, '{');
+	put_reference(json, "descriptor", u->partly ? "checked-in-part" : "not-checked",
+		      u->partly ? NOTE_PARTLY : NOTE_UNCHECKED);
+	put_reference(json, "associatedRule", rules[u->rule].id, (int)u->rule);
+	json_put_text(json, "level", u->partly ? "note" : "warning");
+	put_message(json, "message", u->because);
+	json_close(json, '}');
+}
+
+static void put_muted(struct json *json, const struct findings *findings)
+{
+	json_open(json, "ruleConfigurationOverrides", '[');
+	for (int i = 0; i < RULE_COUNT; i++) {
+		if (!findings->off[i])
+			continue;
+		json_open(json, NULL, '{');
+		put_reference(json, "descriptor", rules[i].id, i);
+		json_open(json, "configuration", '{');
+		json_put_bool(json, "enabled", false);
+		json_close(json, '}');
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void put_invocation(struct sarif *s, int status)
+{
+	const struct findings *findings = s->report->findings;
+	struct json *json = &s->json;
+
+	json_open(json, "invocations", '[');
+	json_open(json, NULL, '{');
+	json_put_bool(json, "executionSuccessful", true);
+	json_put_int(json, "exitCode", status);
+	json_put_text(json, "exitCodeDescription",
+		      status ? "something is wrong that is not muted" : "nothing is wrong");
+	put_muted(json, findings);
+	json_open(json, "toolExecutionNotifications", '[');
+	for (size_t i = 0; i < findings->nunchecked; i++)
+		put_unchecked(json, &findings->unchecked[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+	json_close(json, ']');
+}
+
+static void put_root(struct sarif *s)
+{
+	json_open(&s->json, "originalUriBaseIds", '{');
+	json_open(&s->json, "SRCROOT", '{');
+	if (*s->root)
+		put_uri(&s->json, "file://", s->root);
+	put_message(&s->json, "description", "the directory that verbatim was called in");
+	json_close(&s->json, '}');
+	json_close(&s->json, '}');
+}
+
+static void put_run(struct sarif *s, int status)
+{
+	const struct findings *findings = s->report->findings;
+
+	json_open(&s->json, NULL, '{');
+	put_tool(&s->json);
+	put_root(s);
+	json_put_text(&s->json, "columnKind", "unicodeCodePoints");
+	put_invocation(s, status);
+	json_open(&s->json, "results", '[');
+	for (size_t i = 0; i < findings->n; i++)
+		put_result(s, findings->all[i]);
+	json_close(&s->json, ']');
+	json_open(&s->json, "properties", '{');
+	json_put_text(&s->json, "trace", s->report->path);
+	json_put_uint(&s->json, "events", findings->events);
+	json_close(&s->json, '}');
+	json_close(&s->json, '}');
+}
+
+int report_sarif(const struct report *report, int status)
+{
+	struct text text = { 0 };
+	struct sarif s = { .json = { .out = &text }, .report = report };
+	int err = 0;
+
+	if (!getcwd(s.root, sizeof(s.root) - 1) || s.root[0] != '/')
+		s.root[0] = '\0';
+	else if (s.root[1])
+		strcat(s.root, "/");
+	json_open(&s.json, NULL, '{');
+	json_put_text(&s.json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+	json_put_text(&s.json, "version", "2.1.0");
+	json_open(&s.json, "runs", '[');
+	put_run(&s, status);
+	json_close(&s.json, ']');
+	json_close(&s.json, '}');
+	text_char(&text, '\n');
+	if (text.failed)
+		err = log_err(-ENOMEM, "report");
+	else
+		fwrite(text.at, 1, text.used, report->out);
+	text_fini(&text);
+	return err;
+}

@@ -1,0 +1,153 @@
+# verbatim check --format sarif and junit: valid, and the same findings as in JSON.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+record() { "$VERBATIM" record -q -o "$t" -- "$@" >/dev/null 2>&1; }
+# a format, options: the report in a file of that name, the exit status in $status
+report() { "$VERBATIM" check --format "$1" "${@:2}" "$t" >"$1"; status=$?; }
+valid_sarif() { "$root/tests/e2e/lib/sarif.py" "${1:-sarif}"; }
+valid_junit() { xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" junit; }
+sarif() { jq -r ".runs[0] | $1" sarif; }
+build() { cc -O0 "$@" -I"$root" -o app -libverbs -lpthread; }
+junit() { xmllint --xpath "string($1)" junit; }
+
+sarif_has_what_json_has() {
+	report json; report sarif
+	valid_sarif || return
+	is "$(sarif '.results[] | "\(.ruleId) \(.message.text) \(.occurrenceCount) " +
+			"\(.properties.event) \(.properties.object) " +
+			"\(.codeFlows[].threadFlows | map(.locations | length) | add)"')" \
+		"$(jq -r '.findings[] | "\(.rule) \(.message) \(.count) \(.event) \(.object) " +
+			"\(.steps | length)"' json)" &&
+		is "$(sarif '.invocations[0].exitCode')" $status &&
+		is "$(sarif '.invocations[0].toolExecutionNotifications | length')" \
+			"$(jq '.not_checked | length' json)"
+}
+junit_has_what_json_has() {
+	report json; report junit
+	valid_junit || return
+	is "$(junit 'count(//testcase)')" "$(jq '.rules | length' json)" &&
+		is "$(junit '//testsuite/@tests')" "$(junit 'count(//testcase)')" &&
+		is "$(junit '//testsuite/@failures') $(junit '//testsuite/@skipped')" \
+			"$(junit 'count(//failure)') $(junit 'count(//skipped)')" &&
+		is "$(junit 'count(//failure)')" "$(jq '[.findings[] |
+			select(.severity == "error" or .severity == "warning") | .rule] |
+			unique | length' json)" &&
+		is "$(junit '//property[@name="exit-status"]/@value')" $status
+}
+both_have_what_json_has_of() { record "$apps/$1" bad; sarif_has_what_json_has &&
+	junit_has_what_json_has; }
+
+each_level_is_that_of_the_severity() {
+	record "$apps/life_001" bad; report sarif
+	is "$(sarif '.tool.driver.rules[] | .properties.severity + " " +
+			.defaultConfiguration.level' |
+		grep -v '^E error$\|^W warning$\|^[PI] note$')" "" &&
+		is "$(sarif '.results[] | .ruleId + " " + .level' | sort -u)" "LIFE-001 error" &&
+		is "$(sarif '.tool.driver.rules[] | select(.id == "LIFE-004") |
+			.defaultConfiguration.level')" warning
+}
+steps_have_places() {
+	record "$apps/demo_bug"; report sarif
+	is "$(sarif '.results[0].codeFlows[0].threadFlows[0].locations[] |
+			.location | (.message.text | sub("[0-9:]+"; "T:N")) + " " +
+			.logicalLocations[0].fullyQualifiedName + " " +
+			(.physicalLocation.artifactLocation.uri | sub(".*/"; ""))')" \
+"created at T:N by ibv_create_cq() connection_open demo_bug.c
+destroyed at T:N by ibv_destroy_cq() connection_close demo_bug.c
+used at T:N by ibv_ack_cq_events() acknowledge_events demo_bug.c" &&
+		is "$(sarif '.results[0].codeFlows[0].threadFlows[0].locations[2].stack.frames |
+			map(.location.logicalLocations[0].fullyQualifiedName) | join(" ")')" \
+			"acknowledge_events heartbeat_timer timers_fire main"
+}
+# below the current directory, or absolute where the compiler was told so
+sources_are_found() {
+	local file
+	build -g "$root/tests/apps/demo_bug.c" && record ./app &&
+		report sarif; valid_sarif || return
+	file=$(sarif '.results[0].locations[0].physicalLocation.artifactLocation.uri')
+	is "$file" "file://$root/tests/apps/demo_bug.c" || return
+	mkdir -p "src dir" && cp "$root/tests/apps/demo_bug.c" "src dir/" &&
+		build -g "$PWD/src dir/demo_bug.c" && record ./app &&
+		report sarif; valid_sarif || return
+	is "$(sarif '.results[0].locations[0].physicalLocation.artifactLocation |
+		.uri + " " + .uriBaseId')" "src%20dir/demo_bug.c SRCROOT" &&
+		is "$(sarif .originalUriBaseIds.SRCROOT.uri)" "file://$PWD/"
+}
+without_lines_there_are_modules() {
+	build -s "$root/tests/apps/demo_bug.c" && record ./app &&
+		report sarif; valid_sarif || return
+	is "$(sarif '.results[0].locations[0].physicalLocation |
+		"\(.artifactLocation.uri) \(.region) \(.address.relativeAddress > 0)"')" \
+		"app null true"
+}
+fingerprint() { report sarif; sarif '.results[].partialFingerprints["verbatim/v1"]' | sort -u; }
+fingerprints_last() {
+	local first second
+	cp "$root/tests/apps/demo_bug.c" app.c
+	build -g app.c && record ./app && first=$(fingerprint) &&
+		[ ${#first} = 16 ] || { echo "first: $first"; return 1; }
+	# other lines, addresses, times
+	{ echo "/* more */"; echo; echo "int more[4096] = { 1 };"; cat app.c; } >more.c
+	mv more.c app.c
+	build -g app.c && record ./app && second=$(fingerprint) &&
+		is "$second" "$first" || return
+	# another function uses it
+	sed -i 's/heartbeat_timer/another_timer/g' app.c
+	build -g app.c && record ./app && second=$(fingerprint) &&
+		[ "$second" != "$first" ] || { echo "the same of another place"; return 1; }
+}
+places_have_fingerprints_of_their_own() {
+	record "$apps/life_004" bad
+	report sarif
+	is "$(fingerprint | wc -l)" "$(sarif '.results | length')"
+}
+muted_rules_are_told() {
+	record "$apps/life_001" bad; report sarif --mute LIFE-001; report junit --mute LIFE-001
+	valid_sarif && valid_junit &&
+		is "$(sarif '.results | length')" 0 &&
+		is "$(sarif '.invocations[0] | "\(.exitCode) " +
+			"\(.ruleConfigurationOverrides[].descriptor.id)"')" "0 LIFE-001" &&
+		is "$(junit '//skipped[1]/@message')" muted
+}
+unchecked_rules_are_told() {
+	"$VERBATIM" record -q --filter plane=control -o "$t" -- "$apps/life_001" good 2>/dev/null
+	report sarif; report junit
+	valid_sarif && valid_junit &&
+		[ "$(sarif '[.invocations[0].toolExecutionNotifications[] |
+			select(.associatedRule.id == "LIFE-001" and .level == "note" and
+				(.message.text | test("--filter")))] | length')" -ge 1 ] &&
+		[ "$(junit 'count(//system-out[contains(., "checked in part")])')" -ge 1 ]
+}
+names_of_others_do_no_harm() {
+	local name=$'a"<&b>\x01\xff.db'
+	record "$apps/life_001" bad; mv "$t" "$name"
+	t=$name report sarif; valid_sarif && t=$name report junit; valid_junit
+}
+# what is not SARIF must be told
+the_check_of_sarif_sees() { # a change
+	record "$apps/life_001" bad; report sarif
+	jq "$1" sarif >changed || return
+	! valid_sarif changed >told || { echo "it is taken"; return 1; }
+	[ -s told ]
+}
+
+for app in life_001 life_002 life_003 life_004 fork_003 compl_003 demo_bug first_error; do
+	try both_have_what_json_has_of $app
+done
+for each in each_level_is_that_of_the_severity steps_have_places sources_are_found \
+	    without_lines_there_are_modules fingerprints_last \
+	    places_have_fingerprints_of_their_own muted_rules_are_told unchecked_rules_are_told \
+	    names_of_others_do_no_harm; do
+	try $each
+done
+for change in 'del(.version)' 'del(.runs[0].tool.driver.name)' '.runs[0].results[0].level="fatal"' \
+	      '.runs[0].results[0].ruleIndex+=1' '.runs[0].results[0].ruleIndex=1000' \
+	      '.runs[0].results[0].color="red"' 'del(.runs[0].results[0].message)' \
+	      'del(.runs[0].originalUriBaseIds)' \
+	      '.runs[0].tool.driver.rules[1]=.runs[0].tool.driver.rules[0]' \
+	      '.runs[0].results[0].codeFlows[0].threadFlows[0].locations=[]' \
+	      '.runs[0].results[0].codeFlows[0].threadFlows[0].locations|=reverse' \
+	      '(.. | .region? | objects | .startLine)=0' '(.. | .uri? | strings)|=(. + " x")'; do
+	try the_check_of_sarif_sees "$change"
+done
