@@ -48,6 +48,12 @@ static bool is_start(const struct symbol *symbol)
 	return false;
 }
 
+/* What the header of the verbs has put into its caller, which has the line. */
+static bool is_of_header(const struct symbol *symbol)
+{
+	return symbol->inlined && symbol->file && !strcmp(symbol->file, "verbs.h");
+}
+
 unsigned int report_stack(const struct report *report, uint32_t stack,
 			  struct report_line lines[REPORT_FRAMES])
 {
@@ -63,7 +69,8 @@ unsigned int report_stack(const struct report *report, uint32_t stack,
 		if (is_start(&symbols[inside - 1]))
 			break;
 		for (unsigned int k = 0; k < inside; k++)
-			lines[n++] = (struct report_line){ frames[i], symbols[k] };
+			if (!frame_is_ours(&frames[i]) && !is_of_header(&symbols[k]))
+				lines[n++] = (struct report_line){ frames[i], symbols[k] };
 	}
 	return n;
 }

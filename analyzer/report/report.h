@@ -58,7 +58,9 @@ struct report_line {
 	struct symbol symbol;
 };
 
-/* A stack without what started the program, a line a function; returns how many, at most
- * REPORT_FRAMES. */
+/*
+ * A stack without the recorder's functions and those that started the program, a line a function;
+ * returns how many, at most REPORT_FRAMES.
+ */
 unsigned int report_stack(const struct report *report, uint32_t stack,
 			  struct report_line lines[REPORT_FRAMES]);

@@ -425,6 +425,13 @@ unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 	return n;
 }
 
+bool frame_is_ours(const struct frame *frame)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	return slash && !strcmp(slash + 1, "libverbatim.so");
+}
+
 const char *symbol_text(const struct symbol *symbol, char *text, size_t size)
 {
 	char offset[32] = "", file[256];

@@ -38,6 +38,9 @@ struct symbol {
 unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 			  struct symbol *ret_symbols, unsigned int max);
 
+/* Is it of the recorder, which stands between a program and what it calls? */
+bool frame_is_ours(const struct frame *frame);
+
 /*
  * Write "connection_close+0x1f (app.c:58)", "libfoo.so+0x1234",
  * "libfoo.so+0x1234 (binary changed)" or "0x7f..." into @text, and return it.

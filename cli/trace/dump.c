@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ struct dump {
 	uint32_t *objects;  /* their ids: several processes may have a qp2 */
 	size_t nobjects;
 	struct verb_list verbs;
-	bool failed;
+	bool failed, all;
 	uint64_t payload; /* core/wire/payload.h */
 	bool found;
 };
@@ -66,6 +67,8 @@ const struct option_row cli_dump_options[] = {
 	{ "from", 0, "SECONDS", "only from that time on", TIME_AT(struct dump, filter.from) },
 	{ "to", 0, "SECONDS", "only before that time", TIME_AT(struct dump, to) },
 	{ "failed", 0, NULL, "only what failed or never returned", FLAG_AT(struct dump, failed) },
+	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
+	  FLAG_AT(struct dump, all) },
 	{ "payload", 0, "none|hash|N|full", "what to show of payloads",
 	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
 	CLI_DEADLINE(struct dump),
@@ -238,8 +241,11 @@ static void print_stack(const struct dump *d, uint32_t stack)
 		return;
 	printf("\ncalled from\n");
 	for (unsigned int i = 0; i < n; i++) {
-		unsigned int inside = symbols_find(symbols, &frames[i], list, INLINED_MAX);
+		unsigned int inside;
 
+		if (!d->all && frame_is_ours(&frames[i]))
+			continue;
+		inside = symbols_find(symbols, &frames[i], list, INLINED_MAX);
 		for (unsigned int k = 0; k < inside; k++) {
 			printf("  #%-2u ", line++);
 			print_foreign(stdout, symbol_text(&list[k], text, sizeof(text)));
@@ -309,16 +315,36 @@ static int dump_events(struct dump *d)
 	return err;
 }
 
+/* Those that a trace does not say the type of are left out. */
+static void find_datagrams(struct trace *trace, struct map *datagrams)
+{
+	static const char sql[] = "SELECT o.id FROM object o JOIN call c"
+				  " ON c.thread = o.created_thread AND c.n = o.created_n"
+				  " WHERE o.kind = 'qp' AND c.out LIKE"
+				  " '%\"qp_type\":\"IBV_QPT_UD\"%'";
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
+		return;
+	while (sqlite3_step(stmt) == SQLITE_ROW)
+		if (map_put(datagrams, (uint64_t)sqlite3_column_int64(stmt, 0), 1))
+			break;
+	sqlite3_finalize(stmt);
+}
+
 static int dump_trace(struct dump *d)
 {
+	struct map datagrams = { 0 };
 	char id[32];
 	int status = check_filter(d);
 
 	if (status)
 		return status;
+	find_datagrams(d->trace, &datagrams);
 	d->render = (struct render){ stdout, d->trace, d->wanted.thread,
-				     d->payload && trace_has_payloads(d->trace) };
+				     d->payload && trace_has_payloads(d->trace), &datagrams };
 	status = cli_status(dump_events(d));
+	map_fini(&datagrams);
 	cli_tell_loss(d->trace);
 	if (!status && d->wanted.thread && !d->found)
 		return cli_misuse("dump", "the trace has no event %s",

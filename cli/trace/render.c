@@ -201,8 +201,17 @@ static void put_request(const struct values *v, const struct wc *wc)
 			wc->request_index, format_time(v->time - wc->posted_at, latency));
 }
 
-/* src_qp is a datagram's; other receives have none. ibv_poll_cq(3) */
-static void put_success(const struct values *v, const struct wc *wc)
+/* Others have no src_qp: ibv_poll_cq(3). Of all messages only datagrams may have a GRH. */
+static bool is_datagram(const struct render *r, const struct wc *wc)
+{
+	uint64_t known;
+
+	if (!(wc->opcode & IBV_WC_RECV))
+		return false;
+	return wc->wc_flags & IBV_WC_GRH || (r->datagrams && map_get(r->datagrams, wc->qp, &known));
+}
+
+static void put_success(const struct render *r, const struct values *v, const struct wc *wc)
 {
 	fputs(", opcode=", v->out);
 	values_enum(v->out, wc_opcodes, wc->opcode);
@@ -215,12 +224,12 @@ static void put_success(const struct values *v, const struct wc *wc)
 		fprintf(v->out, ", imm_data=0x%x", wc->imm);
 	else if (wc->wc_flags & IBV_WC_WITH_INV)
 		fprintf(v->out, ", invalidated_rkey=0x%x", wc->imm);
-	if (wc->opcode & IBV_WC_RECV && wc->src_qp)
+	if (is_datagram(r, wc))
 		fprintf(v->out, ", src_qp=0x%x", wc->src_qp);
 }
 
 /* Of a failed one only these are defined: ibv_poll_cq(3). */
-static void put_wc(const struct values *v, const struct wc *wc)
+static void put_wc(const struct render *r, const struct values *v, const struct wc *wc)
 {
 	const struct object *qp = wc->qp ? trace_object(v->trace, wc->qp) : NULL;
 
@@ -229,7 +238,7 @@ static void put_wc(const struct values *v, const struct wc *wc)
 	if (wc->status)
 		fprintf(v->out, ", vendor_err=0x%x", wc->vendor_err);
 	else
-		put_success(v, wc);
+		put_success(r, v, wc);
 	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
 	if (qp) {
 		fputs(" (", v->out);
@@ -257,7 +266,7 @@ static void put_poll(const struct render *r, const struct values *v,
 		fputs(r->full ? " [\n    " : " [", v->out);
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		fputs(i ? sep : "", v->out);
-		put_wc(v, &poll->wc[i]);
+		put_wc(r, v, &poll->wc[i]);
 		put_payload(r, v, event->id, i);
 		fputc('}', v->out);
 	}

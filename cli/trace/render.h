@@ -5,13 +5,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "core/base/map.h"
 #include "core/store/read/trace.h"
 
 struct render {
 	FILE *out;
 	struct trace *trace;
-	bool full;     /* a work request and a completion a line */
-	bool payloads; /* what was kept of them, in short */
+	bool full;                   /* a work request and a completion a line */
+	bool payloads;               /* what was kept of them, in short */
+	const struct map *datagrams; /* queue pairs whose messages have a sender each; or NULL */
 };
 
 /*

@@ -75,6 +75,12 @@ dump_of_one_event_has_its_stack() {
 	grep -q 'ibv_create_qp(pd1' out && grep -q '^qp1: object' out &&
 		grep -q '^called from' out && grep -q 'ibv_rc_pingpong' out
 }
+dump_has_the_sender_of_a_datagram() {
+	"$VERBATIM" record -q -o ud.db -- "$both" ibv_ud_pingpong -n 5 >out 2>&1 &&
+		dump ud.db >ud && is "$(grep -c 'opcode=IBV_WC_RECV, .*src_qp=0x[1-9a-f]' ud)" \
+			"$(query ud.db 'SELECT count(*) FROM wc WHERE opcode & 128')" &&
+		is "$(grep -c 'opcode=IBV_WC_SEND.*src_qp' ud)" 0
+}
 dump_to_a_closed_pipe_ends_quietly() { is "$(dump t.db 2>&1 | head -1 | wc -l)" 1; }
 full_disk_is_told_once() {
 	local command
@@ -218,6 +224,7 @@ try dump_before_the_beginning_is_empty
 try dump_of_an_object_among_many_is_quick
 try dump_of_failures_is_empty_where_nothing_failed
 try dump_of_one_event_has_its_stack
+try dump_has_the_sender_of_a_datagram
 try dump_to_a_closed_pipe_ends_quietly
 try full_disk_is_told_once
 try stat_counts_what_happened

@@ -105,7 +105,7 @@ failed_request_says_where_it_was_posted() {
 		grep -q "post_writes.*first_error.c:[0-9]*" "$tmp/first" &&
 		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys
 stack = json.load(sys.stdin)["first_errors"][0]["stack"]
-print([frame["function"] for frame in stack][1])')" post_writes &&
+print([frame["function"] for frame in stack][0])')" post_writes &&
 		"$VERBATIM" unpack -o "$tmp/plain.db" "$t" && "$VERBATIM" check "$tmp/plain.db" |
 		sed -n 3,5p | diff - "$tmp/first"
 }

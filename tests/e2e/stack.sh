@@ -37,9 +37,22 @@ stacks_reach_over_it() {
 		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM post WHERE stack IS NULL")" 0
 }
 
+# librdmacm calls the verbs, and between it and them is the recorder
+recorder_is_left_out_of_stacks() {
+	local id
+	"$VERBATIM" record -q -o t.db -- "$app" >out && id=$("$VERBATIM" sql t.db "SELECT
+		min(c.thread || ':' || c.n) FROM call c JOIN frame f ON f.stack = c.stack
+		JOIN module m ON m.id = f.module WHERE m.path LIKE '%/libverbatim.so'") &&
+		"$VERBATIM" dump --all-frames t.db "$id" >all && "$VERBATIM" dump t.db "$id" >out ||
+		return
+	says wrappers_cm all && says '^  #0 ' out &&
+		is "$(grep -c wrappers_cm out)" 0
+}
+
 try control_verbs_and_new_sites_take_little
 try posts_and_polls_take_next_to_nothing
 try payload_takes_some_more
+try recorder_is_left_out_of_stacks
 if "$VERBATIM" run -- "$app" handler >out; then
 	try a_small_alternate_stack_is_enough
 	try stacks_reach_over_it

@@ -15,10 +15,10 @@ struct came {
 
 /* clang-format off */
 static const struct came came[] = {
-	{ "a_datagram_has_its_sender",
+	{ "what_may_be_no_datagram_has_no_sender",
 	  { .opcode = IBV_WC_RECV, .byte_len = 104, .src_qp = 0x11, .qp_num = 0x12 },
-	  "opcode=IBV_WC_RECV, byte_len=104, src_qp=0x11, qp_num=0x12}" },
-	{ "a_grh_is_no_immediate_data",
+	  "opcode=IBV_WC_RECV, byte_len=104, qp_num=0x12}" },
+	{ "a_datagram_has_its_sender_and_a_grh_is_no_immediate_data",
 	  { .opcode = IBV_WC_RECV, .byte_len = 104, .wc_flags = IBV_WC_GRH, .imm = 9, .src_qp = 2 },
 	  "byte_len=104, wc_flags=IBV_WC_GRH, src_qp=0x2, qp_num" },
 	{ "immediate_data_may_be_0",
