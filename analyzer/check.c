@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyzer/facts/alike.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
 #include "core/wire/log.h"
@@ -19,6 +20,7 @@ enum { FUNCTIONS = 64 }; /* of one hook; choose_functions() holds it */
 
 struct checker {
 	struct check check;
+	struct alike *alike;
 	/* the functions of the rules that are on; NULL ends a list */
 #define FUNCTION_LIST(hook, fact) hook##_fn *hook[FUNCTIONS + 1];
 	EACH_HOOK(FUNCTION_LIST)
@@ -118,6 +120,7 @@ void check_close(struct checker *checker)
 	if (!checker)
 		return;
 	model_free(checker->check.model);
+	alike_free(checker->alike);
 	findings_free(checker->check.findings);
 	free(checker);
 }
@@ -152,6 +155,8 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err)
 		err = facts_new(check->trace, &check->findings->facts);
+	if (!err)
+		err = alike_new(check->trace, check->findings, &checker->alike);
 	for (int i = 0; !err && options && i < FACT_COUNT; i++)
 		check->findings->facts->off[i] = options->mute_fact[i];
 	if (!err)
@@ -201,14 +206,11 @@ static void tell_event(struct checker *checker, const struct trace_event *event)
 		tell_fork(checker, event);
 }
 
-int check_event(struct checker *checker, const struct trace_event *event)
+static int see_event(struct checker *checker, const struct trace_event *event)
 {
 	struct findings *findings = checker->check.findings;
 	int err;
 
-	findings->events++;
-	findings->last = event->time;
-	findings->carried = event->carried;
 	if (event->kind == TRACE_EXIT)
 		return end_process(checker, event->process, event->time);
 	err = model_event(checker->check.model, event);
@@ -216,6 +218,21 @@ int check_event(struct checker *checker, const struct trace_event *event)
 		err = facts_event(findings->facts, checker->check.model, event);
 	if (!err && !event->inner)
 		tell_event(checker, event);
+	return err;
+}
+
+int check_event(struct checker *checker, const struct trace_event *event)
+{
+	struct findings *findings = checker->check.findings;
+	size_t found = findings->n;
+	int err;
+
+	findings->events++;
+	findings->last = event->time;
+	findings->carried = event->carried;
+	err = see_event(checker, event);
+	if (findings->n > found)
+		alike_merge(checker->alike);
 	return err;
 }
 
@@ -244,6 +261,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 		err = facts_finish(findings->facts);
 	if (!err)
 		tell_finish(checker, findings);
+	alike_merge(checker->alike);
 	if (!err && findings->err)
 		err = log_err(findings->err, "findings");
 	if (!err) {

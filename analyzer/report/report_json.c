@@ -159,6 +159,17 @@ static void put_step(struct text *t, const struct report *report, const struct f
 	text_char(t, '}');
 }
 
+/* The other processes that it is told for. */
+static void put_also(struct text *t, const struct finding *finding)
+{
+	open_array(t, "also_in");
+	for (size_t i = 0; i < finding->nalso; i++) {
+		start_element(t);
+		text_addf(t, "%u", finding->also[i]);
+	}
+	text_char(t, ']');
+}
+
 static void put_finding(struct text *t, const struct report *report, const struct finding *finding)
 {
 	const struct rule *rule = &rules[finding->rule];
@@ -172,6 +183,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	put_number(t, "time", finding->time);
 	put_number(t, "process", finding->process);
 	put_number(t, "thread", finding->thread);
+	put_also(t, finding);
 	put_text(t, "where", finding->where);
 	put_text(t, "object", finding->object);
 	put_text(t, "message", finding->says);

@@ -128,6 +128,19 @@ static void print_step(const struct report *report, const struct finding_step *s
 	print_stack(report, moment->stack);
 }
 
+enum { OTHERS = 16 }; /* processes that are listed */
+
+/* "in 3 processes: 1, 2, 3" */
+static void print_others(FILE *out, const struct finding *finding)
+{
+	if (finding->nalso)
+		fprintf(out, "\n  in %zu processes: %u", finding->nalso + 1, finding->process);
+	for (size_t i = 0; i < finding->nalso && i < OTHERS; i++)
+		fprintf(out, ", %u", finding->also[i]);
+	if (finding->nalso > OTHERS)
+		fprintf(out, " and %zu more", finding->nalso - OTHERS);
+}
+
 static void print_head(const struct report *report, const struct finding *finding)
 {
 	const struct process *process = trace_process(report->trace, finding->process);
@@ -146,6 +159,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	fprintf(out, ", thread %u", finding->thread);
 	if (thread && thread->comm)
 		print_named(out, " (", thread->comm, ")");
+	print_others(out, finding);
 	print_named(out, "\n  ", finding->where, "   ");
 	print_named(out, "", finding->object, "\n  ");
 	wrap_text(out, 2, 2, finding->says ? finding->says : "");

@@ -16,15 +16,21 @@ static void finding_free(struct finding *finding)
 	free(finding->where);
 	free(finding->object);
 	free(finding->says);
+	free(finding->also);
 	free(finding);
 }
 
 void findings_free(struct findings *findings)
 {
 	struct finding_site *site;
+	struct finding *hidden;
 
 	if (!findings)
 		return;
+	while ((hidden = findings->hidden)) {
+		findings->hidden = hidden->hidden;
+		finding_free(hidden);
+	}
 	for (size_t i = 0; i < findings->n; i++)
 		finding_free(findings->all[i]);
 	for (size_t i = 0; i < findings->nunchecked; i++)
@@ -113,6 +119,12 @@ struct finding *findings_group(struct findings *findings, enum rule_id rule, uin
 	if (site && !site->group)
 		site->group = keep_finding(findings, site);
 	return site ? site->group : NULL;
+}
+
+void findings_hide(struct findings *findings, struct finding *finding)
+{
+	finding->hidden = findings->hidden;
+	findings->hidden = finding;
 }
 
 void finding_text(char **text, const char *format, ...)

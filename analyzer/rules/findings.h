@@ -44,6 +44,9 @@ struct finding {
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
 	uint64_t of_site; /* its number within the site, from 1 */
+	uint32_t *also;   /* other processes with the same finding */
+	size_t nalso;
+	struct finding *hidden; /* the next of these */
 	/* of a group of objects */
 	uint64_t bytes;              /* of all of them */
 	char last[LIFE_NAME];        /* the last of them */
@@ -71,7 +74,8 @@ struct findings {
 	uint64_t events;            /* read */
 	int64_t last;               /* time of the last */
 	struct finding_site *sites[256];
-	int err; /* -ENOMEM: findings are missing */
+	struct finding *hidden; /* not in `all`, though a site may still add to them */
+	int err;                /* -ENOMEM: findings are missing */
 };
 
 /* Accepts NULL. */
@@ -89,6 +93,9 @@ struct finding *findings_add(struct findings *findings, enum rule_id rule, uint6
  */
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
 			       bool counts);
+
+/* @finding, which is to be taken out of `all`, is told by another one. */
+void findings_hide(struct findings *findings, struct finding *finding);
 
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));

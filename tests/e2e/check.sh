@@ -104,6 +104,13 @@ leaks_of_one_place_are_one_finding() {
 		has "$(steps)" "the tenth ibv_reg_mr serve_request<main"
 }
 
+ranks_with_one_mistake_are_one_finding() {
+	record sh -c "for i in 1 2 3; do '$apps/life_002' bad & done; wait" && ends 1 &&
+		is "$(ask '[.findings[] | select(.rule == "LIFE-002")] | length')" 1 &&
+		is "$(ask '.findings[] | select(.rule == "LIFE-002") | .also_in | length')" 2 &&
+		has "$("$VERBATIM" check t.db)" "in 3 processes: "
+}
+
 a_hung_destroy_says_how_it_ended() {
 	record "$apps/compl_003"
 	ends 1 && has "$(ask '.findings[0].message')" "had not returned" &&
@@ -167,7 +174,8 @@ done
 for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
 	 the_poll_of_an_error_has_its_stack \
-	 no_error_is_said_too leaks_of_one_place_are_one_finding a_hung_destroy_says_how_it_ended \
+	 no_error_is_said_too leaks_of_one_place_are_one_finding \
+	 ranks_with_one_mistake_are_one_finding a_hung_destroy_says_how_it_ended \
 	 muting_is_per_rule_and_counts_for_the_status what_is_no_trace_is_refused \
 	 explain_knows_every_rule docs_are_made_from_the_list; do
 	try $t

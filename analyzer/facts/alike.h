@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * Findings of processes that run the same program and make the same mistake: the first is kept,
+ * and lists the others' processes.
+ *
+ * One thread.
+ */
+#include "analyzer/rules/findings.h"
+
+struct alike;
+
+/* Returns 0 or -errno after log_err(). */
+int alike_new(struct trace *trace, struct findings *findings, struct alike **ret_alike);
+
+/* Accepts NULL. */
+void alike_free(struct alike *alike);
+
+/* Look at the findings that were added since the last call. Sets findings->err. */
+void alike_merge(struct alike *alike);
