@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/device.h"
 static size_t find_bucket(const struct lives *lives, uint32_t process, enum object_kind kind,
 			  uint64_t handle)
 {
@@ -149,6 +150,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	take_out(lives, life);
 	free(life->groups);
 	free(life->qp);
+	device_free(life->device);
 	free(life);
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analyzer/model/control.h"
+#include "analyzer/model/device.h"
 #include "analyzer/model/handles.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
@@ -148,6 +149,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->children = copy->parents = NULL;
 	copy->groups = NULL;
 	copy->qp = NULL;
+	copy->device = NULL;
 	copy->sq = copy->rq = NULL;
 	copy->cq = NULL;
 	copy->ngroups = 0;
@@ -275,6 +277,21 @@ static int on_call(struct model *model, const struct trace_event *event)
 	return returns ? control_return(model, event) : control_call(model, event);
 }
 
+/* The recorder's own queries count, too. */
+static int on_query(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct life *context;
+
+	if (call->failed || verb_infos[call->verb].effect != EFFECT_QUERY ||
+	    verb_infos[call->verb].object != OBJECT_context)
+		return 0;
+	context = model_find(model, event->process, OBJECT_context, call->handle);
+	return context && context->state == LIFE_LIVE && !context->inherited
+		       ? device_learn(&context->device, call)
+		       : 0;
+}
+
 int model_event(struct model *model, const struct trace_event *event)
 {
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
@@ -282,6 +299,8 @@ int model_event(struct model *model, const struct trace_event *event)
 		return on_cm(model, event);
 	if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
 		qp_call(model, event);
+	if (event->kind == TRACE_RETURN && on_query(model, event) < 0)
+		return log_err(-ENOMEM, "model of live objects");
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:

@@ -13,13 +13,8 @@
 
 #include "analyzer/model/control.h"
 #include "analyzer/model/model_state.h"
-
-/* A failed call, as a row's function is given it. */
-struct refused {
-	struct model *model;
-	const struct trace_event *event;
-	const struct life *object; /* that it acts on; NULL: not known, or a creation */
-};
+#include "analyzer/model/refused_make.h"
+#include "analyzer/model/refused_qp.h"
 
 static bool is_call(const struct trace_event *event)
 {
@@ -201,6 +196,28 @@ static const struct reason_row {
 	bool (*find)(const struct refused *refused, char *text, size_t size);
 } rows[] = {
 	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
+	{ VERB_modify_qp, -1, EINVAL, refused_transition },
+	{ VERB_modify_qp, -1, EINVAL, refused_attribute },
+	{ VERB_modify_qp, -1, EINVAL, refused_path },
+	{ VERB_modify_qp, -1, ETIMEDOUT, refused_resolution },
+	{ VERB_post_send, -1, 0, refused_post },
+	{ VERB_post_recv, -1, 0, refused_post },
+	{ VERB_wr_complete, -1, 0, refused_post },
+	{ VERB_post_srq_recv, -1, 0, refused_elements },
+	{ VERB_post_wq_recv, -1, 0, refused_elements },
+	{ VERB_create_qp, -1, 0, refused_qp },
+	{ VERB_create_qp_ex, -1, 0, refused_qp },
+	{ VERB_create_cq, -1, 0, refused_cq },
+	{ VERB_create_cq_ex, -1, 0, refused_cq },
+	{ VERB_create_srq, -1, 0, refused_srq },
+	{ VERB_create_srq_ex, -1, 0, refused_srq },
+	{ VERB_reg_mr, -1, EINVAL, refused_access },
+	{ VERB_reg_mr_iova, -1, EINVAL, refused_access },
+	{ VERB_reg_mr_iova2, -1, EINVAL, refused_access },
+	{ VERB_rereg_mr, -1, EINVAL, refused_access },
+	{ VERB_reg_mr, -1, EFAULT, refused_memory },
+	{ VERB_reg_mr_iova, -1, EFAULT, refused_memory },
+	{ VERB_reg_mr_iova2, -1, EFAULT, refused_memory },
 };
 /* clang-format on */
 

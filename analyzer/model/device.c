@@ -1,0 +1,227 @@
+/*
+ * What a device can do, and the GIDs of its ports
+ */
+#include "analyzer/model/device.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "core/store/read/trace.h"
+
+enum { GIDS = 4096 }; /* of one context, at most */
+
+static bool is_named(const struct json_node *node, const char *name)
+{
+	return node->name && !strcmp(node->name, name);
+}
+
+/* struct ibv_device_attr; in struct ibv_device_attr_ex it is orig_attr */
+static void take_limits(struct device *device, const struct json_node *attr)
+{
+	for (const struct json_node *n = json_first(attr); n; n = json_next(n)) {
+		if (n->kind == JSON_OBJECT)
+			take_limits(device, n);
+		if (n->kind != JSON_INT)
+			continue;
+		device->known = true;
+#define TAKE(field)              \
+	if (is_named(n, #field)) \
+		device->field = n->number;
+		EACH_DEVICE_LIMIT(TAKE)
+#undef TAKE
+	}
+}
+
+static void take_port(struct device *device, const struct call *call)
+{
+	const struct json_node *number = args_member(call->args, "port_num");
+	const struct json_node *n = json_first(args_member(call->out, "port_attr"));
+	struct device_port *port;
+
+	if (!n || !number || number->number < 1 || number->number > DEVICE_PORTS)
+		return;
+	port = &device->ports[number->number];
+	port->known = true;
+	for (; n; n = json_next(n)) {
+		if (is_named(n, "link_layer"))
+			port->ethernet = n->number == ABI_LINK_LAYER_ETHERNET;
+		else if (is_named(n, "gid_tbl_len"))
+			port->gid_tbl_len = (uint32_t)n->number;
+		else if (is_named(n, "pkey_tbl_len"))
+			port->pkey_tbl_len = (uint32_t)n->number;
+		else if (is_named(n, "active_mtu") && n->kind == JSON_TEXT)
+			for (uint32_t mtu = 1; mtu <= 5; mtu++)
+				if (atoi(n->text + strlen("IBV_MTU_")) == 128 << mtu)
+					port->active_mtu = mtu;
+	}
+}
+
+static struct device_gid *find_gid(const struct device *device, uint32_t port, uint32_t index)
+{
+	for (size_t i = 0; i < device->ngids; i++)
+		if (device->gids[i].port == port && device->gids[i].index == index)
+			return &device->gids[i];
+	return NULL;
+}
+
+static int put_gid(struct device *device, const struct device_gid *gid)
+{
+	struct device_gid *at = find_gid(device, gid->port, gid->index);
+
+	if (!at && device->ngids >= GIDS)
+		return 0;
+	if (!at) {
+		at = realloc(device->gids, (device->ngids + 1) * sizeof(*at));
+		if (!at)
+			return -ENOMEM;
+		device->gids = at;
+		at += device->ngids++;
+		at->type = -1;
+	}
+	*at = (struct device_gid){ .port = gid->port,
+				   .index = gid->index,
+				   .type = gid->type < 0 ? at->type : gid->type };
+	memcpy(at->raw, gid->raw, sizeof(at->raw));
+	return 0;
+}
+
+static int read_type(const struct json_node *n)
+{
+	if (n->kind == JSON_INT)
+		return (int)n->number;
+	return n->kind != JSON_TEXT                       ? -1
+	       : !strcmp(n->text, "IBV_GID_TYPE_ROCE_V1") ? ABI_GID_TYPE_ROCE_V1
+	       : !strcmp(n->text, "IBV_GID_TYPE_ROCE_V2") ? ABI_GID_TYPE_ROCE_V2
+							  : ABI_GID_TYPE_IB;
+}
+
+static bool read_raw(const struct json_node *gid, uint8_t raw[DEVICE_GID])
+{
+	const struct json_node *n = json_first(gid);
+
+	return n && n->kind == JSON_TEXT && gid_parse(n->text, raw);
+}
+
+/* struct ibv_gid_entry */
+static int take_entry(struct device *device, const struct json_node *entry)
+{
+	struct device_gid gid = { .type = -1 };
+	bool known = false;
+
+	for (const struct json_node *n = json_first(entry); n; n = json_next(n)) {
+		if (is_named(n, "gid"))
+			known = read_raw(n, gid.raw);
+		else if (is_named(n, "gid_index"))
+			gid.index = (uint32_t)n->number;
+		else if (is_named(n, "port_num"))
+			gid.port = (uint32_t)n->number;
+		else if (is_named(n, "gid_type"))
+			gid.type = read_type(n);
+	}
+	return known ? put_gid(device, &gid) : 0;
+}
+
+static int take_gid(struct device *device, const struct call *call)
+{
+	const struct json_node *port = args_member(call->args, "port_num");
+	const struct json_node *index = args_member(call->args, "index");
+	struct device_gid gid = { .type = -1 };
+
+	if (!port || !index || !read_raw(args_member(call->out, "gid"), gid.raw))
+		return 0;
+	gid.port = (uint32_t)port->number;
+	gid.index = (uint32_t)index->number;
+	return put_gid(device, &gid);
+}
+
+static int take_table(struct device *device, const struct call *call)
+{
+	const struct json_node *entries = args_member(call->out, "entries");
+	const struct json_node *most = args_member(call->args, "max_entries");
+	int err = 0;
+
+	if (!entries)
+		return 0;
+	device->ngids = 0;
+	device->all_gids = most && entries->count < (uint64_t)most->number;
+	for (const struct json_node *n = json_first(entries); n && !err; n = json_next(n))
+		err = take_entry(device, n);
+	return err;
+}
+
+int device_learn(struct device **device, const struct call *call)
+{
+	if (!*device)
+		*device = calloc(1, sizeof(**device));
+	if (!*device)
+		return -ENOMEM;
+	switch (call->verb) {
+	case VERB_query_device:
+	case VERB_query_device_ex:
+		take_limits(*device, args_root(call->out));
+		return 0;
+	case VERB_query_port:
+	case VERB_query_port_compat:
+		take_port(*device, call);
+		return 0;
+	case VERB_query_gid:
+		return take_gid(*device, call);
+	case VERB_query_gid_ex:
+		return take_entry(*device, args_member(call->out, "entry"));
+	case VERB_query_gid_table:
+		return take_table(*device, call);
+	default:
+		return 0;
+	}
+}
+
+void device_free(struct device *device)
+{
+	if (device)
+		free(device->gids);
+	free(device);
+}
+
+const struct device_port *device_find_port(const struct device *device, uint32_t port)
+{
+	if (!device || !port || port > DEVICE_PORTS || !device->ports[port].known)
+		return NULL;
+	return &device->ports[port];
+}
+
+const struct device_gid *device_find_gid(const struct device *device, uint32_t port, uint32_t index)
+{
+	return device ? find_gid(device, port, index) : NULL;
+}
+
+bool gid_parse(const char *hex, uint8_t gid[DEVICE_GID])
+{
+	unsigned int byte;
+
+	if (strlen(hex) != 2 * DEVICE_GID)
+		return false;
+	for (int i = 0; i < DEVICE_GID; i++) {
+		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
+			return false;
+		gid[i] = (uint8_t)byte;
+	}
+	return true;
+}
+
+const char *gid_text(const uint8_t gid[DEVICE_GID], char text[48])
+{
+	if (!inet_ntop(AF_INET6, gid, text, 48))
+		text[0] = '\0';
+	return text;
+}
+
+bool gid_is_ipv4(const uint8_t gid[DEVICE_GID])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}

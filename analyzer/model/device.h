@@ -1,0 +1,74 @@
+#pragma once
+/*
+ * What a device can do, and the GIDs of its ports, as the last query of a context told: the
+ * program's own or the recorder's.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct call;
+
+enum { DEVICE_GID = 16, DEVICE_PORTS = 8 };
+
+/* Fields of struct ibv_device_attr that limit what may be asked for. */
+#define EACH_DEVICE_LIMIT(X)   \
+	X(max_mr_size)         \
+	X(max_qp_wr)           \
+	X(max_sge)             \
+	X(max_cqe)             \
+	X(max_qp_rd_atom)      \
+	X(max_qp_init_rd_atom) \
+	X(max_srq_wr)          \
+	X(max_srq_sge)         \
+	X(phys_port_cnt)
+
+struct device_port {
+	bool known;
+	bool ethernet;
+	uint32_t active_mtu; /* enum ibv_mtu */
+	uint32_t gid_tbl_len, pkey_tbl_len;
+};
+
+struct device_gid {
+	uint32_t port, index;
+	int type; /* enum ibv_gid_type; -1: not known */
+	uint8_t raw[DEVICE_GID];
+};
+
+struct device {
+	bool known; /* the limits are */
+#define DEVICE_MEMBER(name) int64_t name;
+	EACH_DEVICE_LIMIT(DEVICE_MEMBER)
+#undef DEVICE_MEMBER
+	struct device_port ports[DEVICE_PORTS + 1]; /* by number, from 1 */
+	struct device_gid *gids;
+	size_t ngids;
+	bool all_gids; /* the whole table was read: what is not in it is empty */
+};
+
+/* Take what @call, a query that succeeded, tells. Makes *@device. 0 or -ENOMEM. */
+int device_learn(struct device **device, const struct call *call);
+
+/* Accepts NULL. */
+void device_free(struct device *device);
+
+/* NULL: not known. All accept NULL for @device. */
+const struct device_port *device_find_port(const struct device *device, uint32_t port);
+const struct device_gid *device_find_gid(const struct device *device, uint32_t port,
+					 uint32_t index);
+
+/* 32 hex digits as 16 bytes; false if it is something else. */
+bool gid_parse(const char *hex, uint8_t gid[DEVICE_GID]);
+
+/* "::ffff:10.0.0.1", "fe80::1" */
+const char *gid_text(const uint8_t gid[DEVICE_GID], char text[48]);
+
+static inline bool gid_is_link_local(const uint8_t gid[DEVICE_GID])
+{
+	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
+bool gid_is_ipv4(const uint8_t gid[DEVICE_GID]);

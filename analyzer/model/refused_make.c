@@ -1,0 +1,154 @@
+/*
+ * Why an object could not be made
+ *
+ * What was asked for is compared with what the device says it can do: the caller's own query or
+ * the recorder's. A value within every limit may still be refused, for the sum of all.
+ */
+#include "analyzer/model/refused_make.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/device.h"
+#include "analyzer/model/model_state.h"
+
+/* The limits of the device that the first argument, a PD or a context, belongs to. */
+static const struct device *device_of(const struct refused *r)
+{
+	const struct life *context = r->object;
+
+	if (context && context->kind != OBJECT_context)
+		context = model_find(r->model, r->event->process, OBJECT_context, context->context);
+	return context && context->device && context->device->known ? context->device : NULL;
+}
+
+/* What is asked for by @path is more than the device's limit called @limit. */
+static bool value_exceeds(const struct refused *r, const char *init, const char *path, int64_t most,
+			  const char *limit, char *text, size_t size)
+{
+	const char *last = strrchr(path, '.');
+	char whole[64];
+	int64_t value;
+
+	snprintf(whole, sizeof(whole), "%s%s", init, path);
+	if (!args_get(r->event->call->args, whole, &value) || value <= most)
+		return false;
+	snprintf(text, size, "%s is %" PRId64 ", the device's %s is %" PRId64,
+		 last ? last + 1 : path, value, limit, most);
+	return true;
+}
+
+static bool is_linked(const struct refused *r, const char *init, const char *name)
+{
+	char path[64];
+	int64_t handle;
+
+	snprintf(path, sizeof(path), "%s.%s", init, name);
+	return args_get(r->event->call->args, path, &handle) && handle;
+}
+
+bool refused_qp(const struct refused *r, char *text, size_t size)
+{
+	const char *init =
+		r->event->call->verb == VERB_create_qp ? "qp_init_attr" : "qp_init_attr_ex";
+	const struct device *device = device_of(r);
+	bool srq = is_linked(r, init, "srq");
+	int64_t bytes;
+	char path[64];
+
+	if (!is_linked(r, init, "send_cq") && !is_linked(r, init, "recv_cq")) {
+		snprintf(text, size, "no CQ");
+		return true;
+	}
+	if (device &&
+	    (value_exceeds(r, init, ".cap.max_send_wr", device->max_qp_wr, "max_qp_wr", text,
+			   size) ||
+	     value_exceeds(r, init, ".cap.max_send_sge", device->max_sge, "max_sge", text, size)))
+		return true;
+	if (device && !srq &&
+	    (value_exceeds(r, init, ".cap.max_recv_wr", device->max_qp_wr, "max_qp_wr", text,
+			   size) ||
+	     value_exceeds(r, init, ".cap.max_recv_sge", device->max_sge, "max_sge", text, size)))
+		return true;
+	snprintf(path, sizeof(path), "%s.cap.max_inline_data", init);
+	if (!args_get(r->event->call->args, path, &bytes) || !bytes || !device)
+		return false;
+	snprintf(text, size,
+		 "within the device's limits, but for max_inline_data %" PRId64
+		 ", whose limit cannot be asked for",
+		 bytes);
+	return true;
+}
+
+bool refused_cq(const struct refused *r, char *text, size_t size)
+{
+	bool ex = r->event->call->verb == VERB_create_cq_ex;
+	const char *init = ex ? "init_attr." : "";
+	const struct device *device = device_of(r);
+	int64_t cqe;
+
+	if (args_get(r->event->call->args, ex ? "init_attr.cqe" : "cqe", &cqe) && cqe < 1) {
+		snprintf(text, size, "cqe is %" PRId64, cqe);
+		return true;
+	}
+	return device && value_exceeds(r, init, "cqe", device->max_cqe, "max_cqe", text, size);
+}
+
+bool refused_srq(const struct refused *r, char *text, size_t size)
+{
+	const char *init =
+		r->event->call->verb == VERB_create_srq ? "srq_init_attr" : "srq_init_attr_ex";
+	const struct device *device = device_of(r);
+
+	return device && (value_exceeds(r, init, ".attr.max_wr", device->max_srq_wr, "max_srq_wr",
+					text, size) ||
+			  value_exceeds(r, init, ".attr.max_sge", device->max_srq_sge,
+					"max_srq_sge", text, size));
+}
+
+/* ibv_reg_mr(3): who may write from afar must be allowed to write here. */
+bool refused_access(const struct refused *r, char *text, size_t size)
+{
+	const uint32_t writes = ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC;
+	const struct device *device = device_of(r);
+	int64_t access, length;
+
+	if (args_get(r->event->call->args, "access", &access) && access & writes &&
+	    !(access & ABI_ACCESS_LOCAL_WRITE)) {
+		snprintf(text, size, "IBV_ACCESS_REMOTE_%s without IBV_ACCESS_LOCAL_WRITE",
+			 access & ABI_ACCESS_REMOTE_WRITE ? "WRITE" : "ATOMIC");
+		return true;
+	}
+	if (!args_get(r->event->call->args, "length", &length))
+		return false;
+	if (!length) {
+		snprintf(text, size, "length is 0");
+		return true;
+	}
+	if (!device || (uint64_t)length <= (uint64_t)device->max_mr_size)
+		return false;
+	snprintf(text, size, "%" PRIu64 " bytes, the device's max_mr_size is %" PRIu64,
+		 (uint64_t)length, (uint64_t)device->max_mr_size);
+	return true;
+}
+
+bool refused_memory(const struct refused *r, char *text, size_t size)
+{
+	int64_t addr, length, access = 0;
+
+	if (!args_get(r->event->call->args, "addr", &addr) ||
+	    !args_get(r->event->call->args, "length", &length))
+		return false;
+	snprintf(text, size,
+		 "0x%" PRIx64 " to 0x%" PRIx64
+		 " cannot be pinned: not all of it is mapped%s, or it is a GPU's",
+		 (uint64_t)addr, (uint64_t)addr + (uint64_t)length,
+		 args_get(r->event->call->args, "access", &access) &&
+				 access & ABI_ACCESS_LOCAL_WRITE
+			 ? " and may be written to"
+			 : "");
+	return true;
+}

@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Why an object could not be made: refused.h. Compared with what the device can do.
+ */
+#include "analyzer/model/refused.h"
+
+bool refused_qp(const struct refused *r, char *text, size_t size);
+bool refused_cq(const struct refused *r, char *text, size_t size);
+bool refused_srq(const struct refused *r, char *text, size_t size);
+
+/* Registration: flags that need another; memory that is not there. */
+bool refused_access(const struct refused *r, char *text, size_t size);
+bool refused_memory(const struct refused *r, char *text, size_t size);

@@ -1,0 +1,264 @@
+/*
+ * Why a queue pair refused a modify or a post
+ */
+#include "analyzer/model/refused_qp.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/device.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/transition.h"
+
+static const struct device *device_of(const struct refused *r)
+{
+	const struct life *context;
+
+	if (!r->object || !r->object->context)
+		return NULL;
+	context = model_find(r->model, r->event->process, OBJECT_context, r->object->context);
+	return context ? context->device : NULL;
+}
+
+bool refused_transition(const struct refused *r, char *text, size_t size)
+{
+	struct transition_fault fault;
+	struct qp_change change;
+	int from;
+
+	if (!r->object || !r->object->qp)
+		return false;
+	from = qp_state(r->object);
+	change = qp_read_change(r->object, r->event->call->args);
+	if (change.mask & ABI_QP_CUR_STATE && from != QP_UNKNOWN && change.cur != from) {
+		snprintf(text, size, "cur_qp_state is %s, and %s was in %s",
+			 qp_state_name(change.cur), r->object->name, qp_state_name(from));
+		return true;
+	}
+	if (change.to == QP_UNKNOWN)
+		change.to = from;
+	if (transition_check(r->object->qp->type, from, change.to, change.mask, &fault))
+		return false;
+	transition_says(from, change.to, &fault, text, size);
+	return true;
+}
+
+/* A value of the arguments that is more than @most. */
+static bool value_exceeds(const struct refused *r, const char *name, int64_t most,
+			  const char *whose, char *text, size_t size)
+{
+	char path[64];
+	int64_t value;
+
+	snprintf(path, sizeof(path), "attr.%s", name);
+	if (!args_get(r->event->call->args, path, &value) || value <= most)
+		return false;
+	snprintf(text, size, "%s is %" PRId64 ", %s %" PRId64, name, value, whose, most);
+	return true;
+}
+
+/* The port that the queue pair is to use, or uses. */
+static uint32_t port_of(const struct refused *r)
+{
+	int64_t port;
+
+	if (args_get(r->event->call->args, "attr.port_num", &port))
+		return (uint32_t)port;
+	return r->object && r->object->qp && r->object->qp->set & ABI_QP_PORT ? r->object->qp->port
+									      : 0;
+}
+
+static bool port_fails(const struct refused *r, const struct device *device, char *text,
+		       size_t size)
+{
+	const struct device_port *port = device_find_port(device, port_of(r));
+	int64_t number, mtu;
+
+	if (device && device->known && args_get(r->event->call->args, "attr.port_num", &number) &&
+	    (number < 1 || number > device->phys_port_cnt)) {
+		snprintf(text, size, "port_num is %" PRId64 ", the device has ports 1 to %" PRId64,
+			 number, device->phys_port_cnt);
+		return true;
+	}
+	if (!port)
+		return false;
+	if (port->pkey_tbl_len && value_exceeds(r, "pkey_index", port->pkey_tbl_len - 1,
+						"the last index of the port is", text, size))
+		return true;
+	if (!args_get(r->event->call->args, "attr.path_mtu", &mtu) || !port->active_mtu ||
+	    mtu <= port->active_mtu)
+		return false;
+	snprintf(text, size, "path_mtu is %d bytes, port %u has %d", 128 << (mtu & 15), port_of(r),
+		 128 << port->active_mtu);
+	return true;
+}
+
+bool refused_attribute(const struct refused *r, char *text, size_t size)
+{
+	const struct device *device = device_of(r);
+
+	if (value_exceeds(r, "timeout", 31, "the most is", text, size) ||
+	    value_exceeds(r, "retry_cnt", 7, "the most is", text, size) ||
+	    value_exceeds(r, "rnr_retry", 7, "the most is", text, size) ||
+	    value_exceeds(r, "min_rnr_timer", 31, "the most is", text, size) ||
+	    value_exceeds(r, "dest_qp_num", 0xffffff, "the most is", text, size))
+		return true;
+	if (device && device->known &&
+	    (value_exceeds(r, "max_rd_atomic", device->max_qp_init_rd_atom,
+			   "the device's max_qp_init_rd_atom is", text, size) ||
+	     value_exceeds(r, "max_dest_rd_atomic", device->max_qp_rd_atom,
+			   "the device's max_qp_rd_atom is", text, size)))
+		return true;
+	return port_fails(r, device, text, size);
+}
+
+static const char *type_name(int type)
+{
+	return type == ABI_GID_TYPE_ROCE_V1   ? "RoCE v1"
+	       : type == ABI_GID_TYPE_ROCE_V2 ? "RoCE v2"
+	       : type == ABI_GID_TYPE_IB      ? "IB"
+					      : "of unknown type";
+}
+
+const char *refused_source(const struct refused *r, char *text, size_t size)
+{
+	const struct device_gid *gid;
+	int64_t port = port_of(r), index = 0;
+	char address[48];
+
+	args_get(r->event->call->args, "attr.ah_attr.port_num", &port);
+	args_get(r->event->call->args, "attr.ah_attr.grh.sgid_index", &index);
+	gid = device_find_gid(device_of(r), (uint32_t)port, (uint32_t)index);
+	if (gid)
+		snprintf(text, size, "%s, %s, sgid_index %" PRId64 " of port %" PRId64,
+			 gid_text(gid->raw, address), type_name(gid->type), index, port);
+	else
+		snprintf(text, size, "sgid_index %" PRId64 " of port %" PRId64, index, port);
+	return text;
+}
+
+bool refused_path(const struct refused *r, char *text, size_t size)
+{
+	const struct device *device = device_of(r);
+	int64_t port_num, global, index = 0;
+	const struct device_port *port;
+
+	if (!args_get(r->event->call->args, "attr.ah_attr.port_num", &port_num) ||
+	    !args_get(r->event->call->args, "attr.ah_attr.is_global", &global))
+		return false;
+	port = device_find_port(device, (uint32_t)port_num);
+	if (device && device->known && (port_num < 1 || port_num > device->phys_port_cnt)) {
+		snprintf(text, size,
+			 "ah_attr.port_num is %" PRId64 ", the device has ports 1 to %" PRId64,
+			 port_num, device->phys_port_cnt);
+		return true;
+	}
+	if (port && port->ethernet && !global) {
+		snprintf(text, size, "port %" PRId64 " is Ethernet, and ah_attr.is_global is 0",
+			 port_num);
+		return true;
+	}
+	args_get(r->event->call->args, "attr.ah_attr.grh.sgid_index", &index);
+	if (!global || !device || !device->all_gids ||
+	    device_find_gid(device, (uint32_t)port_num, (uint32_t)index))
+		return false;
+	snprintf(text, size, "port %" PRId64 " has no GID at sgid_index %" PRId64, port_num, index);
+	return true;
+}
+
+bool refused_resolution(const struct refused *r, char *text, size_t size)
+{
+	const char *raw = args_text(r->event->call->args, "attr.ah_attr.grh.dgid.raw");
+	char peer[48], source[128];
+	uint8_t gid[DEVICE_GID];
+
+	if (!raw || !gid_parse(raw, gid))
+		return false;
+	snprintf(text, size, "%s did not answer from %s", gid_text(gid, peer),
+		 refused_source(r, source, sizeof(source)));
+	return true;
+}
+
+/* Posts */
+
+/* The request that was refused: *bad_wr, or the first. */
+static const struct wr *refused_wr(const struct post *post, uint32_t *ret_index)
+{
+	*ret_index = post->bad ? post->bad - 1 : 0;
+	return *ret_index < post->nwr ? &post->wr[*ret_index] : NULL;
+}
+
+bool refused_elements(const struct refused *r, char *text, size_t size)
+{
+	const struct post *post = r->event->post;
+	bool send = post_is_send(post);
+	uint64_t bytes = 0;
+	const struct qp_cap *cap;
+	const struct wr *wr;
+	uint32_t index, most;
+
+	wr = refused_wr(post, &index);
+	if (!wr || !r->object || !r->object->qp)
+		return false;
+	cap = &r->object->qp->cap;
+	most = send ? cap->max_send_sge : cap->max_recv_sge;
+	if (wr->num_sge > (int)most && (most || cap->max_send_wr || cap->max_recv_wr)) {
+		snprintf(text, size, "%d SGEs, max_%s_sge is %u", wr->num_sge,
+			 send ? "send" : "recv", most);
+		return true;
+	}
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	if (!send || !(wr->send_flags & ABI_SEND_INLINE) || bytes <= cap->max_inline_data)
+		return false;
+	snprintf(text, size, "%" PRIu64 " bytes inline, max_inline_data is %u", bytes,
+		 cap->max_inline_data);
+	return true;
+}
+
+static bool state_fails(const struct life *qp, bool send, char *text, size_t size)
+{
+	int state = qp_state(qp);
+
+	if (!send && qp->qp->srq) {
+		snprintf(text, size, "%s has an SRQ", qp->name);
+		return true;
+	}
+	if (state == QP_UNKNOWN || (send ? state >= ABI_QPS_RTS && state != ABI_QPS_ERR
+					 : state != ABI_QPS_RESET && state != ABI_QPS_ERR))
+		return false;
+	snprintf(text, size, "%s was in %s", qp->name, qp_state_name(state));
+	return true;
+}
+
+static bool opcode_fails(const struct life *qp, const struct post *post, char *text, size_t size)
+{
+	const struct wr *wr;
+	const char *opcode;
+	uint32_t index;
+
+	wr = refused_wr(post, &index);
+	if (!wr || wr->opcode < 0 || wr->opcode > 31 || qp->qp->opcodes >> wr->opcode & 1)
+		return false;
+	opcode = enum_name(enum_find("ibv_wr_opcode"), wr->opcode);
+	snprintf(text, size, "%s is of type %s, which has no %s", qp->name,
+		 qp_type_name(qp->qp->type), opcode ? opcode : "such opcode");
+	return true;
+}
+
+bool refused_post(const struct refused *r, char *text, size_t size)
+{
+	const struct post *post = r->event->post;
+
+	if (!r->object || !r->object->qp)
+		return false;
+	if (state_fails(r->object, post_is_send(post), text, size))
+		return true;
+	if (post->ret != EINVAL)
+		return false;
+	return (post_is_send(post) && opcode_fails(r->object, post, text, size)) ||
+	       refused_elements(r, text, size);
+}

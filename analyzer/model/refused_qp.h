@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * Why a queue pair refused a modify or a post: refused.h.
+ */
+#include "analyzer/model/refused.h"
+
+/* ibv_modify_qp(): the table of transitions; a value that is too large; the address */
+bool refused_transition(const struct refused *r, char *text, size_t size);
+bool refused_attribute(const struct refused *r, char *text, size_t size);
+bool refused_path(const struct refused *r, char *text, size_t size);
+/* ETIMEDOUT on Ethernet: nobody has the address */
+bool refused_resolution(const struct refused *r, char *text, size_t size);
+
+/* Posts: the state, the opcode, and what refused_elements() knows: number and length of SGEs. */
+bool refused_post(const struct refused *r, char *text, size_t size);
+bool refused_elements(const struct refused *r, char *text, size_t size);
+
+/* "fe80::1, RoCE v1, sgid_index 0 of port 1" */
+const char *refused_source(const struct refused *r, char *text, size_t size);

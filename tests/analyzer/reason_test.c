@@ -1,0 +1,331 @@
+/* Why a call was refused: analyzer/model/reason.c and refused_*.c over stored traces. */
+#include <errno.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum {
+	TO_INIT = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+	TO_RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	TO_RTS = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+		 IBV_QP_RNR_RETRY | IBV_QP_TIMEOUT,
+};
+
+static const union ibv_gid local = { .raw = { 0xfe, 0x80, [15] = 1 } };
+
+/* What the recorder asks when a context is opened. */
+static void ask_device(struct story *s)
+{
+	static struct ibv_device_attr attr = { .max_qp_wr = 100,
+					       .max_sge = 4,
+					       .max_cqe = 1000,
+					       .max_mr_size = 1 << 20,
+					       .max_qp_rd_atom = 16,
+					       .max_qp_init_rd_atom = 8,
+					       .max_srq_wr = 50,
+					       .max_srq_sge = 2,
+					       .phys_port_cnt = 1 };
+	struct ibv_port_attr port = { .active_mtu = IBV_MTU_1024,
+				      .pkey_tbl_len = 1,
+				      .link_layer = IBV_LINK_LAYER_ETHERNET };
+	struct ibv_gid_entry gid = { .gid = local,
+				     .port_num = 1,
+				     .gid_type = IBV_GID_TYPE_ROCE_V1 };
+
+	story_do(s, 0, VERB_query_device, 40, 0, W(&a_context), W(&attr));
+	story_do(s, 0, VERB_query_port, 41, 0, W(&a_context), W(1), W(&port), W(sizeof(port)));
+	story_do(s, 0, VERB_query_gid_table, 42, 1, W(&a_context), W(&gid), W(16), W(0),
+		 W(sizeof(gid)));
+}
+
+static void begin_story(struct story *s)
+{
+	a_qp.state = IBV_QPS_RESET;
+	story_begin(s);
+	open_context(s);
+	ask_device(s);
+	alloc_pd(s);
+	create_cq(s);
+}
+
+/* End it; the reason of the only failed verb is @because, NULL: it is not known. */
+static void failed_because(struct story *s, const char *because)
+{
+	const struct fact_list *facts;
+	const struct fact *found = NULL;
+
+	story_check(s, NULL);
+	facts = &s->findings->facts->list;
+	for (size_t i = 0; i < facts->n; i++)
+		if (facts->all[i].kind == FACT_FAILED) {
+			assert_null(found);
+			found = &facts->all[i];
+		}
+	assert_non_null(found);
+	if (because)
+		assert_string_equal(found->because ? found->because : "", because);
+	else
+		assert_null(found->because);
+	story_end(s);
+}
+
+/* ibv_modify_qp(): which attributes, the values that differ from what works */
+static const struct of_modify {
+	const char *name;
+	struct ibv_qp_attr attr;
+	int mask, error;
+	const char *because;
+} of_modify[] = {
+	{ "lacks",
+	  { .qp_state = IBV_QPS_INIT, .port_num = 1 },
+	  TO_INIT & ~IBV_QP_PORT,
+	  EINVAL,
+	  "lacks IBV_QP_PORT" },
+	{ "bars",
+	  { .qp_state = IBV_QPS_INIT, .port_num = 1 },
+	  TO_INIT | IBV_QP_AV,
+	  EINVAL,
+	  "IBV_QP_AV not allowed RESET -> INIT" },
+	{ "none",
+	  { .qp_state = IBV_QPS_RTR },
+	  TO_RTR,
+	  EINVAL,
+	  "there is no transition RESET -> RTR" },
+	{ "port",
+	  { .qp_state = IBV_QPS_INIT, .port_num = 2 },
+	  TO_INIT,
+	  EINVAL,
+	  "port_num is 2, the device has ports 1 to 1" },
+	{ "pkey",
+	  { .qp_state = IBV_QPS_INIT, .port_num = 1, .pkey_index = 1 },
+	  TO_INIT,
+	  EINVAL,
+	  "pkey_index is 1, the last index of the port is 0" },
+	{ "memory", { .qp_state = IBV_QPS_INIT, .port_num = 1 }, TO_INIT, ENOMEM, NULL },
+	{ "unexplained", { .qp_state = IBV_QPS_INIT, .port_num = 1 }, TO_INIT, EINVAL, NULL },
+};
+
+static void modify_is_refused(void **state)
+{
+	const struct of_modify *row = *state;
+	struct ibv_qp_attr attr = row->attr;
+	struct story s;
+
+	begin_story(&s);
+	create_qp(&s);
+	story_do(&s, 0, VERB_modify_qp, 30, row->error, W(&a_qp), W(&attr), W(row->mask));
+	failed_because(&s, row->because);
+}
+
+TEST_ROWS(of_modify, modify_is_refused);
+
+static const struct of_rtr {
+	const char *name;
+	struct ibv_qp_attr attr;
+	int error;
+	const char *because;
+} of_rtr[] = {
+	{ "mtu", { .path_mtu = IBV_MTU_4096 }, EINVAL, "path_mtu is 4096 bytes, port 1 has 1024" },
+	{ "reads",
+	  { .path_mtu = IBV_MTU_256, .max_dest_rd_atomic = 17 },
+	  EINVAL,
+	  "max_dest_rd_atomic is 17, the device's max_qp_rd_atom is 16" },
+	{ "timer", { .min_rnr_timer = 32 }, EINVAL, "min_rnr_timer is 32, the most is 31" },
+	{ "not_global",
+	  { .ah_attr.port_num = 1 },
+	  EINVAL,
+	  "port 1 is Ethernet, and ah_attr.is_global is 0" },
+	{ "empty_gid",
+	  { .ah_attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 3 } },
+	  EINVAL,
+	  "port 1 has no GID at sgid_index 3" },
+	{ "other_port",
+	  { .ah_attr = { .port_num = 3, .is_global = 1 } },
+	  EINVAL,
+	  "ah_attr.port_num is 3, the device has ports 1 to 1" },
+	{ "unanswered",
+	  { .ah_attr = { .port_num = 1,
+			 .is_global = 1,
+			 .grh.dgid.raw = { [10] = 0xff, 0xff, 10, 0, 0, 2 } } },
+	  ETIMEDOUT,
+	  "::ffff:10.0.0.2 did not answer from fe80::1, RoCE v1, sgid_index 0 of port 1" },
+};
+
+static void rtr_is_refused(void **state)
+{
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	const struct of_rtr *row = *state;
+	struct ibv_qp_attr attr = row->attr;
+	struct story s;
+
+	begin_story(&s);
+	create_qp(&s);
+	story_do(&s, 0, VERB_modify_qp, 30, 0, W(&a_qp), W(&init), W(TO_INIT));
+	attr.qp_state = IBV_QPS_RTR;
+	story_do(&s, 0, VERB_modify_qp, 31, (uint64_t)row->error, W(&a_qp), W(&attr), W(TO_RTR));
+	failed_because(&s, row->because);
+}
+
+TEST_ROWS(of_rtr, rtr_is_refused);
+
+/* Like story_post(), but it returns @ret. */
+static void post_fails(struct story *s, enum verb verb, int opcode, int nsge, unsigned int flags,
+		       int ret)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge *sge = (struct event_sge *)(wr + 1);
+
+	event->object = W(&a_qp);
+	event->verb = (uint16_t)verb;
+	event->nwr = 1;
+	event->ret = ret;
+	event->bad = 1;
+	wr->opcode = (uint8_t)opcode;
+	wr->flags = (uint8_t)flags;
+	wr->nsge = (uint8_t)nsge;
+	for (int i = 0; i < nsge; i++)
+		sge[i] = (struct event_sge){ 0x1000, 64, 0x10 };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + (size_t)nsge * sizeof(*sge)) / 8);
+}
+
+static const struct of_post {
+	const char *name;
+	enum ibv_qp_state state;
+	enum verb verb;
+	int opcode, nsge;
+	unsigned int flags;
+	int error;
+	const char *because;
+} of_post[] = {
+	{ "state", IBV_QPS_INIT, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL, "qp1 was in INIT" },
+	{ "receive", IBV_QPS_RESET, VERB_post_recv, 0, 1, 0, EINVAL, "qp1 was in RESET" },
+	{ "opcode", IBV_QPS_RTS, VERB_post_send, IBV_WR_TSO, 1, 0, EINVAL,
+	  "qp1 is of type RC, which has no IBV_WR_TSO" },
+	{ "elements", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 3, 0, EINVAL,
+	  "3 SGEs, max_send_sge is 2" },
+	{ "elements_of_a_receive", IBV_QPS_RTS, VERB_post_recv, 0, 3, 0, EINVAL,
+	  "3 SGEs, max_recv_sge is 1" },
+	{ "inline", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, IBV_SEND_INLINE, EINVAL,
+	  "128 bytes inline, max_inline_data is 100" },
+	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
+};
+
+static void post_is_refused(void **state)
+{
+	const struct of_post *row = *state;
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { .max_send_wr = 4,
+						  .max_recv_wr = 4,
+						  .max_send_sge = 2,
+						  .max_recv_sge = 1,
+						  .max_inline_data = 100 } };
+	struct story s;
+
+	begin_story(&s);
+	a_qp.state = row->state;
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	post_fails(&s, row->verb, row->opcode, row->nsge, row->flags, row->error);
+	failed_because(&s, row->because);
+}
+
+TEST_ROWS(of_post, post_is_refused);
+
+/* A creation that fails with @error; story_do() has no errno. */
+static void refuse_call(struct story *s, enum verb verb, int error, ...)
+{
+	struct event_return *event = (struct event_return *)s->words;
+	struct story_call call;
+	va_list list;
+
+	va_start(list, error);
+	call = story_call_args(s, 0, verb, 5, list);
+	va_end(list);
+	event->call_seq = call.seq;
+	event->verb = (uint16_t)verb;
+	event->error = error;
+	story_event(s, 0, EVENT_RETURN, sizeof(*event) / 8);
+}
+
+static const struct of_qp {
+	const char *name;
+	struct ibv_qp_cap cap;
+	const char *because;
+} of_qp[] = {
+	{ "sends", { .max_send_wr = 101 }, "max_send_wr is 101, the device's max_qp_wr is 100" },
+	{ "receives", { .max_recv_wr = 200 }, "max_recv_wr is 200, the device's max_qp_wr is 100" },
+	{ "send_sge", { .max_send_sge = 5 }, "max_send_sge is 5, the device's max_sge is 4" },
+	{ "recv_sge", { .max_recv_sge = 5 }, "max_recv_sge is 5, the device's max_sge is 4" },
+	{ "inline_data",
+	  { .max_inline_data = 900 },
+	  "within the device's limits, but for max_inline_data 900, whose limit cannot be asked "
+	  "for" },
+	{ "qp_unexplained", { .max_send_wr = 10 }, NULL },
+};
+
+static void qp_is_refused(void **state)
+{
+	const struct of_qp *row = *state;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .qp_type = IBV_QPT_RC, .cap = row->cap
+	};
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_qp, EINVAL, W(&a_pd), W(&attr));
+	failed_because(&s, row->because);
+}
+
+TEST_ROWS(of_qp, qp_is_refused);
+
+TEST(a_cq_that_is_too_long_is_refused)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(1001), W(0), W(0), W(0));
+	failed_because(&s, "cqe is 1001, the device's max_cqe is 1000");
+}
+
+TEST(an_srq_that_is_too_long_is_refused)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 51, .max_sge = 1 } };
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_srq, EINVAL, W(&a_pd), W(&attr));
+	failed_because(&s, "max_wr is 51, the device's max_srq_wr is 50");
+}
+
+TEST(remote_writes_need_local_ones)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_reg_mr, EINVAL, W(&a_pd), W(0x1000), W(64),
+		    W(IBV_ACCESS_REMOTE_WRITE));
+	failed_because(&s, "IBV_ACCESS_REMOTE_WRITE without IBV_ACCESS_LOCAL_WRITE");
+}
+
+TEST(a_region_may_be_too_long)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_reg_mr, EINVAL, W(&a_pd), W(0x1000), W(2 << 20), W(1));
+	failed_because(&s, "2097152 bytes, the device's max_mr_size is 1048576");
+}
+
+TEST(memory_that_is_not_there_is_named)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_reg_mr, EFAULT, W(&a_pd), W(0x1000), W(0x2000), W(0));
+	failed_because(&s, "0x1000 to 0x3000 cannot be pinned: not all of it is mapped, or it is a "
+			   "GPU's");
+}
