@@ -228,6 +228,7 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	int err;
 
 	findings->events++;
+	findings->seen |= 1u << event->kind;
 	findings->last = event->time;
 	findings->carried = event->carried;
 	err = see_event(checker, event);

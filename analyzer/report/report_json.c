@@ -205,7 +205,7 @@ static void put_rules(struct text *t, const struct findings *findings)
 		text_char(t, '{');
 		put_text(t, "id", rules[i].id);
 		put_bool(t, "muted", findings->off[i]);
-		put_bool(t, "checked", !findings->off[i] && !findings->skip[i]);
+		put_bool(t, "checked", findings_checked(findings, (enum rule_id)i));
 		put_number(t, "findings", (int64_t)findings->rules[i]);
 		text_char(t, '}');
 	}

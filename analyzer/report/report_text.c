@@ -217,7 +217,7 @@ void report_sum(const struct report *report)
 
 	for (int i = 0; i < RULE_COUNT; i++) {
 		muted += findings->off[i];
-		checked += !findings->off[i] && !findings->skip[i];
+		checked += findings_checked(findings, (enum rule_id)i);
 	}
 	print_named(report->out, "\n", report->path, ": ");
 	print_count(report->out, findings_count(findings, 'E'), "error");

@@ -181,6 +181,30 @@ uint64_t finding_times(const struct finding *finding)
 	return finding->of_site == site->kept ? site->count - site->kept + 1 : 1;
 }
 
+/* The kinds of events that are evidence of kind @letter (struct rule). */
+static unsigned int events_of(char letter)
+{
+	switch (letter) {
+	case 'd':
+		return 1u << TRACE_POST;
+	case 'q':
+		return 1u << TRACE_POLL | 1u << TRACE_NOTIFY;
+	case 'f':
+		return 1u << TRACE_FORK;
+	default:
+		return 1u << TRACE_CALL;
+	}
+}
+
+bool findings_checked(const struct findings *findings, enum rule_id rule)
+{
+	unsigned int wanted = 0;
+
+	for (const char *letter = rules[rule].evidence; *letter; letter++)
+		wanted |= events_of(*letter);
+	return findings->seen & wanted && !findings->off[rule] && !findings->skip[rule];
+}
+
 uint64_t findings_count(const struct findings *findings, char severity)
 {
 	uint64_t n = 0;

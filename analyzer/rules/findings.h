@@ -72,6 +72,7 @@ struct findings {
 	bool carried;               /* the current events are those of the trace before this one */
 	bool blind;                 /* some completions are not in the trace */
 	uint64_t events;            /* read */
+	unsigned int seen;          /* kinds of these: bits, by enum trace_event_kind */
 	int64_t last;               /* time of the last */
 	struct finding_site *sites[256];
 	struct finding *hidden; /* not in `all`, though a site may still add to them */
@@ -109,6 +110,9 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 
 /* How many findings it stands for: the last that is kept of a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
+
+/* Was there anything in the trace for @rule to look at, and was it looked at? */
+bool findings_checked(const struct findings *findings, enum rule_id rule);
 
 /* Findings of @severity that are not muted. */
 uint64_t findings_count(const struct findings *findings, char severity);

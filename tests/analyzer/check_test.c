@@ -134,6 +134,33 @@ TEST(a_vfork_child_with_verbs_leaves_nothing_to_check)
 	story_end(&s);
 }
 
+TEST(an_empty_trace_is_not_checked)
+{
+	struct story s;
+	char *text;
+
+	story_begin(&s);
+	story_check(&s, NULL);
+	for (int rule = 0; rule < RULE_COUNT; rule++)
+		assert_false(findings_checked(s.findings, (enum rule_id)rule));
+	text = text_of(&s, false);
+	assert_non_null(strstr(text, "; 0 of "));
+	free(text);
+	story_end(&s);
+}
+
+TEST(a_rule_is_checked_where_there_is_something_to_look_at)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_check(&s, NULL);
+	assert_true(findings_checked(s.findings, RULE_LIFE_004));
+	assert_false(findings_checked(s.findings, RULE_STATE_003));
+	story_end(&s);
+}
+
 TEST(line_one_is_the_first_error)
 {
 	struct story s;
