@@ -118,7 +118,7 @@ struct event_fork {
 	/* uint64_t frames[nframes], innermost first */
 };
 
-/* Not after fork(), whose child writes an EVENT_PROCESS; nor after a successful exec. */
+/* Not after a successful exec. */
 struct event_spawned {
 	struct event_head head;
 	uint32_t fork_seq;

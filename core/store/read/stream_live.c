@@ -24,11 +24,14 @@ static const char chunks_sql[] =
 	" UNION ALL SELECT * FROM (SELECT first_n, begin, data FROM chunk"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
-/* number, time, kind (enum trace_event_kind), process, child, stack, how */
+/* number, time, kind (enum trace_event_kind), process, child, stack, how, pid, error */
 static const char rares_sql[] =
-	"SELECT n, time, ?3, process, child, stack, how FROM fork WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, start, ?5, id, 0, 0, NULL FROM process WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, time, ?4, process, 0, 0, NULL FROM mark WHERE thread = ?1 AND n > ?2"
+	"SELECT n, time, ?3, process, child, stack, how, pid, error FROM fork"
+	"  WHERE thread = ?1 AND n > ?2"
+	" UNION ALL SELECT n, start, ?5, id, 0, 0, NULL, 0, 0 FROM process"
+	"  WHERE thread = ?1 AND n > ?2"
+	" UNION ALL SELECT n, time, ?4, process, 0, 0, NULL, 0, 0 FROM mark"
+	"  WHERE thread = ?1 AND n > ?2"
 	" ORDER BY 1 LIMIT 1";
 
 static int open_live(struct stream *s, bool data)
@@ -113,7 +116,10 @@ static int read_rare(struct stream *s)
 		rare->fork = (struct fork_event){
 			.child = sql_u32(s->rares, 4),
 			.stack = sql_u32(s->rares, 5),
-			.kind = trace_fork_kind((const char *)sqlite3_column_text(s->rares, 6))
+			.how = trace_fork_how((const char *)sqlite3_column_text(s->rares, 6)),
+			.kind = trace_fork_kind((const char *)sqlite3_column_text(s->rares, 6)),
+			.pid = sqlite3_column_int(s->rares, 7),
+			.error = sqlite3_column_int(s->rares, 8)
 		};
 	sqlite3_reset(s->rares);
 	s->rare = rare;

@@ -129,6 +129,17 @@ enum fork_how trace_fork_kind(const char *how)
 	return strcmp(how, "exec") ? TRACE_SPAWNED : TRACE_REPLACED;
 }
 
+const char *trace_fork_how(const char *how)
+{
+	static const char *const hows[] = { "fork",  "vfork", "posix_spawn", "system",
+					    "popen", "clone", "exec" };
+
+	for (size_t i = 0; how && i < sizeof(hows) / sizeof(*hows); i++)
+		if (!strcmp(how, hows[i]))
+			return hows[i];
+	return NULL;
+}
+
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
 	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),

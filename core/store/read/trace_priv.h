@@ -67,6 +67,9 @@ void trace_payloads_fini(struct trace *trace);
 /* The kind for column `how` of table `fork`; NULL is a fork. */
 enum fork_how trace_fork_kind(const char *how);
 
+/* The same text, which stays; NULL: it is none of ours. */
+const char *trace_fork_how(const char *how);
+
 /* For a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
 int trace_read_process(struct trace *trace, uint32_t id);
 int trace_read_thread(struct trace *trace, uint32_t id);

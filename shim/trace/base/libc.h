@@ -10,7 +10,7 @@
 
 /* clang-format off */
 #define LIBC_FUNCTIONS(F)                                                                         \
-	F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) F(popen) F(execve)    \
+	F(fork) F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) F(popen) F(execve)    \
 	F(execv) F(execvp) F(execvpe) F(fexecve) F(execveat) F(_exit) F(_Exit) F(quick_exit)      \
 	F(dlclose) F(prctl) F(syscall) F(sigaction) F(signal)
 

@@ -345,6 +345,14 @@ static void announce_fork(void)
 	announced_seq = process_fork(FORK_FORK);
 }
 
+uint32_t process_announced(void)
+{
+	uint32_t seq = announced_seq;
+
+	announced_seq = 0;
+	return seq;
+}
+
 static void announced_child(void)
 {
 	process_child(announced_seq);

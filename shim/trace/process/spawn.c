@@ -1,8 +1,9 @@
 /*
  * The program's ways to make a child, to become another program and to end
  *
- * fork() is reported by pthread_atfork(), whoever calls it. For all else a
- * function here interposes libc's, tells process.c and calls libc's.
+ * fork() is reported by pthread_atfork(), whoever calls it; its result by a
+ * function here. For all else a function here interposes libc's, tells process.c
+ * and calls libc's.
  *
  *	fork-like	clone, _Fork: the child has a copy of the memory
  *	vfork-like	vfork, clone: it runs in this thread's memory until it execs;
@@ -26,6 +27,15 @@
 #include "shim/trace/process/thread.h"
 #include "shim/trace/ring/vfork.h"
 
+OURS pid_t fork(void)
+{
+	pid_t pid = NEXT(fork)();
+
+	if (pid)
+		process_forked(process_announced(), pid > 0 ? pid : 0, pid < 0 ? errno : 0);
+	return pid;
+}
+
 OURS pid_t _Fork(void)
 {
 	uint32_t seq = process_fork(FORK_FORK);
@@ -33,6 +43,8 @@ OURS pid_t _Fork(void)
 
 	if (!pid)
 		process_child(seq);
+	else
+		process_forked(seq, pid > 0 ? pid : 0, pid < 0 ? errno : 0);
 	return pid;
 }
 

@@ -16,6 +16,7 @@ static void child_body(void)
 {
 	struct ring ring;
 	const struct event_process *process;
+	const struct event_spawned *spawned;
 	const struct event_head *event;
 	pid_t pid;
 	int status;
@@ -36,7 +37,10 @@ static void child_body(void)
 	ring_close(&ring);
 	ring = session_ring(0);
 	HOLDS(expect_event(&ring, EVENT_POST));
-	HOLDS(expect_event(&ring, EVENT_FORK) && !expect_event(&ring, EVENT_POST));
+	HOLDS(expect_event(&ring, EVENT_FORK));
+	spawned = expect_event(&ring, EVENT_SPAWNED);
+	HOLDS(spawned && spawned->fork_seq == 1 && spawned->pid == pid && !spawned->error);
+	HOLDS(!expect_event(&ring, EVENT_POST));
 }
 
 TEST(forked_child_has_a_ring_of_its_own)
