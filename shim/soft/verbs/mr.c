@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/pages.h"
@@ -183,6 +185,35 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
 	return mr;
 }
 
+/* Bytes of the pages that are pinned for it. */
+static uint64_t pages_of(uint64_t addr, uint64_t length, uint32_t access)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!length || access & (IBV_ACCESS_ON_DEMAND | SHM_MR_NULL))
+		return 0;
+	return ((addr + length - 1) / page - addr / page + 1) * page;
+}
+
+/* As the kernel counts for who has no CAP_IPC_LOCK, with VERBATIM_SOFT_MEMLOCK. 0 or ENOMEM. */
+static int check_memlock(const struct mr_range *range)
+{
+	uint64_t pinned = pages_of((uintptr_t)range->memory, range->length, range->access);
+	struct rlimit limit;
+
+	if (!getenv("VERBATIM_SOFT_MEMLOCK") || getrlimit(RLIMIT_MEMLOCK, &limit) < 0)
+		return 0;
+	pthread_mutex_lock(&soft_mutex);
+	for (unsigned int i = 0; i < SHM_MR_MAX; i++) {
+		const struct shm_mr *own = soft_mrs[i] ? key_mine(soft_mrs[i]->shm) : NULL;
+
+		if (own)
+			pinned += pages_of(own->addr, own->length, own->access);
+	}
+	pthread_mutex_unlock(&soft_mutex);
+	return pinned > limit.rlim_cur ? ENOMEM : 0;
+}
+
 static struct ibv_mr *reg_range(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
@@ -198,6 +229,8 @@ static struct ibv_mr *reg_range(struct ibv_pd *pd, void *addr, size_t length, ui
 	err = mr_check_access(access);
 	if (!err)
 		err = mr_check_memory(&range);
+	if (!err)
+		err = check_memlock(&range);
 	if (err)
 		return soft_fail(err);
 	mr = mr_new(pd, &range);
