@@ -47,6 +47,8 @@ struct life {
 	uint32_t number; /* as in struct object */
 	uint32_t id;     /* the same; 0: not known */
 	uint64_t bytes;  /* of an MR */
+	uint64_t addr;   /* of an MR that pins memory: the program's address; pinned.h */
+	uint64_t pinned; /* bytes of its pages; 0: nothing */
 	char name[LIFE_NAME];
 	bool inherited; /* made by a process that this one was forked from */
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */

@@ -18,6 +18,7 @@
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/pinned.h"
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
@@ -29,6 +30,7 @@ enum { COPIES_MAX = 3000000 };
 static void on_leave(void *arg, struct life *life, bool freed)
 {
 	queues_leave(arg, life, freed);
+	pinned_leave(arg, life);
 }
 
 /* What was left out makes all queues uncertain; what was lost, those older than that. */
@@ -76,6 +78,7 @@ void model_free(struct model *model)
 	handles_fini(&model->handles);
 	map_fini(&model->by_id);
 	free(model->in_cm);
+	free(model->pinned);
 	free(model);
 }
 
@@ -150,6 +153,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->groups = NULL;
 	copy->qp = NULL;
 	copy->device = NULL;
+	copy->pinned = 0;
 	copy->sq = copy->rq = NULL;
 	copy->cq = NULL;
 	copy->ngroups = 0;
@@ -195,7 +199,7 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 		if (was_there(lives[i], moment) && (copy = copy_for(lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
-	return 0;
+	return pinned_inherit(model, child, moment->process);
 }
 
 const struct moment *model_fork(const struct model *model, uint32_t process)
@@ -211,6 +215,15 @@ const struct keys *model_keys(const struct model *model)
 	return &model->keys;
 }
 
+/* Is the child known, and did it not exec at once? */
+static bool has_memory_of(const struct model *model, const struct trace_event *event)
+{
+	const struct process *child =
+		model->trace ? trace_process(model->trace, event->fork->child) : NULL;
+
+	return child && child->parent == event->process;
+}
+
 static int on_fork(struct model *model, const struct trace_event *event)
 {
 	struct moment moment = { .id = event->id,
@@ -219,7 +232,7 @@ static int on_fork(struct model *model, const struct trace_event *event)
 				 .stack = event->fork->stack,
 				 .time = event->time };
 
-	if (event->fork->kind != TRACE_FORKED || !event->fork->child ||
+	if (event->fork->kind != TRACE_FORKED || !has_memory_of(model, event) ||
 	    model_fork(model, event->fork->child))
 		return 0;
 	return inherit_objects(model, event->fork->child, &moment);
@@ -274,7 +287,10 @@ static int on_call(struct model *model, const struct trace_event *event)
 
 	if (err || !is_application(event))
 		return err;
-	return returns ? control_return(model, event) : control_call(model, event);
+	if (!returns)
+		return control_call(model, event);
+	err = control_return(model, event);
+	return err ? err : pinned_return(model, event);
 }
 
 /* The recorder's own queries count, too. */

@@ -41,8 +41,10 @@ struct model {
 	struct queue *busy; /* with something outstanding */
 	struct map by_id;   /* QPs by the trace's number, to struct life; inherited ones are not */
 	struct life *qps[QPS]; /* found there last, by id; may be NULL */
-	unsigned int doubt;    /* enum queue_doubt: of every queue that is made */
-	int64_t whole_from;    /* before it posts may be missing */
+	struct pinned *pinned; /* of process i + 1: pinned.h */
+	uint32_t npinned;
+	unsigned int doubt; /* enum queue_doubt: of every queue that is made */
+	int64_t whole_from; /* before it posts may be missing */
 };
 
 /* Also finds dying and dead objects; NULL if there is none. */

@@ -84,12 +84,24 @@ static const struct {
 	{ "*", "c", "makes or ends objects unseen" },
 };
 
-static void direct_spot(struct findings *findings, const char *name, bool called, uint64_t n)
+static size_t find_direct(const char *name)
 {
 	size_t i = 0;
 
 	while (fnmatch(direct[i].name, name, 0))
 		i++;
+	return i;
+}
+
+bool evidence_goes_round(const char *function)
+{
+	return strchr(direct[find_direct(function)].kinds, 'q');
+}
+
+static void direct_spot(struct findings *findings, const char *name, bool called, uint64_t n)
+{
+	const size_t i = find_direct(name);
+
 	findings->blind |= strchr(direct[i].kinds, 'q') != NULL;
 	for (const char *kind = direct[i].kinds; *kind; kind++) {
 		for (int rule = 0; rule < RULE_COUNT; rule++) {

@@ -1,9 +1,17 @@
 /*
  * FORK: objects across fork()
  */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "analyzer/model/pinned.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/rules/judge.h"
+
+enum { CHURN = 1000 }; /* registrations within a second */
 
 static void say_inherited(struct check *check, struct finding *finding, const struct model_use *use,
 			  const struct moment *fork)
@@ -47,4 +55,250 @@ void fork_003(struct check *check, const struct model_use *use)
 	if (fork)
 		finding_step(finding, "forked", fork);
 	finding_step(finding, judge_deed(use), &moment);
+}
+
+static struct moment moment_of_fork(const struct trace_event *fork)
+{
+	return (struct moment){ .id = fork->id,
+				.verb = VERB_COUNT,
+				.process = fork->process,
+				.stack = fork->fork->stack,
+				.time = fork->time };
+}
+
+/* A finding of @rule at @fork, with its place filled in. */
+static struct finding *add_fork(struct check *check, enum rule_id rule,
+				const struct trace_event *fork)
+{
+	struct finding *finding = findings_add(
+		check->findings, rule,
+		findings_key(fork->fork->stack, fork->fork->stack ? 0 : fork->process, 0));
+
+	if (!finding)
+		return NULL;
+	finding->event = fork->id;
+	finding->time = fork->time;
+	finding->process = fork->process;
+	finding->thread = fork->id.thread;
+	finding_text(&finding->where, "%s()", fork->fork->how ? fork->fork->how : "fork");
+	return finding;
+}
+
+/* Did it make a child with a copy of the memory? */
+static bool is_fork(const struct trace_event *fork)
+{
+	return fork->fork->kind == TRACE_FORKED && !fork->fork->error;
+}
+
+/* FORK-001. Whether the child called exec() is not looked at: until then it does its harm. */
+void fork_001(struct check *check, const struct trace_event *fork)
+{
+	const struct pinned *pinned = model_pinned(check->model, fork->process);
+	enum fork_safety safety;
+	struct finding *finding;
+	struct moment moment;
+	char bytes[32];
+
+	if (!is_fork(fork) || !pinned->regions)
+		return;
+	safety = model_fork_safety(check->model, fork->process);
+	if (safety == FORK_NOT_KNOWN && !check->findings->fork_not_known)
+		findings_unchecked(
+			check->findings, RULE_FORK_001, true,
+			"whether the kernel copies registered pages at a fork is not known");
+	check->findings->fork_not_known |= safety == FORK_NOT_KNOWN;
+	if (safety != FORK_UNSAFE)
+		return;
+	finding = add_fork(check, RULE_FORK_001, fork);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "Process %u called %s() while %u regions with %s were registered: this kernel "
+		     "does not copy their pages, and fork support is off (ibv_fork_init(), "
+		     "RDMAV_FORK_SAFE=1).",
+		     fork->process, fork->fork->how ? fork->fork->how : "fork", pinned->regions,
+		     judge_bytes(pinned->bytes, bytes));
+	moment = moment_of_fork(fork);
+	finding_step(finding, "registered last", &pinned->last);
+	finding_step(finding, "forked", &moment);
+}
+
+/* FORK-002 */
+void fork_002(struct check *check, const struct trace_event *returned)
+{
+	const struct call *call = returned->call;
+	const struct pinned *pinned = model_pinned(check->model, returned->process);
+	struct moment moment = { .id = returned->id,
+				 .verb = call->verb,
+				 .process = returned->process,
+				 .stack = call->stack,
+				 .time = call->begin };
+	struct finding *finding;
+	char id[32], span[32];
+
+	if (call->verb != VERB_fork_init || call->ret != EINVAL)
+		return;
+	finding = findings_add(check->findings, RULE_FORK_002,
+			       findings_key(call->stack, returned->process, 0));
+	if (!finding)
+		return;
+	finding->event = moment.id;
+	finding->time = moment.time;
+	finding->process = moment.process;
+	finding->thread = moment.id.thread;
+	finding_text(&finding->where, "ibv_fork_init()");
+	if (pinned->first.id.thread)
+		finding_text(
+			&finding->says,
+			"ibv_fork_init() returned EINVAL: the first memory had been registered "
+			"at %s, %s before. Fork support is off.",
+			event_id_text(pinned->first.id, id),
+			judge_span(moment.time - pinned->first.time, span));
+	else
+		finding_text(&finding->says, "ibv_fork_init() returned EINVAL: memory had been "
+					     "registered before, by a library or a provider. Fork "
+					     "support is off.");
+	finding_step(finding, "registered first", &pinned->first);
+	finding_step(finding, "called", &moment);
+}
+
+static void say_shared(struct finding *finding, const struct life *mr,
+		       const struct trace_event *fork, uint64_t page)
+{
+	char name[64], id[32];
+	struct moment moment = moment_of_fork(fork);
+
+	finding_text(&finding->says,
+		     "%s has 0x%" PRIx64 " to 0x%" PRIx64 ", which are not whole pages of %" PRIu64
+		     " bytes: what else is in them is missing in the child that was made at %s.",
+		     judge_name(mr, name, sizeof(name)), mr->addr, mr->addr + mr->bytes, page,
+		     event_id_text(fork->id, id));
+	finding_text(&finding->object, "%s", mr->name);
+	finding_step(finding, "registered", &mr->created);
+	finding_step(finding, "forked", &moment);
+}
+
+static void judge_shared(struct check *check, const struct life *mr, const struct trace_event *fork,
+			 uint64_t page)
+{
+	struct finding *finding;
+
+	if (!mr->pinned || mr->state != LIFE_LIVE || !((mr->addr | mr->bytes) & (page - 1)))
+		return;
+	finding = findings_group(check->findings, RULE_FORK_004,
+				 findings_key(mr->created.stack, mr->process, 0), true);
+	if (!finding || finding->says)
+		return;
+	finding->event = fork->id;
+	finding->time = fork->time;
+	finding->process = fork->process;
+	finding->thread = fork->id.thread;
+	finding_text(&finding->where, "%s()", verb_infos[mr->created.verb].name);
+	say_shared(finding, mr, fork, page);
+}
+
+/* FORK-004: one finding for each place that registers. Regions are looked at once each. */
+void fork_004(struct check *check, const struct trace_event *fork)
+{
+	const struct pinned *pinned = model_pinned(check->model, fork->process);
+	const struct process *process = trace_process(check->trace, fork->process);
+	struct life **lives;
+	ssize_t n;
+
+	if (!is_fork(fork) || !pinned->regions || !process || !process->page_size ||
+	    model_fork_safety(check->model, fork->process) != FORK_KEPT)
+		return;
+	n = model_regions(check->model, fork->process, &lives);
+	for (ssize_t i = 0; i < n; i++)
+		judge_shared(check, lives[i], fork, process->page_size);
+	if (n >= 0)
+		free(lives);
+}
+
+struct in_flight {
+	uint64_t n;
+	const struct queue *queue; /* of the first */
+	struct queue_request first;
+};
+
+static bool count_request(void *arg, const struct queue *queue, const struct queue_request *request)
+{
+	struct in_flight *in_flight = arg;
+
+	if (queue->doubt || request->done)
+		return false;
+	if (!in_flight->n++) {
+		in_flight->queue = queue;
+		in_flight->first = *request;
+	}
+	return false;
+}
+
+static bool may_fork(const struct fork_event *fork)
+{
+	return !fork->error &&
+	       (fork->kind == TRACE_FORKED ||
+		(fork->how && (!strcmp(fork->how, "system") || !strcmp(fork->how, "popen"))));
+}
+
+/* FORK-006 */
+void fork_006(struct check *check, const struct trace_event *fork)
+{
+	struct in_flight in_flight = { 0 };
+	struct moment moment, posted;
+	struct finding *finding;
+	char id[32];
+
+	if (!may_fork(fork->fork) || !model_pinned(check->model, fork->process)->regions ||
+	    model_fork_safety(check->model, fork->process) != FORK_UNSAFE)
+		return;
+	queues_each(check->model, fork->process, count_request, &in_flight);
+	finding = in_flight.n ? add_fork(check, RULE_FORK_006, fork) : NULL;
+	if (!finding)
+		return;
+	posted = (struct moment){ .id = queue_id(&in_flight.first),
+				  .verb = VERB_COUNT,
+				  .process = fork->process,
+				  .stack = in_flight.first.stack,
+				  .time = in_flight.first.time };
+	moment = moment_of_fork(fork);
+	finding_text(
+		&finding->says,
+		"Process %u called %s() while %" PRIu64 " work requests were outstanding, one "
+		"since %s: this kernel does not copy registered pages, and fork support is off.",
+		fork->process, fork->fork->how ? fork->fork->how : "fork", in_flight.n,
+		event_id_text(posted.id, id));
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "forked", &moment);
+}
+
+/* FORK-007: one finding for each process. */
+void fork_007(struct check *check, const struct trace_event *returned)
+{
+	const struct pinned *pinned = model_pinned(check->model, returned->process);
+	struct finding *finding;
+	struct moment moment;
+	char span[32];
+
+	if (pinned->streak != CHURN || returned->call->failed ||
+	    verb_infos[returned->call->verb].object != OBJECT_mr ||
+	    verb_infos[returned->call->verb].effect != EFFECT_CREATE ||
+	    model_fork_safety(check->model, returned->process) != FORK_KEPT)
+		return;
+	finding = findings_group(check->findings, RULE_FORK_007,
+				 findings_key(returned->process, 0, 0), true);
+	if (!finding || finding->says)
+		return;
+	moment = pinned->last;
+	finding->event = moment.id;
+	finding->time = moment.time;
+	finding->process = moment.process;
+	finding->thread = moment.id.thread;
+	finding_text(&finding->where, "%s()", verb_infos[returned->call->verb].name);
+	finding_text(&finding->says,
+		     "Process %u registered memory %d times within %s under fork support, and had "
+		     "%u regions then.",
+		     moment.process, CHURN, judge_span(moment.time - pinned->streak_began, span),
+		     pinned->regions);
+	finding_step(finding, "registered", &moment);
 }

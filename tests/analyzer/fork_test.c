@@ -1,4 +1,6 @@
 /* The rules of analyzer/rules/fork.c over stored traces. */
+#include <errno.h>
+
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
@@ -130,4 +132,324 @@ TEST(a_child_may_reuse_what_was_destroyed_before_it_was_forked)
 	story_do(&s, child, VERB_alloc_pd, 2, W(&a_pd), W(&child_context));
 	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
 	story_finds_nothing(&s);
+}
+
+/* FORK-001 to 007: registered memory at a fork */
+
+static int forget_surroundings(void **state)
+{
+	(void)state;
+	story_limits = (struct event_process){ 0 };
+	story_environ = story_copies = "";
+	return 0;
+}
+
+FIXTURE(forget_surroundings, NULL);
+
+static struct ibv_mr odd_mr = { .context = &a_context, .pd = &a_pd, .length = 100, .lkey = 0x50 };
+
+/* A process with one region of two pages, on a kernel that does not copy them. */
+static void story_registers(struct story *s)
+{
+	story_copies = "no";
+	story_limits.page_size = 4096;
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	child_mr.addr = (void *)0x10000;
+	child_mr.length = 8192;
+	reg_mr(s, &child_mr); /* 1:6 */
+}
+
+static void story_leaves(struct story *s)
+{
+	dereg_mr(s, &child_mr, 0);
+	dealloc_pd(s, 0);
+	close_context(s);
+	story_check(s, NULL);
+}
+
+TEST(a_fork_with_registered_memory)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_registers(&s);
+	story_fork(&s, 0, 1); /* 1:8 */
+	story_forked(&s, 0, 1, CHILD, 0);
+	story_leaves(&s);
+	f = story_only(&s, RULE_FORK_001);
+	assert_string_equal(f->where, "fork()");
+	assert_string_equal(f->says, "Process 1 called fork() while 1 regions with 8 KiB were "
+				     "registered: this kernel does not copy their pages, and fork "
+				     "support is off (ibv_fork_init(), RDMAV_FORK_SAFE=1).");
+	assert_int_equal(f->event.n, 8);
+	assert_int_equal(f->steps[0].moment.id.n, 6);
+	story_end(&s);
+}
+
+static void fork_is_silent(void)
+{
+	struct story s;
+
+	story_registers(&s);
+	story_fork(&s, 0, 1);
+	story_leaves(&s);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+TEST(fork_support_is_enough)
+{
+	story_environ = "RDMAV_FORK_SAFE=1";
+	fork_is_silent();
+	story_environ = "IBV_FORK_SAFE=";
+	fork_is_silent();
+	story_environ = "VERBATIM_SOFT_FORK=enabled";
+	fork_is_silent();
+}
+
+/* A fork between a registration and its end, where @verb returned @ret before. */
+static uint64_t forks_after(enum verb verb, uint64_t ret, enum rule_id rule)
+{
+	struct story s;
+	uint64_t n;
+
+	story_copies = "no";
+	story_limits.page_size = 4096;
+	story_begin(&s);
+	story_do(&s, 0, verb, 1, ret);
+	open_context(&s);
+	alloc_pd(&s);
+	child_mr.addr = (void *)0x10000;
+	child_mr.length = 8192;
+	reg_mr(&s, &child_mr);
+	story_fork(&s, 0, 1);
+	story_leaves(&s);
+	n = s.findings->rules[rule];
+	assert_int_equal(story_found(&s), n);
+	story_end(&s);
+	return n;
+}
+
+TEST(fork_support_by_a_verb)
+{
+	assert_int_equal(forks_after(VERB_fork_init, 0, RULE_FORK_001), 0);
+	assert_int_equal(forks_after(VERB_is_fork_initialized, IBV_FORK_ENABLED, RULE_FORK_001), 0);
+	assert_int_equal(forks_after(VERB_is_fork_initialized, IBV_FORK_UNNEEDED, RULE_FORK_001),
+			 0);
+	assert_int_equal(forks_after(VERB_is_fork_initialized, IBV_FORK_DISABLED, RULE_FORK_001),
+			 1);
+}
+
+TEST(a_kernel_that_copies_needs_no_fork_support)
+{
+	struct story s;
+
+	story_registers(&s); /* says "no", which the environment may not change */
+	story_leaves(&s);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+	story_copies = "yes";
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &child_mr);
+	story_fork(&s, 0, 1);
+	story_leaves(&s);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+TEST(a_kernel_that_is_not_known_is_told)
+{
+	bool told = false;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &child_mr);
+	story_fork(&s, 0, 1);
+	story_fork(&s, 0, 2);
+	story_leaves(&s);
+	assert_int_equal(story_found(&s), 0);
+	for (size_t i = 0; i < s.findings->nunchecked; i++)
+		if (s.findings->unchecked[i].rule == RULE_FORK_001) {
+			assert_false(told);
+			told = true;
+		}
+	assert_true(told);
+	story_end(&s);
+}
+
+/* These make no child with a copy of the memory. */
+TEST(other_children_do_no_harm)
+{
+	static const enum event_fork_how hows[] = { FORK_VFORK, FORK_POSIX_SPAWN, FORK_SYSTEM,
+						    FORK_POPEN };
+	struct story s;
+
+	story_registers(&s);
+	for (uint32_t i = 0; i < 4; i++)
+		story_makes(&s, 0, i + 1, hows[i]);
+	story_fork(&s, 0, 5);
+	story_forked(&s, 0, 5, 0, EAGAIN);
+	story_leaves(&s);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+TEST(memory_that_is_deregistered_is_no_matter)
+{
+	struct story s;
+
+	story_registers(&s);
+	dereg_mr(&s, &child_mr, 0);
+	story_fork(&s, 0, 1);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+/* A child of fork() that has become another program has nothing of its parent's. */
+TEST(a_child_that_execs_inherits_nothing)
+{
+	struct story s;
+	int child;
+
+	story_copies = "yes";
+	story_begin(&s);
+	open_context(&s);
+	story_fork(&s, 0, 1);
+	story_forked(&s, 0, 1, CHILD, 0);
+	child = story_thread(&s, CHILD, 0, 0);
+	story_do(&s, child, VERB_close_device, 10, 0, W(&a_context));
+	close_context(&s);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+TEST(fork_init_comes_late)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_registers(&s);
+	story_do(&s, 0, VERB_fork_init, 7, EINVAL);
+	story_leaves(&s);
+	f = story_only(&s, RULE_FORK_002);
+	assert_string_equal(f->says, "ibv_fork_init() returned EINVAL: the first memory had been "
+				     "registered at 1:6, 2000 ns before. Fork support is off.");
+	story_end(&s);
+}
+
+TEST(fork_init_in_time_is_no_mistake)
+{
+	assert_int_equal(forks_after(VERB_fork_init, 0, RULE_FORK_002), 0);
+}
+
+TEST(a_region_shares_its_pages)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_environ = "RDMAV_FORK_SAFE=1";
+	story_registers(&s);
+	odd_mr.addr = (void *)0x20010;
+	reg_mr(&s, &odd_mr);
+	story_fork(&s, 0, 1);
+	story_fork(&s, 0, 2); /* no second time */
+	dereg_mr(&s, &odd_mr, 0);
+	story_leaves(&s);
+	f = story_only(&s, RULE_FORK_004);
+	assert_string_equal(
+		f->says, "mr2 (lkey 0x50) has 0x20010 to 0x20074, which are not whole pages of "
+			 "4096 bytes: what else is in them is missing in the child that was made "
+			 "at 1:10.");
+	story_end(&s);
+}
+
+TEST(pages_are_not_missing_without_fork_support)
+{
+	struct story s;
+
+	story_copies = "yes";
+	story_limits.page_size = 4096;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	odd_mr.addr = (void *)0x20010;
+	reg_mr(&s, &odd_mr);
+	story_fork(&s, 0, 1);
+	dereg_mr(&s, &odd_mr, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_FORK_004], 0);
+	story_end(&s);
+}
+
+/* Returns how often FORK-006 was found: system() with a send outstanding, or polled before. */
+static uint64_t system_in_flight(const char *copies, bool polled)
+{
+	struct event_sge sge = { .addr = 0x10000, .length = 64, .lkey = 0x40 };
+	struct story s;
+	uint64_t n;
+
+	story_limits.page_size = 4096;
+	story_copies = copies;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	create_qp(&s);
+	child_mr.addr = (void *)0x10000;
+	child_mr.length = 8192;
+	reg_mr(&s, &child_mr);
+	story_post(&s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
+	if (polled)
+		story_poll(&s, 0, &a_cq, 7, IBV_WC_SUCCESS, a_qp.qp_num);
+	story_makes(&s, 0, 1, FORK_SYSTEM);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_FORK_006];
+	story_end(&s);
+	return n;
+}
+
+TEST(system_with_a_send_outstanding)
+{
+	assert_int_equal(system_in_flight("no", false), 1);
+	assert_int_equal(system_in_flight("no", true), 0);
+	assert_int_equal(system_in_flight("yes", false), 0);
+	assert_int_equal(system_in_flight("", false), 0);
+}
+
+/* @n registrations, @every ns apart. */
+static uint64_t registers_often(unsigned int n, uint64_t every)
+{
+	uint64_t found;
+	struct story s;
+
+	story_environ = "RDMAV_FORK_SAFE=1";
+	story_registers(&s);
+	for (unsigned int i = 1; i < n; i++) {
+		reg_mr(&s, &odd_mr);
+		dereg_mr(&s, &odd_mr, 0);
+		s.now += every;
+	}
+	story_leaves(&s);
+	found = s.findings->rules[RULE_FORK_007];
+	story_end(&s);
+	return found;
+}
+
+TEST(a_thousand_registrations_within_a_second)
+{
+	assert_int_equal(registers_often(1000, 0), 1);
+	assert_int_equal(registers_often(999, 0), 0);
+	assert_int_equal(registers_often(1000, 2000000), 0);
 }

@@ -20,12 +20,18 @@
 
 enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };
 
+/* What the processes of the next story run in; set before story_begin(). */
+static struct event_process story_limits;
+static const char *story_environ = ""; /* one variable, "NAME=value" */
+static const char *story_copies = "";  /* copies_on_fork */
+
 struct story {
 	char path[64];
 	struct writer *writer;
 	struct clock clock;
 	uint64_t now;
 	uint64_t forked_at; /* when a child that comes now was forked; 0: just now */
+	int error;          /* errno after what returns */
 	bool inner;         /* what comes is called inside another verb */
 	struct {
 		struct ring_head head;
@@ -81,13 +87,20 @@ static inline int story_thread(struct story *s, int pid, int forked_from, uint32
 	process->fork_ticks = s->forked_at ? s->forked_at : s->now;
 	process->exe_bytes = 8;
 	memcpy(process + 1, "/bin/app", 8);
-	story_event(s, t, EVENT_PROCESS, (sizeof(*process) + 8) / 8);
+	process->environ_bytes = (uint16_t)(*story_environ ? strlen(story_environ) + 1 : 0);
+	memcpy((char *)(process + 1) + 8, story_environ, process->environ_bytes);
+	process->page_size = story_limits.page_size;
+	process->memlock = story_limits.memlock;
+	process->ipc_lock = story_limits.ipc_lock;
+	story_event(s, t, EVENT_PROCESS, (sizeof(*process) + 8 + process->environ_bytes + 7) / 8);
 	return t;
 }
 
 static inline void story_begin(struct story *s)
 {
-	struct writer_info info = { .clock = &s->clock, .command = "story", .device = "" };
+	struct writer_info info = {
+		.clock = &s->clock, .command = "story", .device = "", .copies_on_fork = story_copies
+	};
 	static int number;
 
 	memset(s, 0, sizeof(*s));
@@ -145,10 +158,19 @@ static inline void story_return(struct story *s, const struct story_call *call, 
 	event->call_seq = call->seq;
 	event->verb = (uint16_t)call->verb;
 	event->ret = (int64_t)ret;
+	event->error = s->error;
 	if (!verb_failed(call->verb, (int64_t)ret))
 		codec_put_outs(&out, call->verb, call->args);
 	event->nouts = (uint32_t)out.used;
 	story_event(s, call->thread, EVENT_RETURN, sizeof(*event) / 8 + out.used);
+}
+
+static inline void story_fails(struct story *s, const struct story_call *call, uint64_t ret,
+			       int error)
+{
+	s->error = error;
+	story_return(s, call, ret);
+	s->error = 0;
 }
 
 /* A call and its return. */
@@ -198,14 +220,31 @@ static inline void story_poll(struct story *s, int thread, const void *cq, uint6
 	story_event(s, thread, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-static inline void story_fork(struct story *s, int thread, uint32_t fork_seq)
+static inline void story_makes(struct story *s, int thread, uint32_t fork_seq,
+			       enum event_fork_how how)
 {
 	struct event_fork *event = (struct event_fork *)s->words;
 
 	event->fork_seq = fork_seq;
 	event->nframes = 0;
-	event->how = FORK_FORK;
+	event->how = (uint16_t)how;
 	story_event(s, thread, EVENT_FORK, sizeof(*event) / 8);
+}
+
+static inline void story_fork(struct story *s, int thread, uint32_t fork_seq)
+{
+	story_makes(s, thread, fork_seq, FORK_FORK);
+}
+
+/* Fork @fork_seq has returned. */
+static inline void story_forked(struct story *s, int thread, uint32_t fork_seq, int pid, int error)
+{
+	struct event_spawned *event = (struct event_spawned *)s->words;
+
+	event->fork_seq = fork_seq;
+	event->pid = pid;
+	event->error = error;
+	story_event(s, thread, EVENT_SPAWNED, sizeof(*event) / 8);
 }
 
 /* Process @pid ends with @status of waitpid(). */

@@ -15,8 +15,10 @@ severity_of() { "$VERBATIM" explain | awk -v id="$1" '$1 == id { print $3 }'; }
 # A rule's program breaks that rule, and no other of its severity.
 finds() {
 	local severity=$(severity_of "$1")
+	local status=1
+	case $severity in performance | information) status=0 ;; esac
 	record "$apps/$(program_of "$1")" bad
-	ends 1 && is "$(ask "[.findings[] | select(.severity == \"$severity\") | .rule] |
+	ends $status && is "$(ask "[.findings[] | select(.severity == \"$severity\") | .rule] |
 		unique[]")" "$1"
 }
 

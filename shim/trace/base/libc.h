@@ -9,10 +9,11 @@
 #define OURS __attribute__((visibility("default")))
 
 /* clang-format off */
-#define LIBC_FUNCTIONS(F)                                                                         \
-	F(fork) F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) F(popen) F(execve)    \
-	F(execv) F(execvp) F(execvpe) F(fexecve) F(execveat) F(_exit) F(_Exit) F(quick_exit)      \
-	F(dlclose) F(prctl) F(syscall) F(sigaction) F(signal)
+#define LIBC_FUNCTIONS(F) \
+	F(fork) F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) \
+	F(popen) F(execve) F(execv) F(execvp) F(execvpe) F(fexecve) F(execveat) \
+	F(_exit) F(_Exit) F(quick_exit) F(dlclose) F(prctl) F(syscall) F(sigaction) \
+	F(signal)
 
 enum libc_function {
 #define F(name) LIBC_##name,

@@ -1,0 +1,252 @@
+/*
+ * What a process has registered, and what becomes of that memory at a fork
+ *
+ *	what ibv_is_fork_initialized() told the program
+ *	else VERBATIM_SOFT_FORK, by which the software device plays an older kernel
+ *	else the software device, which needs nothing
+ *	else what the recorder's kernel said
+ */
+#include "analyzer/model/pinned.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model_state.h"
+#include "core/wire/log.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+enum { PAGE = 4096, REREG_CHANGE_TRANSLATION = 1 /* enum ibv_rereg_mr_flags */ };
+
+/* enum ibv_fork_status */
+enum { STATUS_ENABLED = 1, STATUS_UNNEEDED };
+
+const struct pinned *model_pinned(const struct model *model, uint32_t process)
+{
+	static const struct pinned none;
+
+	return process && process <= model->npinned ? &model->pinned[process - 1] : &none;
+}
+
+/* NULL without memory. */
+static struct pinned *make_pinned(struct model *model, uint32_t process)
+{
+	struct pinned *more;
+
+	if (!process)
+		return NULL;
+	if (process > model->npinned) {
+		more = realloc(model->pinned, process * sizeof(*more));
+		if (!more)
+			return NULL;
+		memset(more + model->npinned, 0, (process - model->npinned) * sizeof(*more));
+		model->pinned = more;
+		model->npinned = process;
+	}
+	return &model->pinned[process - 1];
+}
+
+uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr, uint64_t length)
+{
+	const struct process *p = model->trace ? trace_process(model->trace, process) : NULL;
+	uint64_t page = p && p->page_size ? p->page_size : PAGE, first = addr / page;
+	uint64_t last = addr + length; /* behind the last byte */
+
+	if (!length || last < addr)
+		return 0;
+	return ((last - 1) / page - first + 1) * page;
+}
+
+bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length)
+{
+	const struct args *args = event->call->args;
+	int64_t addr, length, access = 0;
+
+	switch (event->call->verb) {
+	case VERB_reg_mr:
+	case VERB_reg_mr_iova:
+	case VERB_reg_mr_iova2:
+		break;
+	default:
+		return false;
+	}
+	if (!args || args_parse(args) || !args_get(args, "addr", &addr) ||
+	    !args_get(args, "length", &length))
+		return false;
+	args_get(args, "access", &access);
+	*ret_addr = (uint64_t)addr;
+	*ret_length = (uint64_t)length;
+	return !(access & ABI_ACCESS_ON_DEMAND);
+}
+
+static void unpin_region(struct pinned *p, struct life *life)
+{
+	if (!life->pinned)
+		return;
+	p->bytes -= life->pinned;
+	p->regions--;
+	life->pinned = 0;
+}
+
+void pinned_leave(struct model *model, struct life *life)
+{
+	if (life->pinned && !life->inherited)
+		unpin_region(&model->pinned[life->process - 1], life);
+}
+
+static void pin_region(struct model *model, struct pinned *p, struct life *life, uint64_t addr,
+		       uint64_t length)
+{
+	unpin_region(p, life);
+	life->addr = addr;
+	life->pinned = pinned_pages(model, life->process, addr, length);
+	p->bytes += life->pinned;
+	p->regions += life->pinned != 0;
+}
+
+static void region_is_registered(struct model *model, struct pinned *p,
+				 const struct trace_event *event)
+{
+	struct life *life = model_find(model, event->process, OBJECT_mr, event->call->handle);
+	uint64_t addr, length;
+
+	if (!life || life->inherited || !pinned_request(event, &addr, &length))
+		return;
+	pin_region(model, p, life, addr, length);
+	if (!p->streak++ || life->created.time - p->streak_began > SECOND_NS) {
+		p->streak = 1;
+		p->streak_began = life->created.time;
+	}
+	p->last = life->created;
+	if (!p->first.id.thread)
+		p->first = life->created;
+}
+
+ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_found)
+{
+	struct pinned *p = make_pinned(model, process);
+	uint32_t last = p ? p->last.id.thread : 0;
+	ssize_t n, kept = 0;
+
+	*ret_found = NULL;
+	if (!last || (p->given.thread == last && p->given.n == p->last.id.n))
+		return 0;
+	n = lives_of(&model->lives, process, ret_found);
+	for (ssize_t i = 0; i < n; i++) {
+		struct life *life = (*ret_found)[i];
+
+		if (life->pinned && (!p->given.thread || life->created.time > p->given_to))
+			(*ret_found)[kept++] = life;
+	}
+	p->given = p->last.id;
+	p->given_to = p->last.time;
+	return n < 0 ? n : kept;
+}
+
+static void region_moves(struct model *model, struct pinned *p, const struct trace_event *event)
+{
+	const struct args *args = event->call->args;
+	struct life *life;
+	int64_t mr, flags, addr, length;
+
+	if (!args || args_parse(args) || !args_get(args, "mr", &mr) ||
+	    !args_get(args, "flags", &flags) || !(flags & REREG_CHANGE_TRANSLATION) ||
+	    !args_get(args, "addr", &addr) || !args_get(args, "length", &length))
+		return;
+	life = model_find(model, event->process, OBJECT_mr, (uint64_t)mr);
+	if (life && life->state == LIFE_LIVE && !life->inherited && life->pinned)
+		pin_region(model, p, life, (uint64_t)addr, (uint64_t)length);
+}
+
+static void status_is_told(struct pinned *p, int64_t status)
+{
+	p->asked = true;
+	p->copies = status == STATUS_UNNEEDED;
+	p->kept |= status == STATUS_ENABLED;
+}
+
+int pinned_return(struct model *model, const struct trace_event *event)
+{
+	struct pinned *p;
+
+	switch (event->call->verb) {
+	case VERB_reg_mr:
+	case VERB_reg_mr_iova:
+	case VERB_reg_mr_iova2:
+	case VERB_rereg_mr:
+	case VERB_fork_init:
+	case VERB_is_fork_initialized:
+		break;
+	default:
+		return 0;
+	}
+	if (event->call->failed)
+		return 0;
+	p = make_pinned(model, event->process);
+	if (!p)
+		return log_err(-ENOMEM, "memory of a process");
+	if (event->call->verb == VERB_fork_init)
+		p->kept = true;
+	else if (event->call->verb == VERB_is_fork_initialized)
+		status_is_told(p, event->call->ret);
+	else if (event->call->verb == VERB_rereg_mr)
+		region_moves(model, p, event);
+	else
+		region_is_registered(model, p, event);
+	return 0;
+}
+
+int pinned_inherit(struct model *model, uint32_t child, uint32_t parent)
+{
+	struct pinned *p = make_pinned(model, child > parent ? child : parent);
+
+	if (!p)
+		return log_err(-ENOMEM, "memory of a process");
+	/* what is pinned stays the parent's */
+	model->pinned[child - 1] = (struct pinned){ .kept = model->pinned[parent - 1].kept };
+	return 0;
+}
+
+static bool has_variable(const struct model *model, uint32_t process, const char *name)
+{
+	char value[8];
+
+	return trace_environ(model->trace, process, name, value, sizeof(value));
+}
+
+static int ask_trace(const struct model *model, uint32_t process)
+{
+	const char *device = trace_meta(model->trace, "device");
+	const char *copies = trace_meta(model->trace, "copies_on_fork");
+
+	if (has_variable(model, process, "VERBATIM_SOFT_FORK"))
+		return 0;
+	if ((device && !strcmp(device, "soft")) || (copies && !strcmp(copies, "yes")))
+		return 1;
+	return copies && !strcmp(copies, "no") ? 0 : -1;
+}
+
+enum fork_safety model_fork_safety(struct model *model, uint32_t process)
+{
+	struct pinned *p = model->trace ? make_pinned(model, process) : NULL;
+	char value[16];
+
+	if (!p)
+		return FORK_NOT_KNOWN;
+	if (!p->asked) {
+		p->copies = ask_trace(model, process);
+		p->asked = true;
+	}
+	if (!p->implied) {
+		p->implied = true;
+		trace_environ(model->trace, process, "VERBATIM_SOFT_FORK", value, sizeof(value));
+		p->kept |= !strcmp(value, "enabled") ||
+			   has_variable(model, process, "RDMAV_FORK_SAFE") ||
+			   has_variable(model, process, "IBV_FORK_SAFE");
+	}
+	if (p->copies)
+		return p->copies > 0 ? FORK_COPIES : FORK_NOT_KNOWN;
+	return p->kept ? FORK_KEPT : FORK_UNSAFE;
+}

@@ -1,0 +1,57 @@
+#pragma once
+/*
+ * What a process has registered, and what becomes of that memory at a fork.
+ *
+ * A registration pins whole pages, counted against RLIMIT_MEMLOCK; those on demand, of devices and
+ * of other processes pin nothing. Two regions of one page pin it twice, as the kernel counts.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+struct model;
+struct trace_event;
+
+enum fork_safety {
+	FORK_NOT_KNOWN,
+	FORK_COPIES, /* the kernel gives the child copies of registered pages */
+	FORK_KEPT,   /* the library keeps registered memory from children */
+	FORK_UNSAFE, /* neither: the first that writes to a page moves */
+};
+
+struct pinned {
+	uint64_t bytes;            /* of live regions */
+	uint32_t regions;          /* alive */
+	struct moment first, last; /* registrations that succeeded */
+	uint32_t streak;           /* registrations since streak_began, which is a second at most */
+	int64_t streak_began;
+	struct event_id given; /* `last` when model_regions() was asked */
+	int64_t given_to;
+	int copies; /* the kernel does: 1, 0; -1 not known; once `asked` */
+	bool asked;
+	bool implied; /* `kept` has what the environment says */
+	bool kept;    /* the library keeps registered memory from children, if it can */
+};
+
+/* Of @process; never NULL. */
+const struct pinned *model_pinned(const struct model *model, uint32_t process);
+
+/*
+ * The live regions of @process that pin memory and were not given by this before, in order of
+ * creation; the caller frees the array. Their number or -ENOMEM.
+ */
+ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_found);
+
+/* What a fork of @process would do now. */
+enum fork_safety model_fork_safety(struct model *model, uint32_t process);
+
+/* Bytes of the pages that @length bytes at @addr touch. */
+uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr, uint64_t length);
+
+/* The memory that registration @event asks for. False: it is none that pins memory. */
+bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
+
+/* For model.c: a control verb of the application returned; @child inherits; @life is dead. */
+int pinned_return(struct model *model, const struct trace_event *event);
+int pinned_inherit(struct model *model, uint32_t child, uint32_t parent);
+void pinned_leave(struct model *model, struct life *life);

@@ -1,0 +1,147 @@
+/* The rules of analyzer/rules/env.c over stored traces. */
+#include <errno.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum { MIB = 1 << 20 };
+
+static struct ibv_mr big = { .context = &a_context, .pd = &a_pd, .length = 6 * MIB, .lkey = 0x30 };
+
+static int set_limits(void **state)
+{
+	(void)state;
+	story_limits = (struct event_process){ .page_size = 4096,
+					       .memlock = 8 * MIB,
+					       .ipc_lock = IPC_LOCK_MISSING };
+	return 0;
+}
+
+FIXTURE(set_limits, NULL);
+
+/* A registration of @length bytes fails, after one of 6 MiB. */
+static void story_refuses(struct story *s, uint64_t length, int error, int access)
+{
+	struct story_call call;
+
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	big.addr = (void *)0x10000;
+	reg_mr(s, &big); /* 1:6 */
+	call = story_call(s, 0, VERB_reg_mr, 5, W(&a_pd), W(0x100000800), W(length), W(access));
+	story_fails(s, &call, 0, error);
+	dereg_mr(s, &big, 0);
+	dealloc_pd(s, 0);
+	close_context(s);
+	story_check(s, NULL);
+}
+
+TEST(a_registration_passes_the_limit)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_refuses(&s, 2 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
+	f = story_only(&s, RULE_ENV_001);
+	assert_string_equal(f->where, "ibv_reg_mr(): length");
+	/* 2 MiB from the middle of a page are one page more */
+	assert_string_equal(f->says,
+			    "ibv_reg_mr() of 2.0 MiB failed with ENOMEM: process 1 had 6 MiB "
+			    "pinned by 1 regions, RLIMIT_MEMLOCK is 8 MiB, and it had no "
+			    "CAP_IPC_LOCK.");
+	assert_int_equal(f->event.n, 8);
+	assert_int_equal(f->steps[0].moment.id.n, 6);
+	story_end(&s);
+}
+
+static void story_is_silent(uint64_t length, int error, int access)
+{
+	struct story s;
+
+	story_refuses(&s, length, error, access);
+	assert_int_equal(s.findings->rules[RULE_ENV_001], 0);
+	story_end(&s);
+}
+
+TEST(another_reason_is_not_the_limit)
+{
+	story_is_silent(2 * MIB, EFAULT, IBV_ACCESS_LOCAL_WRITE);
+	story_is_silent(MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE); /* the limit would have allowed it */
+	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_ON_DEMAND); /* pins nothing */
+}
+
+TEST(who_may_lock_memory_has_no_limit)
+{
+	story_limits.ipc_lock = IPC_LOCK_HELD;
+	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
+	story_limits.ipc_lock = IPC_LOCK_UNKNOWN;
+	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
+	story_limits.ipc_lock = IPC_LOCK_MISSING;
+	story_limits.memlock = EVENT_UNLIMITED;
+	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
+	story_limits.page_size = 0; /* nothing is known */
+	story_limits.memlock = 0;
+	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
+}
+
+/* What was deregistered is not pinned any more. */
+TEST(pinned_memory_is_given_back)
+{
+	struct story_call call;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	big.addr = (void *)0x10000;
+	reg_mr(&s, &big);
+	dereg_mr(&s, &big, 0);
+	call = story_call(&s, 0, VERB_reg_mr, 5, W(&a_pd), W(0x100000), W(7 * MIB), W(1));
+	story_fails(&s, &call, 0, ENOMEM);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_ENV_001], 0);
+	story_end(&s);
+}
+
+static void story_calls(struct story *s, const char *function)
+{
+	struct event_direct *event = (struct event_direct *)s->words;
+
+	event->how = DIRECT_CALLED;
+	event->bytes = (uint16_t)strlen(function);
+	memcpy(event + 1, function, event->bytes);
+	story_event(s, 0, EVENT_DIRECT, (sizeof(*event) + event->bytes + 7) / 8);
+}
+
+TEST(queues_that_go_round_the_verbs)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_begin(&s);
+	story_calls(&s, "mlx5dv_init_obj"); /* 1:2 */
+	story_calls(&s, "mlx5dv_init_obj");
+	story_calls(&s, "mlx5dv_query_device");
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_ENV_002);
+	assert_int_equal(f->event.n, 2);
+	assert_string_equal(f->says,
+			    "Process 1 called mlx5dv_init_obj() 2 times: what it sends and "
+			    "receives there is not in the trace.");
+	story_end(&s);
+}
+
+TEST(functions_that_ask_go_round_nothing)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_calls(&s, "mlx5dv_query_device");
+	story_calls(&s, "mlx5dv_devx_general_query_cmd");
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_ENV_002], 0);
+	story_end(&s);
+}

@@ -1,0 +1,28 @@
+/*
+ * FORK-007: memory is registered for each message, under fork support.
+ */
+#include "tests/apps/app.h"
+
+enum { MESSAGES = 1200 };
+
+static char buffer[4096];
+
+int main(int argc, char **argv)
+{
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	MUST(setenv("VERBATIM_SOFT_FORK", "disabled", 1));
+	if (!is_good(argc, argv))
+		MUST(ibv_fork_init());
+	context = open_first_device();
+	pd = NEED(ibv_alloc_pd(context));
+	for (int i = 0; i < MESSAGES; i++) {
+		mr = NEED(ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE));
+		MUST(ibv_dereg_mr(mr));
+	}
+	MUST(ibv_dealloc_pd(pd));
+	MUST(ibv_close_device(context));
+	return 0;
+}
