@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/report/demangle.h"
+
 struct binary {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
@@ -309,6 +311,16 @@ static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name 
 	name->line = (int)line;
 }
 
+/* The symbol has the class, too; plain C has none. */
+static const char *name_function(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *symbol =
+		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+
+	return symbol ? symbol : dwarf_diename(die);
+}
+
 /* The functions around @addr by DWARF: inlined ones, then the one they are in. */
 static uint32_t find_functions(const struct binary *binary, Dwarf_Addr addr,
 			       struct symbolise_name *names)
@@ -327,10 +339,10 @@ static uint32_t find_functions(const struct binary *binary, Dwarf_Addr addr,
 
 		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 			continue;
-		function = dwarf_diename(&around[i]);
+		function = name_function(&around[i]);
 		if (!function)
 			break;
-		snprintf(names[found].function, sizeof(names[found].function), "%s", function);
+		demangle_name(function, names[found].function, sizeof(names[found].function));
 		names[found].inlined = tag == DW_TAG_inlined_subroutine;
 		if (!names[found++].inlined)
 			break;
@@ -362,7 +374,7 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
 	if (!*to->function)
-		snprintf(to->function, sizeof(to->function), "%s", name);
+		demangle_name(name, to->function, sizeof(to->function));
 	to->offset = offset + 1; /* that of the return address */
 }
 
