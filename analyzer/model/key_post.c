@@ -11,7 +11,7 @@
 
 #include "analyzer/model/model_state.h"
 
-enum { WC_LOC_ACCESS_ERR = 8 }; /* enum ibv_wc_status */
+enum { WC_LOC_ACCESS_ERR = 8, WC_REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
 /* A post that is looked at. */
 struct looked {
@@ -130,6 +130,94 @@ static void look_at_elements(const struct looked *l, const struct wr *wr)
 	}
 }
 
+uint32_t keys_needed(int opcode)
+{
+	switch (opcode) {
+	case ABI_WR_RDMA_WRITE:
+	case ABI_WR_RDMA_WRITE_WITH_IMM:
+	case ABI_WR_ATOMIC_WRITE:
+		return ABI_ACCESS_REMOTE_WRITE;
+	case ABI_WR_RDMA_READ:
+		return ABI_ACCESS_REMOTE_READ;
+	case ABI_WR_ATOMIC_CMP_AND_SWP:
+	case ABI_WR_ATOMIC_FETCH_AND_ADD:
+		return ABI_ACCESS_REMOTE_ATOMIC;
+	default:
+		return 0;
+	}
+}
+
+static uint64_t sum_lengths(const struct wr *wr)
+{
+	uint64_t length = 0;
+
+	for (uint32_t j = 0; j < wr->nsge; j++)
+		length += wr->sge[j].length;
+	return length;
+}
+
+/* The other end must be there: what it had is gone with its process, and that is no mistake. */
+static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
+			 uint64_t length)
+{
+	const struct wr *wr = &l->post->wr[l->i];
+	struct model_key use = { .at = moment_of(l->event),
+				 .queue = l->queue,
+				 .index = l->i,
+				 .sge = -1,
+				 .opcode = wr->opcode,
+				 .number = wr->rkey,
+				 .addr = wr->remote_addr,
+				 .length = length,
+				 .peer = other,
+				 .ret = l->post->ret };
+
+	if (!key) {
+		put_aside(l, &use);
+	} else if (key->state == KEY_CHANGING) {
+		return;
+	} else if (key->state == KEY_DEAD) {
+		tell_fault(l, KEY_GONE, key, &use);
+	} else if (key->pd && other->pd && key->pd != other->pd) {
+		tell_fault(l, KEY_OTHER_PD, key, &use);
+	} else if (!key_holds(key, use.addr, use.length)) {
+		tell_fault(l, KEY_OUTSIDE, key, &use);
+	} else if (keys_needed(wr->opcode) & ~key->access) {
+		use.missing = keys_needed(wr->opcode) & ~key->access;
+		tell_fault(l, KEY_NO_ACCESS, key, &use);
+	}
+}
+
+static void look_at_remote(const struct looked *l, const struct wr *wr)
+{
+	struct peers *peers = &l->model->peers;
+	const struct keys *keys = &l->model->keys;
+	const struct peer *other = l->queue->peer ? peer_other(peers, l->queue->peer) : NULL;
+	typeof(l->queue->seen[0]) *seen = &l->queue->seen[2];
+	uint64_t changes = keys->changes + peers->changes, length = sum_lengths(wr);
+	const struct key *key;
+
+	if (!other || other->gone != INT64_MAX || !length)
+		return;
+	if (!seen->key || seen->changes != changes || seen->key->rkey != wr->rkey) {
+		seen->key = keys_find_rkey(keys, other->process, other->context, wr->rkey);
+		seen->changes = changes;
+	}
+	key = seen->key;
+	if (!key || key->state != KEY_LIVE || key->pd != other->pd ||
+	    !key_holds(key, wr->remote_addr, length) || keys_needed(wr->opcode) & ~key->access)
+		judge_remote(l, key, other, length);
+}
+
+/* The window has its new key at once; whether the bind succeeds is not waited for. */
+static int look_at_bind(const struct looked *l, const struct wr *wr)
+{
+	struct keys *keys = &l->model->keys;
+	struct key *key = keys_of(keys, l->event->process, OBJECT_mw, wr->bind_mw);
+
+	return key && key->state == KEY_LIVE ? keys_rename(keys, key, 0, wr->bind_rkey) : 0;
+}
+
 /* Those that the device has looked at: up to the one that it refused. */
 static uint32_t looked_at(const struct post *post)
 {
@@ -138,17 +226,24 @@ static uint32_t looked_at(const struct post *post)
 	return !post->ret ? post->nwr : post->bad < post->nwr ? post->bad : post->nwr;
 }
 
-void keys_post(struct model *model, const struct trace_event *event, struct life *queue)
+int keys_post(struct model *model, const struct trace_event *event, struct life *queue)
 {
 	const struct post *post = event->post;
 	struct looked l = { model, event, post, queue, post_is_send(post), 0 };
 	uint32_t n = looked_at(post);
+	int err = 0;
 
-	if (model->keys.shared)
-		return;
-	for (; l.i < n; l.i++)
-		if (!l.send || !(post->wr[l.i].send_flags & ABI_SEND_INLINE))
-			look_at_elements(&l, &post->wr[l.i]);
+	for (; l.i < n && !err && !model->keys.shared; l.i++) {
+		const struct wr *wr = &post->wr[l.i];
+
+		if (!l.send || !(wr->send_flags & ABI_SEND_INLINE))
+			look_at_elements(&l, wr);
+		if (l.send && keys_needed(wr->opcode))
+			look_at_remote(&l, wr);
+		if (l.send && wr->opcode == ABI_WR_BIND_MW)
+			err = look_at_bind(&l, wr);
+	}
+	return err;
 }
 
 void keys_tell_ah(struct model *model, const struct trace_event *event, const struct life *queue,
@@ -180,8 +275,10 @@ static bool is_suspect_of(const struct suspect *s, uint32_t process, const struc
 	return wc->candidates > 1 && s->wr_id == wc->wr_id && wc->qp && s->queue == wc->qp;
 }
 
-static bool blames_own_key(int status)
+static bool blames_key(int status, bool remote)
 {
+	if (remote)
+		return status == WC_REM_ACCESS_ERR;
 	return status == ABI_WC_LOC_PROT_ERR || status == WC_LOC_ACCESS_ERR;
 }
 
@@ -204,9 +301,17 @@ static void tell_suspect(struct model *model, const struct suspect *s, int statu
 				 .addr = s->addr,
 				 .length = s->length,
 				 .status = status };
+	const struct life *owner;
 
-	use.queue = model_find(model, s->at.process, verb_infos[s->at.verb].object, s->handle);
-	if (use.queue && use.queue->state == LIFE_LIVE && saw_all_keys(model, use.queue))
+	use.queue = owner =
+		model_find(model, s->at.process, verb_infos[s->at.verb].object, s->handle);
+	if (!use.queue || use.queue->state != LIFE_LIVE)
+		return;
+	if (s->sge < 0) {
+		use.peer = owner->peer ? peer_other(&model->peers, owner->peer) : NULL;
+		owner = use.peer ? use.peer->life : NULL;
+	}
+	if (owner && saw_all_keys(model, owner))
 		model->watcher.key(model->watcher.arg, &use);
 }
 
@@ -218,8 +323,7 @@ void keys_error(struct model *model, const struct trace_event *event, const stru
 	for (uint64_t i = 0; i < n && !keys->shared; i++) {
 		struct suspect *s = &keys->suspects[i];
 
-		if (s->sge >= 0 && blames_own_key(wc->status) &&
-		    is_suspect_of(s, event->process, wc)) {
+		if (blames_key(wc->status, s->sge < 0) && is_suspect_of(s, event->process, wc)) {
 			tell_suspect(model, s, wc->status);
 			s->at.process = 0;
 			return;

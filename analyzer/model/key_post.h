@@ -8,12 +8,15 @@
 
 struct model;
 
-/* Look at the keys of a post on @queue, which is alive and its process's own. */
-void keys_post(struct model *model, const struct trace_event *event, struct life *queue);
+/* Look at the keys of a post on @queue, which is alive and its process's own. 0 or -ENOMEM. */
+int keys_post(struct model *model, const struct trace_event *event, struct life *queue);
 
 /* Request @i of a post uses an address handle of another protection domain. */
 void keys_tell_ah(struct model *model, const struct trace_event *event, const struct life *queue,
 		  const struct life *ah, uint32_t i);
+
+/* What the other end must allow, of enum ibv_access_flags, for an operation; 0: it names no key. */
+uint32_t keys_needed(int opcode);
 
 /* A completion in error may be that of a request with an unknown key. */
 void keys_error(struct model *model, const struct trace_event *event, const struct wc *wc);

@@ -38,6 +38,7 @@ struct qp;
 struct queue;
 struct queue_cq;
 struct key;
+struct peer;
 
 struct life {
 	enum object_kind kind;
@@ -66,10 +67,11 @@ struct life {
 	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
 	struct queue_cq *cq;   /* of a CQ */
 	uint64_t context, pd;  /* addresses; @pd is the one below a parent domain; 0 unknown */
+	struct peer *peer;     /* of a QP: peer.h */
 	struct {
-		struct key *key; /* valid while keys.changes is @changes */
+		struct key *key; /* valid while @changes is what key_post.c compares it with */
 		uint64_t changes;
-	} seen[2]; /* of a queue: the last keys that its receives and sends named */
+	} seen[3]; /* of a queue: the last keys of its receives, sends, and remote ones */
 	struct life_link *children, *parents;
 	struct life *next;          /* of the same bucket */
 	struct life *older, *newer; /* among the dead */

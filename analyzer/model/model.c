@@ -29,8 +29,13 @@ enum { COPIES_MAX = 3000000 };
 
 static void on_leave(void *arg, struct life *life, bool freed)
 {
-	queues_leave(arg, life, freed);
-	pinned_leave(arg, life);
+	struct model *model = arg;
+
+	queues_leave(model, life, freed);
+	pinned_leave(model, life);
+	if (life->kind == OBJECT_qp && !life->inherited)
+		peer_leave(&model->peers, life,
+			   life->destroyed.time ? life->destroyed.time : model->now);
 }
 
 /* What was left out makes all queues uncertain; what was lost, those older than that. */
@@ -75,6 +80,7 @@ void model_free(struct model *model)
 	}
 	keys_fini(&model->keys);
 	lives_fini(&model->lives);
+	peer_fini(&model->peers);
 	handles_fini(&model->handles);
 	map_fini(&model->by_id);
 	free(model->in_cm);
@@ -99,15 +105,16 @@ static int on_post(struct model *model, const struct trace_event *event)
 	const struct post *post = event->post;
 	struct life *life =
 		model_find(model, event->process, verb_infos[post->verb].object, post->handle);
+	int err = 0;
 
 	watcher_use(&model->watcher, event, post->verb, life, handles_self(post->verb), 0);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
-		keys_post(model, event, life);
+		err = keys_post(model, event, life);
 	qp_post(model, event, life);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			use_ah(model, event, life, i);
-	return queues_post(model, event, life);
+	return err < 0 ? log_err(err, "keys of memory") : queues_post(model, event, life);
 }
 
 /* A memory window whose bind has failed is not bound. */
@@ -150,6 +157,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->process = process;
 	copy->inherited = true;
 	copy->children = copy->parents = NULL;
+	copy->peer = NULL;
 	copy->groups = NULL;
 	copy->qp = NULL;
 	copy->device = NULL;
@@ -208,6 +216,11 @@ const struct moment *model_fork(const struct model *model, uint32_t process)
 		if (forked->process == process)
 			return &forked->moment;
 	return NULL;
+}
+
+struct peers *model_peers(struct model *model)
+{
+	return &model->peers;
 }
 
 const struct keys *model_keys(const struct model *model)
@@ -285,6 +298,8 @@ static int on_call(struct model *model, const struct trace_event *event)
 	bool returns = event->kind == TRACE_RETURN;
 	int err = returns ? keys_return(model, event) : keys_call(model, event);
 
+	if (!err && returns)
+		err = peer_learn(&model->peers, event);
 	if (err || !is_application(event))
 		return err;
 	if (!returns)
@@ -310,6 +325,7 @@ static int on_query(struct model *model, const struct trace_event *event)
 
 int model_event(struct model *model, const struct trace_event *event)
 {
+	model->now = event->time;
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
 	    verb_infos[event->call->verb].via == VIA_CM)
 		return on_cm(model, event);
@@ -386,6 +402,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	struct life **lives;
 	ssize_t n;
 
+	model->now = time;
 	control_end(model, process, time, how != MODEL_UNKNOWN);
 	model->watcher.end(model->watcher.arg, &end);
 	n = lives_of(&model->lives, process, &lives);
@@ -401,6 +418,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 		lives_drop(&model->lives, lives[i]);
 	free(lives);
 	keys_end(model, process, time);
+	peer_end(&model->peers, process);
 	forget_fork(model, process);
 	return 0;
 }

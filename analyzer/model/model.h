@@ -16,6 +16,7 @@
  */
 #include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"
+#include "analyzer/model/peer.h"
 #include "analyzer/model/watcher.h"
 
 struct model;
@@ -40,6 +41,9 @@ uint64_t model_count(const struct model *model, uint32_t process);
 
 /* The fork that made @process, or NULL. */
 const struct moment *model_fork(const struct model *model, uint32_t process);
+
+/* The queue pairs of all processes, and who talks to whom. */
+struct peers *model_peers(struct model *model);
 
 /* The keys of all processes. */
 const struct keys *model_keys(const struct model *model);

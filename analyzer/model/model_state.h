@@ -8,6 +8,7 @@
 #include "analyzer/model/handles.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"
+#include "analyzer/model/peer.h"
 #include "analyzer/model/watcher.h"
 #include "core/base/map.h"
 
@@ -33,6 +34,8 @@ struct model {
 	struct lives lives;
 	struct handles handles;
 	struct keys keys;
+	struct peers peers;
+	int64_t now; /* of the last event */
 	struct pending *pending;
 	struct forked *forks;
 	bool binds;  /* ibv_bind_mw() was called */

@@ -25,6 +25,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 	modify.wrong = !transition_check(life->qp->type, modify.from, modify.to, modify.mask,
 					 &modify.fault);
 	qp_modified(life, event);
+	peer_connect(&model->peers, life);
 	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)
 		model->watcher.modify(model->watcher.arg, &modify);
 }

@@ -8,6 +8,7 @@
 #include "analyzer/model/transition.h"
 
 struct key;
+struct peer;
 
 enum { MODEL_SHOWN = 8 };
 
@@ -102,10 +103,11 @@ struct model_key {
 	int opcode;            /* enum ibv_wr_opcode; -1: a receive */
 	uint32_t number;
 	uint64_t addr, length;
-	uint32_t missing;      /* of access flags */
-	const struct life *ah; /* of KEY_OTHER_AH */
-	int ret;               /* of the post */
-	int status;            /* of the completion that told; 0: none */
+	uint32_t missing;        /* of access flags */
+	const struct peer *peer; /* whose key it is; NULL: the program's own */
+	const struct life *ah;   /* of KEY_OTHER_AH */
+	int ret;                 /* of the post */
+	int status;              /* of the completion that told; 0: none */
 };
 
 /* ibv_modify_qp() has returned. */

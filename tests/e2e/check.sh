@@ -74,7 +74,7 @@ a_file_that_was_changed_gives_no_names() {
 
 text_report_starts_with_the_first_error() {
 	local error='\(.status) \(.opcode) \(.wr_id) \(.length) \(.flushed)'
-	record "$apps/first_error" bad && ends 0 &&
+	record "$apps/first_error" bad && ends 1 &&
 		is "$(ask '.first_errors | length')" 1 &&
 		is "$(ask ".first_errors[0] | \"$error\"")" \
 			"IBV_WC_REM_ACCESS_ERR IBV_WR_RDMA_WRITE 101 64 1" &&

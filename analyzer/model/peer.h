@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * Which queue pair talks to which.
+ *
+ * Two connected queue pairs are peers if each was told the other's number in a modify to RTR, and
+ * neither was told an address that the other's device does not have: a LID of its ports, or one of
+ * its GIDs, as ibv_query_port() and ibv_query_gid() said, which the recorder asks of each device
+ * that is opened. Where several could be meant, nobody is.
+ *
+ * A peer is remembered when its queue pair or process is gone, until PEERS_DEAD are.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+#include "core/base/map.h"
+
+enum { PEERS_DEAD = 1 << 14 };
+
+/* The addresses of a device, as one context was told them. */
+struct peer_device {
+	struct peer_device *next;
+	unsigned int refs;
+	uint32_t process;
+	uint64_t context;
+	uint8_t nports;
+	struct {
+		uint8_t port, lmc;
+		uint16_t lid;
+	} ports[8];
+	uint8_t (*gids)[16];
+	size_t ngids;
+};
+
+/* One end: a queue pair. Attributes are in its struct qp while it lives. */
+struct peer {
+	struct peer *same;          /* of the same number, newest first */
+	struct peer *older, *newer; /* among those that are gone */
+	struct life *life;          /* NULL when it is gone */
+	uint32_t process, id;       /* id: object; 0 unknown */
+	uint32_t number;            /* qp_num */
+	uint64_t context, pd;
+	struct peer_device *device; /* NULL: not known */
+	int64_t gone;               /* when; INT64_MAX: it is there */
+	bool connected;             /* what follows is known */
+	bool is_global;
+	uint16_t dlid;
+	uint8_t dgid[16];
+	uint32_t dest;      /* number of the other end */
+	int64_t since;      /* when it was told */
+	struct peer *other; /* valid while peers.changes is @changes */
+	uint64_t changes;
+};
+
+struct peers {
+	struct map by_number;         /* of struct peer */
+	struct peer_device *devices;  /* of contexts that are open */
+	struct peer *oldest, *newest; /* that are gone */
+	size_t ngone;
+	uint64_t changes;
+};
+
+void peer_fini(struct peers *peers);
+
+/* The other end of @peer, there or gone; NULL: not known. */
+struct peer *peer_other(struct peers *peers, struct peer *peer);
+
+/* A queue pair was made; it is gone. 0 or -ENOMEM. */
+int peer_add(struct peers *peers, struct life *qp);
+void peer_leave(struct peers *peers, struct life *qp, int64_t time);
+
+/* It was told its other end, or reset. */
+void peer_connect(struct peers *peers, const struct life *qp);
+
+/* A call of any depth returned: it may tell a device's addresses. 0 or -errno. */
+int peer_learn(struct peers *peers, const struct trace_event *event);
+
+/* @process has ended, its queue pairs are gone. */
+void peer_end(struct peers *peers, uint32_t process);

@@ -1,0 +1,98 @@
+/*
+ * Words of the MKEY rules
+ */
+#include "analyzer/rules/mkey_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *key_name(const struct check *check, const struct key *key, char text[TEXT])
+{
+	const struct object *mr = trace_object(check->trace, key->object);
+	const struct object *pd =
+		trace_object_at(check->trace, key->process, OBJECT_pd, key->pd, key->created.time);
+
+	snprintf(text, TEXT, "%s%s%s", mr && mr->name ? mr->name : "a region", pd ? " of " : "",
+		 pd && pd->name ? pd->name : "");
+	return text;
+}
+
+const char *key_access(uint32_t access)
+{
+	return enum_name(enum_find("ibv_access_flags"), access & -access) ?: "an access flag";
+}
+
+const char *key_place(const struct model_key *key, char text[TEXT])
+{
+	if (key->fault == KEY_OTHER_AH)
+		snprintf(text, TEXT, "wr[%u].wr.ud.ah", key->index);
+	else if (key->sge < 0)
+		snprintf(text, TEXT, "wr[%u].wr.rdma", key->index);
+	else
+		snprintf(text, TEXT, "wr[%u].sg_list[%d]", key->index, key->sge);
+	return text;
+}
+
+const char *key_request(int opcode)
+{
+	if (opcode < 0)
+		return "a receive";
+	return enum_name(enum_find("ibv_wr_opcode"), opcode) ?: "a request";
+}
+
+const char *key_outcome(const struct model_key *key, char text[TEXT])
+{
+	text[0] = '\0';
+	if (key->ret)
+		snprintf(text, TEXT, "; the post returned %d (%s)", key->ret,
+			 strerror(key->ret < 0 ? -key->ret : key->ret));
+	else if (key->status)
+		snprintf(text, TEXT, "; it completed with %s",
+			 enum_name(enum_find("ibv_wc_status"), key->status) ?: "an error");
+	return text;
+}
+
+const char *key_misses(const struct model_key *use, char text[TEXT])
+{
+	const struct key *key = use->key;
+	uint64_t end = use->addr + use->length, top = key->addr + key->length;
+
+	if (use->addr >= key->addr && use->addr < top)
+		snprintf(text, TEXT, "it ends %" PRIu64 " byte%s behind it", end - top,
+			 end - top == 1 ? "" : "s");
+	else if (use->addr < key->addr && end > key->addr)
+		snprintf(text, TEXT, "it begins %" PRIu64 " byte%s before it",
+			 key->addr - use->addr, key->addr - use->addr == 1 ? "" : "s");
+	else
+		snprintf(text, TEXT, "none of it lies there");
+	return text;
+}
+
+struct finding *key_finding(struct check *check, enum rule_id rule, const struct model_key *key)
+{
+	uint64_t place = key->at.stack ? key->at.stack : (uint64_t)key->at.process << 32;
+	struct finding *finding = findings_add(
+		check->findings, rule, findings_key(place, key->at.verb, (uint64_t)key->fault));
+	char text[TEXT];
+
+	if (!finding)
+		return NULL;
+	finding->event = key->at.id;
+	finding->time = key->at.time;
+	finding->process = key->at.process;
+	finding->thread = key->at.id.thread;
+	finding_text(&finding->where, "%s(): %s%s", verb_infos[key->at.verb].name,
+		     key_place(key, text),
+		     key->fault == KEY_OTHER_AH ? ""
+		     : key->sge < 0             ? ".rkey"
+						: ".lkey");
+	finding_text(&finding->object, "%s", key->queue->name);
+	if (key->key) {
+		finding_step(finding, "registered", &key->key->created);
+		if (key->fault == KEY_GONE)
+			finding_step(finding, "deregistered", &key->key->destroyed);
+	}
+	finding_step(finding, "used", &key->at);
+	return finding;
+}

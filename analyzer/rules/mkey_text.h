@@ -1,0 +1,31 @@
+#pragma once
+/*
+ * Words of the MKEY rules: for mkey.c and mkey_peer.c.
+ *
+ * One thread.
+ */
+#include "analyzer/model/key.h"
+#include "analyzer/rules/judge.h"
+
+enum { TEXT = 160 };
+
+/* "mr2 of pd1" */
+const char *key_name(const struct check *check, const struct key *key, char text[TEXT]);
+
+/* "IBV_ACCESS_LOCAL_WRITE": the first of the flags */
+const char *key_access(uint32_t access);
+
+/* "wr[2].sg_list[0]" */
+const char *key_place(const struct model_key *use, char text[TEXT]);
+
+/* "a receive", "IBV_WR_RDMA_READ" */
+const char *key_request(int opcode);
+
+/* "; the post returned 22 (Invalid argument)", "; it completed with IBV_WC_LOC_PROT_ERR" */
+const char *key_outcome(const struct model_key *use, char text[TEXT]);
+
+/* "it ends 4 bytes behind it" */
+const char *key_misses(const struct model_key *use, char text[TEXT]);
+
+/* A finding for each place in the program and kind of mistake; NULL: there are enough. */
+struct finding *key_finding(struct check *check, enum rule_id rule, const struct model_key *use);

@@ -1,0 +1,367 @@
+/* analyzer/model/peer.c, analyzer/rules/mkey_peer.c: two processes that talk to each other. */
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum {
+	AT = 0x7000,
+	LENGTH = 4096,
+	PEER = 200,
+	FAR = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
+};
+
+/* What a process has; the two are threads 0 and 1 of the story. */
+static struct end {
+	struct ibv_context context;
+	struct ibv_pd pd;
+	struct ibv_cq cq;
+	struct ibv_qp qp;
+	struct ibv_mr mr;
+	uint16_t lid;
+} ends[2];
+
+static void fill_end(struct end *end, uint32_t number, uint32_t key)
+{
+	*end = (struct end){ .lid = (uint16_t)number };
+	end->context.num_comp_vectors = 1;
+	end->pd = (struct ibv_pd){ .context = &end->context, .handle = 1 };
+	end->cq = (struct ibv_cq){ .context = &end->context, .cqe = 16 };
+	end->qp = (struct ibv_qp){ .context = &end->context,
+				   .pd = &end->pd,
+				   .send_cq = &end->cq,
+				   .recv_cq = &end->cq,
+				   .qp_num = number,
+				   .qp_type = IBV_QPT_RC };
+	end->mr = (struct ibv_mr){ .context = &end->context,
+				   .pd = &end->pd,
+				   .addr = (void *)AT,
+				   .length = LENGTH,
+				   .lkey = key,
+				   .rkey = key + 1 };
+}
+
+static void make_end(struct story *s, int thread)
+{
+	struct end *end = &ends[thread];
+	struct ibv_port_attr port = { .lid = end->lid };
+	struct ibv_qp_init_attr attr = { .send_cq = &end->cq,
+					 .recv_cq = &end->cq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+
+	story_do(s, thread, VERB_open_device, 1, W(&end->context), W(0x1000));
+	story_do(s, thread, VERB_query_port, 1, 0, W(&end->context), W(1), W(&port),
+		 W(sizeof(port)));
+	story_do(s, thread, VERB_alloc_pd, 2, W(&end->pd), W(&end->context));
+	story_do(s, thread, VERB_create_cq, 3, W(&end->cq), W(&end->context), W(16), W(0), W(0),
+		 W(0));
+	story_do(s, thread, VERB_create_qp, 4, W(&end->qp), W(&end->pd), W(&attr));
+}
+
+static void connect_end(struct story *s, int thread, uint32_t number, uint16_t lid, int access)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
+				    .qp_access_flags = (unsigned int)access };
+	const uint64_t qp = W(&ends[thread].qp);
+
+	story_do(s, thread, VERB_modify_qp, 30, 0, qp, W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	attr.qp_state = IBV_QPS_RTR;
+	attr.path_mtu = IBV_MTU_1024;
+	attr.dest_qp_num = number;
+	attr.ah_attr.dlid = lid;
+	attr.ah_attr.port_num = 1;
+	attr.max_dest_rd_atomic = 1;
+	story_do(s, thread, VERB_modify_qp, 31, 0, qp, W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	attr.qp_state = IBV_QPS_RTS;
+	story_do(s, thread, VERB_modify_qp, 32, 0, qp, W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+/* The queue pairs 0x21 and 0x22, with a region each, that are not connected yet. */
+static void begin_ends(struct story *s)
+{
+	fill_end(&ends[0], 0x21, 0x10);
+	fill_end(&ends[1], 0x22, 0x20);
+	story_begin(s);
+	assert_int_equal(story_thread(s, PEER, 0, 0), 1);
+	make_end(s, 0);
+	make_end(s, 1);
+}
+
+static void register_as(struct story *s, int thread, struct ibv_mr *mr, int access)
+{
+	story_do(s, thread, VERB_reg_mr, 5, W(mr), W(mr->pd), W(mr->addr), W(mr->length),
+		 W(access));
+}
+
+static void begin_story(struct story *s)
+{
+	begin_ends(s);
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	register_as(s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(s, 1, &ends[1].mr, FAR);
+}
+
+/* Process 1 writes or reads @length bytes. */
+static void post_rdma(struct story *s, int opcode, uint64_t remote, uint32_t length, uint32_t rkey)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_rdma *rdma = (struct event_rdma *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(rdma + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	wr->wr_id = 1;
+	wr->opcode = (uint8_t)opcode;
+	wr->flags = IBV_SEND_SIGNALED;
+	wr->nsge = 1;
+	wr->parts = WR_RDMA;
+	rdma->remote_addr = remote;
+	rdma->rkey = rkey;
+	*sge = (struct event_sge){ AT, length, ends[0].mr.lkey };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*rdma) + sizeof(*sge)) / 8);
+}
+
+static void poll_as(struct story *s, int status)
+{
+	story_poll(s, 0, &ends[0].cq, 1, status, ends[0].qp.qp_num);
+}
+
+static const char *only_says(struct story *s, enum rule_id rule)
+{
+	story_check(s, NULL);
+	return story_only(s, rule)->says;
+}
+
+TEST(a_write_to_the_peers_region)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, LENGTH, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+TEST(a_write_that_leaves_the_peers_region)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + 1, LENGTH, 0x21);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_004),
+			       "rkey 0x21, which is mr1 of pd1 of process 2: 4096 bytes"));
+	story_end(&s);
+}
+
+TEST(a_key_that_the_peer_took_back)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_non_null(
+		strstr(only_says(&s, RULE_MKEY_004), "of process 2 until ibv_dereg_mr() at 2:"));
+	story_end(&s);
+}
+
+TEST(a_key_that_the_peer_took_back_meanwhile)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_004), "its ibv_dereg_mr(), 2:"));
+	story_end(&s);
+}
+
+TEST(a_key_that_was_taken_back_after_the_write)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+TEST(an_lkey_is_no_rkey)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x20);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_non_null(
+		strstr(only_says(&s, RULE_MKEY_004), "but of mr1 of pd1, whose lkey it is"));
+	story_end(&s);
+}
+
+TEST(an_unknown_rkey_that_works_is_somebody_elses)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x77);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+TEST(a_region_of_another_domain_of_the_peer)
+{
+	struct ibv_pd pd = { .context = &ends[1].context, .handle = 2 };
+	struct ibv_mr mr;
+	struct story s;
+
+	begin_story(&s);
+	mr = ends[1].mr;
+	mr.pd = &pd;
+	mr.rkey = 0x31;
+	mr.lkey = 0x30;
+	story_do(&s, 1, VERB_alloc_pd, 2, W(&pd), W(&ends[1].context));
+	register_as(&s, 1, &mr, FAR);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x31);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_004),
+			       "is mr2 of pd2 of process 2, and qp1 there is in pd1"));
+	story_end(&s);
+}
+
+TEST(a_region_that_does_not_allow_it)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	assert_non_null(
+		strstr(only_says(&s, RULE_MKEY_003),
+		       "of process 2, which was registered without IBV_ACCESS_REMOTE_READ"));
+	story_end(&s);
+}
+
+TEST(a_queue_pair_that_does_not_allow_it)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, IBV_ACCESS_REMOTE_READ);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, FAR);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_003), "lack IBV_ACCESS_REMOTE_WRITE"));
+	story_end(&s);
+}
+
+/* With another LID, or another number, it is not the peer. */
+static const struct stranger {
+	const char *name;
+	uint32_t number, its_number;
+	uint16_t lid;
+} strangers[] = {
+	{ "a_lid_of_another_device", 0x22, 0x21, 0x99 },
+	{ "it_is_connected_to_another", 0x22, 0x99, 0x22 },
+	{ "we_are_connected_to_another", 0x99, 0x21, 0x22 },
+};
+
+static void stranger_is_not_the_peer(void **state)
+{
+	const struct stranger *stranger = *state;
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, stranger->number, stranger->lid, FAR);
+	connect_end(&s, 1, stranger->its_number, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, FAR);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT + 1, LENGTH, 0x21);
+	story_finds_nothing(&s);
+}
+TEST_ROWS(strangers, stranger_is_not_the_peer);
+
+TEST(the_keys_of_a_peer_that_has_ended_are_no_mistake)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_exit(&s, PEER, 9);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	story_finds_nothing(&s);
+}
+
+TEST(deregistered_while_a_write_is_outstanding)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_005), "1 request that names it"));
+	story_end(&s);
+}
+
+TEST(deregistered_after_the_completion)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	story_finds_nothing(&s);
+}
+
+TEST(in_the_error_state_nothing_is_in_flight)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	story_do(&s, 0, VERB_modify_qp, 33, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_005], 0);
+	story_end(&s);
+}
+
+TEST(a_receive_whose_region_went)
+{
+	const struct event_sge sge = { AT, 8, 0x10 };
+	struct story s;
+
+	begin_story(&s);
+	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	poll_as(&s, IBV_WC_LOC_PROT_ERR);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_005), "the receive was outstanding then"));
+	story_end(&s);
+}
+
+TEST(a_receive_that_nobody_needed)
+{
+	const struct event_sge sge = { AT, 8, 0x10 };
+	struct story s;
+
+	begin_story(&s);
+	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_005], 0);
+	story_end(&s);
+}
