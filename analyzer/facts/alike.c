@@ -81,8 +81,8 @@ static bool is_in(const struct finding *finding, uint32_t process)
 	return false;
 }
 
-/* Is @finding the same as that of another process, which has been told? */
-static bool is_told(struct alike *alike, const struct finding *finding)
+/* The same finding of another process, which has been told; NULL if there is none. */
+static struct finding *find_told(struct alike *alike, const struct finding *finding)
 {
 	uint64_t key = make_key(alike, finding), at;
 	struct finding *first;
@@ -91,19 +91,19 @@ static bool is_told(struct alike *alike, const struct finding *finding)
 	if (!map_get(&alike->by_key, key, &at)) {
 		if (map_put(&alike->by_key, key, (uintptr_t)finding))
 			alike->findings->err = -ENOMEM;
-		return false;
+		return NULL;
 	}
 	first = (struct finding *)(uintptr_t)at;
 	if (first->process == finding->process)
-		return false;
+		return NULL;
 	if (is_in(first, finding->process))
-		return true;
+		return first;
 	place = vec_push(first->also, first->nalso);
 	if (place)
 		*place = finding->process;
 	else
 		alike->findings->err = -ENOMEM;
-	return true;
+	return first;
 }
 
 void alike_merge(struct alike *alike)
@@ -113,9 +113,10 @@ void alike_merge(struct alike *alike)
 
 	for (size_t i = alike->seen; i < findings->n; i++) {
 		struct finding *finding = findings->all[i];
+		struct finding *teller = find_told(alike, finding);
 
-		if (is_told(alike, finding))
-			findings_hide(findings, finding);
+		if (teller)
+			findings_hide(findings, finding, teller);
 		else
 			findings->all[keep++] = finding;
 	}

@@ -9,12 +9,16 @@
 #include "analyzer/rules/findings.h"
 #include "analyzer/report/symbols.h"
 
+struct known;
+
 struct report {
 	FILE *out;
 	struct trace *trace;
 	const char *path; /* of the trace, as it was given */
 	const struct findings *findings;
 	struct symbols *symbols;
+	struct known *known; /* known.h; NULL: nothing is known */
+	bool full; /* findings of performance and information with steps and advice, too */
 };
 
 /* The first line is the first error. */

@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/report/fingerprint.h"
+#include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "core/base/text.h"
 #include "core/wire/log.h"
@@ -173,6 +175,7 @@ static void put_also(struct text *t, const struct finding *finding)
 static void put_finding(struct text *t, const struct report *report, const struct finding *finding)
 {
 	const struct rule *rule = &rules[finding->rule];
+	char fingerprint[FINGERPRINT];
 
 	start_element(t);
 	text_char(t, '{');
@@ -188,6 +191,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	put_text(t, "object", finding->object);
 	put_text(t, "message", finding->says);
 	put_number(t, "count", (int64_t)finding->site->count);
+	put_text(t, "fingerprint", report_fingerprint(report, finding, fingerprint));
 	open_array(t, "steps");
 	for (unsigned int i = 0; i < finding->nsteps; i++)
 		put_step(t, report, &finding->steps[i]);
@@ -237,13 +241,16 @@ int report_json(const struct report *report)
 	put_number(&t, "events", (int64_t)findings->events);
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
+	put_number(&t, "suppressed", (int64_t)known_count(findings, FINDING_SUPPRESSED));
+	put_number(&t, "in_baseline", (int64_t)known_count(findings, FINDING_BASELINE));
 	open_array(&t, "first_errors");
 	for (size_t i = 0; i < findings->facts->errors.n; i++)
 		put_first(&t, report, &findings->facts->errors.all[i]);
 	text_char(&t, ']');
 	open_array(&t, "findings");
 	for (size_t i = 0; i < findings->n; i++)
-		put_finding(&t, report, findings->all[i]);
+		if (findings->all[i]->known == FINDING_NEW)
+			put_finding(&t, report, findings->all[i]);
 	text_char(&t, ']');
 	put_rules(&t, findings);
 	put_unchecked(&t, findings);

@@ -25,7 +25,7 @@ static char *print_findings(const struct report *report, enum rule_id rule)
 	if (!part.out)
 		return NULL;
 	for (size_t i = 0; i < findings->n; i++)
-		if (findings->all[i]->rule == rule) {
+		if (findings->all[i]->rule == rule && findings->all[i]->known == FINDING_NEW) {
 			report_finding(&part, findings->all[i], told);
 			n++;
 		}
@@ -50,14 +50,14 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 	const struct findings *findings = report->findings;
 	const struct rule *rule = &rules[id];
 	const char *partly = find_why(findings, id, true);
-	bool fails = findings->rules[id] && strchr("EW", rule->severity);
+	uint64_t n = findings_new(findings, id);
+	bool fails = n && strchr("EW", rule->severity);
 	char *text = print_findings(report, id);
 	char name[64], sum[64], why[512], family[16];
 
 	snprintf(name, sizeof(name), "%s %s", rule->id, rule->name);
 	snprintf(family, sizeof(family), "%.*s", (int)strcspn(rule->id, "-"), rule->id);
-	snprintf(sum, sizeof(sum), "%" PRIu64 " finding%s", findings->rules[id],
-		 findings->rules[id] == 1 ? "" : "s");
+	snprintf(sum, sizeof(sum), "%" PRIu64 " finding%s", n, n == 1 ? "" : "s");
 	snprintf(why, sizeof(why), "checked in part, because %s", partly ? partly : "");
 	junit_case(junit, family, name,
 		   &(struct junit_outcome){ .failure = fails ? sum : NULL,

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "analyzer/report/fingerprint.h"
+#include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "core/base/json.h"
 #include "core/wire/log.h"
@@ -248,6 +249,22 @@ static void put_facts(struct sarif *s, const struct finding *f)
 	json_close(&s->json, '}');
 }
 
+/* A result that is suppressed, or was in the baseline, is told and does not count. */
+static void put_known(struct sarif *s, const struct finding *f)
+{
+	if (f->known & FINDING_SUPPRESSED) {
+		json_open(&s->json, "suppressions", '[');
+		json_open(&s->json, NULL, '{');
+		json_put_text(&s->json, "kind", "external");
+		json_put_text(&s->json, "status", "accepted");
+		json_close(&s->json, '}');
+		json_close(&s->json, ']');
+	}
+	if (known_has_baseline(s->report->known))
+		json_put_text(&s->json, "baselineState",
+			      f->known & FINDING_BASELINE ? "unchanged" : "new");
+}
+
 static void put_result(struct sarif *s, const struct finding *f)
 {
 	const struct rule *rule = &rules[f->rule];
@@ -263,6 +280,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_text(&s->json, "verbatim/v1", report_fingerprint(s->report, f, fingerprint));
 	json_close(&s->json, '}');
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
+	put_known(s, f);
 	put_flows(s, f);
 	put_facts(s, f);
 	json_close(&s->json, '}');

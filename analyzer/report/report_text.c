@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "analyzer/rules/judge.h"
+#include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/wrap.h"
 #include "core/base/printable.h"
@@ -183,6 +184,8 @@ void report_finding(const struct report *report, const struct finding *finding, 
 	bool last = finding->of_site == site->kept;
 
 	print_head(report, finding);
+	if (!report->full && strchr("PI", rules[finding->rule].severity))
+		return;
 	if (site->group || finding->of_site == 1)
 		for (unsigned int i = 0; i < finding->nsteps; i++)
 			print_step(report, &finding->steps[i]);
@@ -227,6 +230,7 @@ void report_sum(const struct report *report)
 	print_count(report->out, findings->events, "event");
 	if (muted)
 		fprintf(report->out, ", %u muted", muted);
+	known_print_sum(report);
 	fputc('\n', report->out);
 	if (findings->n)
 		fprintf(report->out, "`verbatim explain ID` tells more about a rule\n");
@@ -244,7 +248,8 @@ void report_text(const struct report *report)
 			findings->blind ? " seen, but the trace may not have all completions"
 					: ", no completion failed");
 	for (size_t i = 0; i < findings->n; i++)
-		report_finding(report, findings->all[i], told);
+		if (findings->all[i]->known == FINDING_NEW)
+			report_finding(report, findings->all[i], told);
 	report_unchecked(report);
 	report_sum(report);
 }

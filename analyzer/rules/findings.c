@@ -121,8 +121,9 @@ struct finding *findings_group(struct findings *findings, enum rule_id rule, uin
 	return site ? site->group : NULL;
 }
 
-void findings_hide(struct findings *findings, struct finding *finding)
+void findings_hide(struct findings *findings, struct finding *finding, const struct finding *teller)
 {
+	finding->teller = teller;
 	finding->hidden = findings->hidden;
 	findings->hidden = finding;
 }
@@ -205,12 +206,25 @@ bool findings_checked(const struct findings *findings, enum rule_id rule)
 	return findings->seen & wanted && !findings->off[rule] && !findings->skip[rule];
 }
 
+uint64_t findings_new(const struct findings *findings, enum rule_id rule)
+{
+	uint64_t n = findings->rules[rule];
+
+	for (size_t i = 0; i < findings->n && n; i++)
+		if (findings->all[i]->rule == rule && findings->all[i]->known)
+			n -= finding_times(findings->all[i]);
+	for (const struct finding *f = findings->hidden; f; f = f->hidden)
+		if (f->rule == rule && f->teller->known)
+			n -= finding_times(f);
+	return n;
+}
+
 uint64_t findings_count(const struct findings *findings, char severity)
 {
 	uint64_t n = 0;
 
 	for (int i = 0; i < RULE_COUNT; i++)
 		if (rules[i].severity == severity)
-			n += findings->rules[i];
+			n += findings_new(findings, (enum rule_id)i);
 	return n;
 }

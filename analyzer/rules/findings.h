@@ -32,8 +32,12 @@ struct finding_site {
 	struct finding_site *next;
 };
 
+/* Does the user know of it already (report/known.h)? Both may be. */
+enum finding_known { FINDING_NEW, FINDING_SUPPRESSED = 1, FINDING_BASELINE = 2 };
+
 struct finding {
 	enum rule_id rule;
+	unsigned int known;    /* enum finding_known */
 	struct event_id event; /* that broke it */
 	int64_t time;
 	uint32_t process, thread;
@@ -46,7 +50,8 @@ struct finding {
 	uint64_t of_site; /* its number within the site, from 1 */
 	uint32_t *also;   /* other processes with the same finding */
 	size_t nalso;
-	struct finding *hidden; /* the next of these */
+	struct finding *hidden;       /* the next of these */
+	const struct finding *teller; /* that tells of this one, which is hidden; NULL: it is not */
 	/* of a group of objects */
 	uint64_t bytes;              /* of all of them */
 	char last[LIFE_NAME];        /* the last of them */
@@ -96,8 +101,9 @@ struct finding *findings_add(struct findings *findings, enum rule_id rule, uint6
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
 			       bool counts);
 
-/* @finding, which is to be taken out of `all`, is told by another one. */
-void findings_hide(struct findings *findings, struct finding *finding);
+/* @finding, which is to be taken out of `all`, is told by @teller. */
+void findings_hide(struct findings *findings, struct finding *finding,
+		   const struct finding *teller);
 
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -115,7 +121,10 @@ uint64_t finding_times(const struct finding *finding);
 /* Was there anything in the trace for @rule to look at, and was it looked at? */
 bool findings_checked(const struct findings *findings, enum rule_id rule);
 
-/* Findings of @severity that are not muted. */
+/* Findings of @rule that are not known. */
+uint64_t findings_new(const struct findings *findings, enum rule_id rule);
+
+/* Findings of @severity that are not muted and not known. */
 uint64_t findings_count(const struct findings *findings, char severity);
 
 /* A key for findings_add(), from the values that identify a site. */

@@ -70,6 +70,7 @@ const struct option_row cli_record_options[] = {
 	{ "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too",
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
+	CHECK_ROWS(SET, findings),
 	{ "stop-on", 0, "error", "stop the program there, for a debugger; implies --check",
 	  CHOICE_AT(SET, stop_on), .least = STOP_ON_ERROR },
 	{ "quiet", 'q', NULL, "print nothing but failures and loss", FLAG_AT(SET, quiet) },
@@ -122,5 +123,9 @@ int cli_record(int argc, char **argv)
 	err = launch_check(set.program[0]);
 	if (err)
 		return launch_failure(err);
-	return recording_run(&set);
+	err = set.check ? check_settings_open("record", &set.findings, &set.known) : 0;
+	if (!err)
+		err = recording_run(&set);
+	known_close(set.known);
+	return err;
 }

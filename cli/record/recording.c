@@ -326,6 +326,8 @@ static int start_check(struct recording *r)
 					 .writer = r->writer,
 					 .progress = &r->progress,
 					 .path = r->set->path,
+					 .check = &r->set->findings,
+					 .known = r->set->known,
 					 .stop = r->set->stop_on == STOP_ON_ERROR };
 
 	int err = r->set->check ? watch_new(&options, &r->watch) : 0;

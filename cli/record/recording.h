@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/check_options.h"
 #include "cli/record/retention.h"
 #include "core/wire/session.h"
 
@@ -18,7 +19,9 @@ struct recording_settings {
 	bool soft;
 	bool lttng;
 	bool check;
-	unsigned int stop_on; /* STOP_ON_ERROR, or 0 */
+	struct check_settings findings; /* with --check */
+	struct known *known;            /* those that do not count; NULL: none */
+	unsigned int stop_on;           /* STOP_ON_ERROR, or 0 */
 	bool quiet;
 	uint64_t ring_bytes;
 	uint64_t ring_budget; /* 0: as core/wire/budget.h says */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "analyzer/check.h"
+#include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "cli/record/guests.h"
 #include "cli/screen.h"
@@ -94,7 +95,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	if (!err)
 		err = cursor_open(w->trace, NULL, &w->cursor);
 	if (!err)
-		err = check_open(w->trace, NULL, &w->checker);
+		err = check_open(w->trace, &options->check->check, &w->checker);
 	if (!err)
 		err = symbols_open(&w->report.symbols);
 	if (err) {
@@ -103,6 +104,8 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	}
 	w->report.trace = w->trace;
 	w->report.path = options->path;
+	w->report.known = options->known;
+	w->report.full = options->check->preset != PRESET_NONE;
 	*ret_watch = w;
 	return 0;
 }
@@ -198,9 +201,11 @@ static int show_findings(struct watch *w, const struct findings *findings)
 	if (!said)
 		return log_err(-ENOMEM, "print findings");
 	w->said = said;
+	known_judge(w->options.known, &w->report);
 	for (; w->findings < findings->n; w->findings++) {
 		said[w->findings] = findings->all[w->findings]->site->count;
-		show_finding(w, findings->all[w->findings]);
+		if (findings->all[w->findings]->known == FINDING_NEW)
+			show_finding(w, findings->all[w->findings]);
 	}
 	return 0;
 }
@@ -285,7 +290,8 @@ static void show_rest(struct watch *w, const struct findings *findings)
 	struct block block = { 0 };
 
 	for (size_t i = 0; i < findings->n; i++)
-		if (findings->all[i]->site->group && findings->all[i]->site->count > w->said[i])
+		if (findings->all[i]->site->group && findings->all[i]->site->count > w->said[i] &&
+		    findings->all[i]->known == FINDING_NEW)
 			show_finding(w, findings->all[i]);
 	if (block_begin(w, &block)) {
 		report_unchecked(&w->report);
@@ -331,7 +337,7 @@ static int store_findings(struct watch *w, const struct findings *findings)
 		uint64_t before = stored[i];
 
 		stored[i] = finding_times(f);
-		if (stored[i] > before && !findings->skip[f->rule])
+		if (stored[i] > before && !findings->skip[f->rule] && f->known == FINDING_NEW)
 			err = store_finding(w, f, stored[i] - before);
 	}
 	return err;
@@ -365,6 +371,9 @@ static int finish_watch(struct watch *w, bool *ret_found)
 		show_rest(w, findings);
 		err = store_findings(w, findings);
 	}
+	known_tell(w->options.known, findings);
+	if (!err && w->options.check->write_baseline)
+		known_write(w->options.check->write_baseline, &w->report);
 	*ret_found = findings_count(findings, 'E') || findings_count(findings, 'W');
 	findings_free(findings);
 	return err;

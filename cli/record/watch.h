@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/check_options.h"
 #include "cli/record/progress.h"
 #include "core/store/write/writer.h"
 #include "core/wire/session.h"
@@ -21,7 +22,9 @@ struct watch_options {
 	struct writer *writer;
 	struct progress *progress; /* its line is cleared before something is printed */
 	const char *path;          /* of the trace */
-	bool stop;                 /* --stop-on=error */
+	const struct check_settings *check;
+	struct known *known; /* findings that do not count; NULL: none */
+	bool stop;           /* --stop-on=error */
 };
 
 /* What is in @options is borrowed until watch_finish(). 0 or -errno after log_err(). */

@@ -6,11 +6,11 @@
  */
 #include "analyzer/check.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "cli/check_options.h"
 #include "cli/cli.h"
 
 enum format { TEXT, JSON, SARIF, JUNIT };
@@ -18,37 +18,13 @@ enum format { TEXT, JSON, SARIF, JUNIT };
 struct settings {
 	unsigned int format;
 	int64_t deadline;
-	struct check_options check;
+	struct check_settings check;
 };
-
-/* @field: struct check_options; the option may be given again. */
-static int parse_mute(const char *ids, void *field, char complaint[OPTIONS_COMPLAINT])
-{
-	struct check_options *options = field;
-	char id[64];
-	size_t n;
-
-	for (; *ids; ids += n + (ids[n] == ',')) {
-		int rule;
-
-		n = strcspn(ids, ",");
-		snprintf(id, sizeof(id), "%.*s", (int)n, ids);
-		rule = rule_find(id);
-		if (rule < 0) {
-			snprintf(complaint, OPTIONS_COMPLAINT,
-				 "there is no rule '%s'; 'verbatim explain' lists them", id);
-			return -EINVAL;
-		}
-		options->mute[rule] = true;
-	}
-	return 0;
-}
 
 const struct option_row cli_check_options[] = {
 	{ "format", 'f', "text|json|sarif|junit", "how to print",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
-	{ "mute", 'm', "RULE[,RULE...]", "rules not to check; may be given again",
-	  PARSED_AT(struct settings, check, parse_mute) },
+	CHECK_ROWS(struct settings, check),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -59,49 +35,71 @@ static int exit_status(const struct findings *findings)
 									      : CLI_FINE;
 }
 
-static int print_report(const char *path, struct trace *trace, const struct findings *findings,
-			unsigned int format)
+static int print_report(const struct report *report, unsigned int format, int status)
 {
-	struct report report = {
-		.out = stdout, .trace = trace, .path = path, .findings = findings
-	};
-	int err = symbols_open(&report.symbols), status = exit_status(findings);
+	if (format == JSON)
+		return report_json(report);
+	if (format == SARIF)
+		return report_sarif(report, status);
+	if (format == JUNIT)
+		return report_junit(report, status);
+	report_text(report);
+	return 0;
+}
+
+static int make_report(struct report *report, const struct settings *set)
+{
+	int err = symbols_open(&report->symbols), status;
 
 	if (err < 0)
 		return cli_status(err);
-	if (format == JSON)
-		err = report_json(&report);
-	else if (format == SARIF)
-		err = report_sarif(&report, status);
-	else if (format == JUNIT)
-		err = report_junit(&report, status);
-	else
-		report_text(&report);
-	symbols_close(report.symbols);
+	known_judge(report->known, report);
+	status = exit_status(report->findings);
+	err = print_report(report, set->format, status);
+	known_tell(report->known, report->findings);
+	if (!err && set->check.write_baseline)
+		err = known_write(set->check.write_baseline, report);
+	symbols_close(report->symbols);
 	return err < 0 ? (int)cli_status(err) : status;
+}
+
+static int check_file(const struct arguments *arguments, const struct settings *set,
+		      struct known *known)
+{
+	struct report report = { .out = stdout,
+				 .path = arguments->at[0],
+				 .known = known,
+				 .full = set->check.preset != PRESET_NONE };
+	struct findings *findings;
+	int status = cli_open("check", arguments, 1, &report.trace), err;
+
+	if (status)
+		return status;
+	cli_show_progress("check", report.trace);
+	err = check_trace(report.trace, &set->check.check, &findings);
+	if (err < 0) {
+		status = cli_status(err);
+	} else {
+		report.findings = findings;
+		status = make_report(&report, set);
+		findings_free(findings);
+	}
+	trace_close(report.trace);
+	return status;
 }
 
 int cli_check(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct arguments arguments;
-	struct findings *findings;
-	struct trace *trace;
-	int status, err;
+	struct known *known = NULL;
+	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
-	status = cli_open(argv[0], &arguments, 1, &trace);
-	if (status)
-		return status;
-	cli_show_progress(argv[0], trace);
-	err = check_trace(trace, &set.check, &findings);
-	if (err < 0) {
-		status = cli_status(err);
-	} else {
-		status = print_report(arguments.at[0], trace, findings, set.format);
-		findings_free(findings);
-	}
-	trace_close(trace);
+	status = check_settings_open(argv[0], &set.check, &known);
+	if (!status)
+		status = check_file(&arguments, &set, known);
+	known_close(known);
 	return status;
 }

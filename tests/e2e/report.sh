@@ -98,9 +98,10 @@ fingerprints_last() {
 		[ "$second" != "$first" ] || { echo "the same of another place"; return 1; }
 }
 places_have_fingerprints_of_their_own() {
-	record "$apps/life_004" bad
-	report sarif
-	is "$(fingerprint | wc -l)" "$(sarif '.results | length')"
+	record "$apps/model_run" 1 60
+	local places=$(fingerprint | wc -l) findings=$(sarif '.results | length')
+	[ $places -gt 3 ] && [ $places -lt $findings ] ||
+		{ echo "$places places of $findings findings"; return 1; }
 }
 muted_rules_are_told() {
 	record "$apps/life_001" bad; report sarif --mute LIFE-001; report junit --mute LIFE-001

@@ -1,0 +1,438 @@
+/*
+ * Findings that the user knows of
+ *
+ * A baseline is a text file, made to be kept under version control:
+ *
+ *	# verbatim baseline 1
+ *	120d119934624265 LIFE-001 ibv_ack_cq_events(): cq
+ *
+ * The first line says what it is; then each line has a fingerprint (fingerprint.h) and, for people,
+ * the rule and where it was broken. Lines are sorted, and one stands for all findings that have
+ * its fingerprint.
+ */
+#include "analyzer/report/known.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyzer/report/fingerprint.h"
+#include "core/base/printable.h"
+#include "core/base/read_file.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+static const char magic[] = "# verbatim baseline 1";
+
+struct suppression {
+	const char *rule, *function, *program; /* patterns */
+	unsigned int line;
+	bool used;
+};
+
+struct expected {
+	const char *fingerprint, *rule, *where;
+	bool found;
+};
+
+struct known {
+	const char *suppress, *baseline; /* paths, borrowed; NULL: there is none */
+	char *texts[2];                  /* what they contain, cut into words */
+	struct suppression *suppressions;
+	struct expected *expected;
+	size_t nsuppressions, nexpected;
+	size_t judged; /* findings */
+};
+
+void known_close(struct known *known)
+{
+	if (!known)
+		return;
+	free(known->texts[0]);
+	free(known->texts[1]);
+	free(known->suppressions);
+	free(known->expected);
+	free(known);
+}
+
+/* Cut @text at its next white space and return what is before it; NULL at its end. */
+static char *take_word(char **text)
+{
+	char *word = *text + strspn(*text, " \t\r");
+
+	if (!*word)
+		return NULL;
+	*text = word + strcspn(word, " \t\r");
+	if (**text)
+		*(*text)++ = '\0';
+	return word;
+}
+
+static bool is_rule(const char *pattern)
+{
+	if (rule_find(pattern) >= 0)
+		return true;
+	for (int i = 0; i < RULE_COUNT; i++)
+		if (!fnmatch(pattern, rules[i].id, 0))
+			return true;
+	return false;
+}
+
+static bool matches_rule(const char *pattern, enum rule_id rule)
+{
+	return rule_find(pattern) == (int)rule || !fnmatch(pattern, rules[rule].id, 0);
+}
+
+static int add_suppression(struct known *known, char *text, unsigned int line, char *complaint)
+{
+	struct suppression new = { .function = "*", .program = "*", .line = line };
+	struct suppression *place;
+	char *word;
+
+	text[strcspn(text, "#")] = '\0';
+	new.rule = take_word(&text);
+	if (!new.rule)
+		return 0;
+	if (!is_rule(new.rule)) {
+		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: there is no rule '%.64s'",
+			 known->suppress, line, new.rule);
+		return -EINVAL;
+	}
+	if ((word = take_word(&text)))
+		new.function = word;
+	if (word && (word = take_word(&text)))
+		new.program = word;
+	if (word && take_word(&text)) {
+		snprintf(complaint, KNOWN_COMPLAINT,
+			 "%s:%u: more than RULE FUNCTION PROGRAM; a remark begins with '#'",
+			 known->suppress, line);
+		return -EINVAL;
+	}
+	place = vec_push(known->suppressions, known->nsuppressions);
+	if (!place)
+		return -ENOMEM;
+	*place = new;
+	return 0;
+}
+
+static int add_expected(struct known *known, char *text, unsigned int line, char *complaint)
+{
+	struct expected new = { .fingerprint = take_word(&text) }, *place;
+
+	if (!new.fingerprint || (line > 1 && *new.fingerprint == '#'))
+		return 0;
+	new.rule = take_word(&text);
+	if (!new.rule || rule_find(new.rule) < 0 ||
+	    strspn(new.fingerprint, "0123456789abcdef") != FINGERPRINT - 1 ||
+	    new.fingerprint[FINGERPRINT - 1]) {
+		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: not a fingerprint and a rule",
+			 known->baseline, line);
+		return -EINVAL;
+	}
+	new.where = text;
+	place = vec_push(known->expected, known->nexpected);
+	if (!place)
+		return -ENOMEM;
+	*place = new;
+	return 0;
+}
+
+typedef int take_line(struct known *known, char *text, unsigned int line, char *complaint);
+
+static int read_lines(struct known *known, const char *path, bool baseline, take_line *take,
+		      char **ret_text, char *complaint)
+{
+	size_t bytes, n;
+	char *at;
+	int err = read_file(path, ret_text, &bytes);
+
+	if (err) {
+		snprintf(complaint, KNOWN_COMPLAINT, "read %s: %s", path, strerror(-err));
+		return err == -EINVAL ? -EIO : err;
+	}
+	at = *ret_text;
+	if (baseline && strncmp(at, magic, strlen(magic))) {
+		snprintf(complaint, KNOWN_COMPLAINT,
+			 "%s:1: not a baseline: --write-baseline makes one", path);
+		return -EINVAL;
+	}
+	for (unsigned int line = 1; *at && !err; line++, at += n) {
+		n = strcspn(at, "\n");
+		if (at[n])
+			at[n++] = '\0';
+		if (line > 1 || !baseline)
+			err = take(known, at, line, complaint);
+	}
+	if (err == -ENOMEM)
+		snprintf(complaint, KNOWN_COMPLAINT, "read %s: %s", path, strerror(ENOMEM));
+	return err;
+}
+
+int known_open(const char *suppress, const char *baseline, char complaint[KNOWN_COMPLAINT],
+	       struct known **ret_known)
+{
+	struct known *known = calloc(1, sizeof(*known));
+	int err = 0;
+
+	if (!known) {
+		snprintf(complaint, KNOWN_COMPLAINT, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	known->suppress = suppress;
+	known->baseline = baseline;
+	if (suppress)
+		err = read_lines(known, suppress, false, add_suppression, &known->texts[0],
+				 complaint);
+	if (baseline && !err)
+		err = read_lines(known, baseline, true, add_expected, &known->texts[1], complaint);
+	if (err) {
+		known_close(known);
+		return err;
+	}
+	*ret_known = known;
+	return 0;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool matches_text(const char *pattern, const char *text)
+{
+	return text && !fnmatch(pattern, text, 0);
+}
+
+static bool matches_stack(const struct report *report, const char *pattern, uint32_t stack)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, stack, lines);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (matches_text(pattern, lines[i].symbol.function) ||
+		    matches_text(pattern, lines[i].symbol.module))
+			return true;
+	return false;
+}
+
+static bool matches_program(const struct report *report, const char *pattern, uint32_t id)
+{
+	const struct process *process = trace_process(report->trace, id);
+	const char *exe = process && process->exe ? process->exe : "";
+
+	return matches_text(pattern, exe) || matches_text(pattern, base_of(exe));
+}
+
+static bool matches_suppression(const struct suppression *s, const struct report *report,
+				const struct finding *f)
+{
+	if (!matches_rule(s->rule, f->rule) || !matches_program(report, s->program, f->process))
+		return false;
+	if (!strcmp(s->function, "*"))
+		return true;
+	for (unsigned int i = 0; i < f->nsteps; i++)
+		if (matches_stack(report, s->function, f->steps[i].moment.stack))
+			return true;
+	return false;
+}
+
+static unsigned int judge_finding(struct known *known, const struct report *report,
+				  const struct finding *f)
+{
+	unsigned int is = FINDING_NEW;
+	char fingerprint[FINGERPRINT];
+
+	for (size_t i = 0; i < known->nsuppressions; i++)
+		if (matches_suppression(&known->suppressions[i], report, f)) {
+			known->suppressions[i].used = true;
+			is |= FINDING_SUPPRESSED;
+		}
+	if (!known->nexpected)
+		return is;
+	report_fingerprint(report, f, fingerprint);
+	for (size_t i = 0; i < known->nexpected; i++)
+		if (!strcmp(known->expected[i].fingerprint, fingerprint)) {
+			known->expected[i].found = true;
+			is |= FINDING_BASELINE;
+		}
+	return is;
+}
+
+void known_judge(struct known *known, const struct report *report)
+{
+	const struct findings *findings = report->findings;
+
+	for (; known && known->judged < findings->n; known->judged++) {
+		struct finding *f = findings->all[known->judged];
+
+		f->known = judge_finding(known, report, f);
+	}
+}
+
+/* What was not looked for is not gone. */
+static bool was_checked(const struct findings *findings, enum rule_id rule)
+{
+	bool checked = !findings->off[rule];
+
+	for (size_t i = 0; i < findings->nunchecked; i++)
+		checked &= findings->unchecked[i].rule != rule;
+	return checked;
+}
+
+static bool any_was_checked(const struct findings *findings, const char *pattern)
+{
+	for (int i = 0; i < RULE_COUNT; i++)
+		if (matches_rule(pattern, (enum rule_id)i) &&
+		    was_checked(findings, (enum rule_id)i))
+			return true;
+	return false;
+}
+
+void known_tell(const struct known *known, const struct findings *findings)
+{
+	for (size_t i = 0; known && i < known->nsuppressions; i++) {
+		const struct suppression *s = &known->suppressions[i];
+
+		if (!s->used && any_was_checked(findings, s->rule))
+			log_note("%s:%u: '%s %s %s' matched nothing", known->suppress, s->line,
+				 s->rule, s->function, s->program);
+	}
+	for (size_t i = 0; known && i < known->nexpected; i++) {
+		const struct expected *e = &known->expected[i];
+
+		if (!e->found && was_checked(findings, (enum rule_id)rule_find(e->rule)))
+			log_note("gone, though in the baseline %s: %s %s %s", known->baseline,
+				 e->fingerprint, e->rule, e->where);
+	}
+}
+
+static bool is_known(const struct finding *f, enum finding_known known)
+{
+	return f->known & FINDING_SUPPRESSED ? known == FINDING_SUPPRESSED : f->known == known;
+}
+
+uint64_t known_count(const struct findings *findings, enum finding_known known)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < findings->n; i++)
+		if (is_known(findings->all[i], known))
+			n += finding_times(findings->all[i]);
+	for (const struct finding *f = findings->hidden; f; f = f->hidden)
+		if (is_known(f->teller, known))
+			n += finding_times(f);
+	return n;
+}
+
+static void print_sum(FILE *out, uint64_t n, const char *how, const char *path)
+{
+	if (!path)
+		return;
+	fprintf(out, "; %" PRIu64 " %s ", n, how);
+	print_foreign(out, path);
+}
+
+void known_print_sum(const struct report *report)
+{
+	const struct findings *findings = report->findings;
+	const struct known *known = report->known;
+
+	if (!known)
+		return;
+	print_sum(report->out, known_count(findings, FINDING_SUPPRESSED), "suppressed by",
+		  known->suppress);
+	print_sum(report->out, known_count(findings, FINDING_BASELINE), "in the baseline",
+		  known->baseline);
+}
+
+bool known_has_baseline(const struct known *known)
+{
+	return known && known->baseline;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of a baseline, sorted; the caller frees them. Their number or -ENOMEM. */
+static ssize_t make_lines(const struct report *report, char ***ret_lines)
+{
+	const struct findings *findings = report->findings;
+	char **lines = calloc(findings->n + 1, sizeof(*lines)), fingerprint[FINGERPRINT];
+	ssize_t n = 0;
+
+	for (size_t i = 0; lines && i < findings->n; i++) {
+		const struct finding *f = findings->all[i];
+
+		if (f->known & FINDING_SUPPRESSED)
+			continue;
+		finding_text(&lines[n], "%s %s %s", report_fingerprint(report, f, fingerprint),
+			     rules[f->rule].id, f->where ? f->where : "");
+		if (!lines[n++])
+			break;
+	}
+	*ret_lines = lines;
+	if (!lines || (n && !lines[n - 1]))
+		return -ENOMEM;
+	qsort(lines, (size_t)n, sizeof(*lines), compare_lines);
+	return n;
+}
+
+/* Two findings of one place differ in nothing but the number in "wr[2]". */
+static bool same_fingerprint(const char *a, const char *b)
+{
+	return !strncmp(a, b, FINGERPRINT - 1);
+}
+
+/* Something of the user's own must not be lost by a slip of the pen. */
+static int check_target(const char *path)
+{
+	char head[sizeof(magic)] = "";
+	FILE *file = fopen(path, "re");
+	struct stat st;
+
+	if (!file)
+		return errno == ENOENT ? 0 : log_err(-errno, "open %s", path);
+	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && st.st_size &&
+	    (!fgets(head, sizeof(head), file) || strcmp(head, magic))) {
+		fclose(file);
+		return log_err(-EEXIST, "%s is not a baseline and is left alone", path);
+	}
+	fclose(file);
+	return 0;
+}
+
+static int write_lines(const char *path, char *const *lines, ssize_t n)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file)
+		return log_err(-errno, "make %s", path);
+	fprintf(file, "%s\n", magic);
+	for (ssize_t i = 0; i < n; i++)
+		if (!i || !same_fingerprint(lines[i], lines[i - 1]))
+			fprintf(file, "%s\n", lines[i]);
+	if (ferror(file) | fclose(file))
+		return log_err(errno ? -errno : -EIO, "write %s", path);
+	return 0;
+}
+
+int known_write(const char *path, const struct report *report)
+{
+	char **lines = NULL;
+	ssize_t n = make_lines(report, &lines);
+	int err = n < 0 ? log_err((int)n, "baseline") : check_target(path);
+
+	if (!err)
+		err = write_lines(path, lines, n);
+	for (size_t i = 0; lines && i < report->findings->n; i++)
+		free(lines[i]);
+	free(lines);
+	return err;
+}

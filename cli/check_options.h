@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * What `verbatim check` and `verbatim record --check` are asked alike: which rules, and which
+ * findings are known. One thread.
+ */
+#include "analyzer/check.h"
+#include "analyzer/report/known.h"
+#include "cli/options.h"
+
+enum check_preset { PRESET_NONE, PRESET_ERRORS, PRESET_ALL, PRESET_PERFORMANCE };
+
+struct check_settings {
+	struct check_options check;
+	unsigned int preset; /* enum check_preset */
+	const char *suppress, *baseline, *write_baseline;
+};
+
+option_parse check_parse_mute;
+
+/* clang-format off */
+/* Their rows; @field is the struct check_settings in @settings. */
+#define CHECK_ROWS(settings, field)                                                         \
+	{ "mute", 'm', "RULE[,RULE...]", "rules not to check; may be given again",          \
+	  PARSED_AT(settings, field.check, check_parse_mute) },                             \
+	{ "preset", 0, "errors|all|performance", "rules of one kind only, or all in full",  \
+	  CHOICE_AT(settings, field.preset), .least = PRESET_ERRORS,                        \
+	  .otherwise = "all, performance and information in brief" },                       \
+	{ "suppress", 0, "FILE", "findings that do not count",                              \
+	  TEXT_AT(settings, field.suppress) },                                              \
+	{ "baseline", 0, "FILE", "findings that do not count, since they were there before", \
+	  TEXT_AT(settings, field.baseline) },                                              \
+	{ "write-baseline", 0, "FILE", "make a baseline of the findings",                   \
+	  TEXT_AT(settings, field.write_baseline) }
+/* clang-format on */
+
+/*
+ * Complete what was read: mute what the preset leaves out, read the files. Returns 0 and what is
+ * known, for known_close(); or the exit status after a line to stderr.
+ */
+int check_settings_open(const char *command, struct check_settings *settings,
+			struct known **ret_known);

@@ -1,0 +1,153 @@
+# Findings that do not count: suppressions, baselines, presets; of check and of record --check.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+record() { "$VERBATIM" record -q -o "$t" -- "$@" >/dev/null 2>&1; }
+# options: the report in `out`, notes in `err`, the exit status in $status
+check() { "$VERBATIM" check "$@" "$t" >out 2>err; status=$?; }
+ends() { is "exit $status: $(tail -3 out)" "exit $1: $(tail -3 out)"; }
+suppress() { printf '%s\n' "$@" >supp; check --suppress supp; }
+build() { cc -O0 -g "$@" -I"$root" -o app -libverbs -lpthread; }
+
+matches() { # a line of the file that fits life_001's finding
+	suppress "$1"; ends 0 && says "; 1 suppressed by supp" out && is "$(cat err)" "" &&
+		[ "$(grep -c '^E ' out)" = 0 ]
+}
+matches_nothing() {
+	suppress "$1"; ends 1 && says "; 0 suppressed by supp" out &&
+		says "supp:1: '.*' matched nothing" err
+}
+each_pattern_matches() {
+	record "$apps/life_001" bad
+	matches LIFE-001 && matches use-after-destroy && matches "LIFE-*" &&
+		matches "  LIFE-001	*  * # as of the library" &&
+		matches "LIFE-001 main" && matches "LIFE-001 ma?n" && matches "LIFE-001 life_00*" &&
+		matches "LIFE-001 * life_001" && matches "* * */tests/apps/life_001"
+}
+other_patterns_do_not_match() {
+	record "$apps/life_001" bad
+	matches_nothing LIFE-002 && matches_nothing "LIFE-001 mai" &&
+		matches_nothing "LIFE-001 * life_002" && matches_nothing "LIFE-001 main life"
+}
+# of a stack that is not the last step's
+any_step_counts() {
+	record "$apps/demo_bug"
+	suppress "LIFE-001 connection_open"; ends 0 &&
+		suppress "LIFE-001 heartbeat_timer"; ends 0
+}
+lines_without_rules_are_skipped() {
+	record "$apps/life_001" bad
+	suppress "# all of it" "" "   " "LIFE-001 # why"; ends 0
+}
+# what is printed, exit status 2
+is_refused() { check "${@:2}"; ends 2 && says "$1" err && is "$(wc -l <err)" 1; }
+bad_files_are_refused() {
+	record "$apps/life_001" bad
+	printf 'LIFE-001\n\nLIFE-999 main\n' >supp
+	is_refused "supp:3: there is no rule 'LIFE-999'" --suppress supp || return
+	printf 'LIFE-001 main life_001 because\n' >supp
+	is_refused "supp:1: more than RULE FUNCTION PROGRAM" --suppress supp || return
+	is_refused "supp:1: not a baseline" --baseline supp || return
+	printf '# verbatim baseline 1\nLIFE-001\n' >base
+	is_refused "base:2: not a fingerprint" --baseline base || return
+	printf '# verbatim baseline 1\n0123456789abcdef0 LIFE-001\n' >base
+	is_refused "base:2: not a fingerprint" --baseline base || return
+	is_refused "there is no rule 'LIFE-0O1' (did you mean 'LIFE-001'" --mute LIFE-0O1 || return
+	check --suppress none; ends 4 && says "read none: No such file" err || return
+	check --baseline .; ends 4
+}
+
+a_baseline_takes_what_was_there() {
+	record "$apps/life_001" bad
+	check --write-baseline base; ends 1 || return
+	is "$(head -1 base)" "# verbatim baseline 1" && is "$(wc -l <base)" 2 || return
+	record "$apps/life_001" bad
+	check --baseline base; ends 0 && says "; 1 in the baseline base" out &&
+		is "$(cat err)" "" || return
+	# a new one counts
+	record "$apps/life_002" bad
+	check --baseline base; ends 1 && says "; 0 in the baseline base" out &&
+		says "gone, though in the baseline base: .* LIFE-001 ibv_" err
+}
+a_baseline_can_be_brought_up_to_date() {
+	record "$apps/model_run" 1 60
+	check --write-baseline base
+	local n=$(wc -l <base)
+	[ "$n" -gt 2 ] || { cat base; return 1; }
+	sed -i 2d base; check --baseline base --write-baseline base
+	ends 1 && is "$(wc -l <base)" "$n" || return
+	check --baseline base; ends 0
+}
+what_was_not_checked_is_not_gone() {
+	record "$apps/life_001" bad
+	check --write-baseline base
+	record "$apps/life_001" good
+	check --baseline base --mute LIFE-001; ends 0 && is "$(cat err)" "" || return
+	check --baseline base; ends 0 && says "gone, though" err
+}
+other_files_are_not_overwritten() {
+	record "$apps/life_001" bad
+	cp "$t" copy; echo mine >mine
+	check --write-baseline mine; ends 4 && is "$(cat mine)" mine &&
+		says "mine is not a baseline and is left alone" err || return
+	check --write-baseline "$t"; ends 4 && cmp "$t" copy || return
+	: >empty; check --write-baseline empty; ends 1 && is "$(wc -l <empty)" 2
+}
+a_baseline_outlives_a_change_of_lines() {
+	cp "$root/tests/apps/demo_bug.c" app.c
+	build app.c && record ./app && check --write-baseline base && ends 1
+	{ echo; echo; cat app.c; } >more.c
+	build more.c -D__FILE_MOVED__ && mv app other && mv more.c app.c && build app.c &&
+		record ./app && check --baseline base; ends 0
+}
+formats_tell_what_is_known() {
+	record "$apps/life_001" bad
+	check --write-baseline base; echo "LIFE-001" >supp
+	"$VERBATIM" check -f json --baseline base "$t" >json
+	is "$(jq -c '[.errors, .suppressed, .in_baseline, (.findings | length)]' json)" \
+		"[0,0,1,0]" || return
+	"$VERBATIM" check -f sarif --baseline base --suppress supp "$t" >sarif &&
+		"$root/tests/e2e/lib/sarif.py" sarif &&
+		is "$(jq -c '.runs[0] | [.invocations[0].exitCode, (.results[0] |
+			.baselineState, .suppressions[0].kind)]' sarif)" \
+			'[0,"unchanged","external"]' || return
+	"$VERBATIM" check -f sarif --baseline base "$t" >sarif &&
+		is "$(jq -r '.runs[0].results[0].baselineState' sarif)" unchanged || return
+	"$VERBATIM" check -f junit --suppress supp "$t" >junit &&
+		is "$(xmllint --xpath 'string(//testsuite/@failures)' junit)" 0
+}
+presets_choose_by_severity() {
+	record "$apps/life_004" bad
+	check; ends 1 || return
+	check --preset errors; ends 0 || return
+	check --preset all; ends 1 || return
+	check --preset performance; ends 0 && says "; $("$VERBATIM" explain |
+		grep -c '^[A-Z]*-[0-9].* performance$') of" out || return
+	check --preset none; ends 2
+}
+
+# the same while the program runs
+live() { "$VERBATIM" record -q --check "${@:2}" -o "$t" -- "$apps/$1" bad >out 2>err; status=$?; }
+recording_knows_them_too() {
+	local row="select count(*) from finding where rule = 'LIFE-001'"
+	live life_001; ends 1 && is "$(sql "$row")" 1 || return
+	echo "LIFE-001 main" >supp
+	live life_001 --suppress supp; ends 0 && says "; 1 suppressed by supp" err &&
+		is "$(sql "$row") $(grep -c '^E ' err)" "0 0" || return
+	live life_001 --write-baseline base; ends 1 || return
+	live life_001 --baseline base; ends 0 && says "; 1 in the baseline base" err || return
+	check --baseline base; ends 0 || return
+	live life_001 --mute LIFE-001; ends 0 || return
+	live life_004 --preset errors; ends 0 || return
+	live life_001 --suppress none; ends 4 || return
+	echo "NONE" >supp; live life_001 --suppress supp; ends 2
+}
+
+for each in each_pattern_matches other_patterns_do_not_match any_step_counts \
+	    lines_without_rules_are_skipped bad_files_are_refused \
+	    a_baseline_takes_what_was_there a_baseline_can_be_brought_up_to_date \
+	    what_was_not_checked_is_not_gone other_files_are_not_overwritten \
+	    a_baseline_outlives_a_change_of_lines formats_tell_what_is_known \
+	    presets_choose_by_severity recording_knows_them_too; do
+	try $each
+done
