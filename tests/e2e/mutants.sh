@@ -1,0 +1,43 @@
+# Correct random programs are silent; one mistake in them is found, and nothing else is said.
+# MUTANTS=100 makes the table of docs/RULES.md: that many programs of each kind of mistake.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+count=${MUTANTS:-5}
+
+# the rules of severity E and W that the program of seed @1 with the mistake @2 breaks
+rules_broken() {
+	timeout 60 "$VERBATIM" record -q -o t.db -- "$apps/mutant" "$@" >/dev/null 2>&1
+	"$VERBATIM" check --format json t.db >t.json 2>err
+	[ $? -le 1 ] || { cat err; return 1; }
+	jq -r '[.findings[] | select(.severity != "P" and .severity != "performance") | .rule] |
+		unique[]' t.json
+}
+
+correct_programs_are_silent() {
+	local seed said
+	for ((seed = 1; seed <= 4 * count; seed++)); do
+		said=$(rules_broken $seed) && is "seed $seed" "$said" "" || return
+		"$VERBATIM" check t.db >out; is "exit status of seed $seed" $? 0 || return
+	done
+}
+
+# one row of the table; fewer than 95 of 100 found, or anything else said, is wrong
+is_found() {
+	local kind=$1 seed said found=0 other=
+	for ((seed = 1; seed <= count; seed++)); do
+		said=$(rules_broken $seed "$kind") || { echo "$said"; return 1; }
+		grep -qx "$kind" <<<"$said" && found=$((found + 1))
+		said=$(grep -vx "$kind" <<<"$said" | paste -sd' ')
+		[ -z "$said" ] || other+=" $said (seed $seed)"
+	done
+	printf '| %s | %d of %d | %s |\n' "$kind" $found $count "${other:-nothing}" >>"$rows"
+	[ $((found * 100)) -ge $((count * 95)) ] && is "what else is said" "$other" ""
+}
+
+rows=$tmp/rows
+: >"$rows"
+try "correct random programs are silent" correct_programs_are_silent
+for kind in $("$apps/mutant" kinds); do
+	try "mutants: $kind is found, and nothing else" is_found "$kind"
+done
+cat "$rows"
