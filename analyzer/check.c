@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyzer/facts/alike.h"
+#include "analyzer/rules/alike.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
 #include "core/wire/log.h"

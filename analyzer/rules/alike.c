@@ -6,7 +6,7 @@
  * object's name has to be the same as well. Within a process they are kept apart: how often a
  * place breaks a rule is counted elsewhere (findings.h).
  */
-#include "analyzer/facts/alike.h"
+#include "analyzer/rules/alike.h"
 
 #include <errno.h>
 #include <stdlib.h>
