@@ -88,6 +88,11 @@ static void on_misfit(void *arg, const struct model_misfit *misfit)
 	tell_misfit(arg, misfit);
 }
 
+static void on_strain(void *arg, const struct model_strain *strain)
+{
+	tell_strain(arg, strain);
+}
+
 static bool is_on(const struct checker *checker, enum rule_id rule)
 {
 	return !checker->check.findings->off[rule] && !checker->check.findings->skip[rule];
@@ -135,6 +140,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.end = on_end,
 		.modify = on_modify,
 		.misfit = on_misfit,
+		.strain = on_strain,
 		.arg = checker,
 	};
 	struct check *check = &checker->check;

@@ -215,6 +215,7 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	if (!call->failed) {
 		see_children(destroy, life);
 		life->destroyed = destroy->moment;
+		queues_end(model, life, false);
 	}
 	model->watcher.destroy(model->watcher.arg, destroy);
 	if (call->failed && life->hashed) {

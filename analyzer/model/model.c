@@ -415,6 +415,9 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 			model->watcher.leak(model->watcher.arg, &leak);
 	}
 	for (ssize_t i = 0; i < n; i++)
+		if (how == MODEL_EXITED || how == MODEL_KILLED)
+			queues_end(model, lives[i], how == MODEL_KILLED);
+	for (ssize_t i = 0; i < n; i++)
 		lives_drop(&model->lives, lives[i]);
 	free(lives);
 	keys_end(model, process, time);

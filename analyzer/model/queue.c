@@ -49,6 +49,7 @@ void queue_put(struct queue *queue)
 		return;
 	queue_clear(queue);
 	queue_cq_put(queue->cq);
+	free(queue->refusal);
 	free(queue);
 }
 

@@ -54,12 +54,37 @@ struct queue_request {
 	bool done;      /* it was retired and is no longer outstanding */
 };
 
-/* What a queue has room for: as the program asked, and as the device gave. 0: not known. */
+/*
+ * What a queue has room for: as the program asked, and as the device gave. 0: not known; but where
+ * the answer is `known', no inline bytes.
+ */
 struct queue_limits {
 	uint32_t asked, given; /* requests */
 	uint32_t sge_asked, sge_given;
 	uint32_t inline_asked, inline_given; /* bytes */
-	bool known;                          /* the device's answer is: 0 is a limit, too */
+	bool known;                          /* the trace has the device's answer */
+};
+
+/* What tells one request from another. */
+struct queue_mark {
+	uint64_t wr_id, addr, remote_addr; /* addr: of the first SGE, 0 none */
+	int opcode;
+};
+
+/* A post that the device refused, in part or as a whole, until it is settled. */
+struct queue_refusal {
+	bool open;        /* the refused request was not posted since */
+	struct moment at; /* of the post */
+	int error;        /* what it returned */
+	uint32_t nwr, taken;
+	struct queue_mark first, last, bad;     /* the first and last accepted, the one refused */
+	uint64_t list;                          /* all of the list, hashed */
+	uint32_t outstanding, signalled, limit; /* then */
+	bool full;                              /* that was the reason */
+	uint64_t completed;                     /* of the queue, then */
+	uint64_t later;                         /* other requests accepted since */
+	uint64_t recovered;                     /* refusals before, that were posted again */
+	bool ignored; /* the next of them, and nothing had completed meanwhile */
 };
 
 /* The requests of one direction. */
@@ -84,8 +109,11 @@ struct queue {
 	uint32_t with_ah;                /* outstanding requests that name an AH */
 	uint32_t run;                    /* unsignalled requests since the last signalled one */
 	uint64_t posted, completed;      /* requests of all time */
-	uint32_t poster,
-		poller; /* the only thread that posts, polls; 0: none, UINT32_MAX: several */
+	struct queue_refusal *refusal;   /* the first that is open, or the last; NULL: none */
+	int easy_sges; /* a request with more SGEs, or an inline one, is looked at */
+	bool beyond;   /* it was told that it holds more than it can */
+	/* the only thread that does it; 0: none, UINT32_MAX: several */
+	uint32_t poster, poller;
 };
 
 /* What is outstanding for one CQ; without the requests of SRQs, which may complete elsewhere. */
@@ -98,6 +126,8 @@ struct queue_cq {
 	uint64_t could;        /* requests outstanding on them: an error completes them all */
 	uint64_t signalled;    /* those that complete in any case */
 	uint64_t high;         /* most of `could` */
+	unsigned int doubt;    /* of all its queues */
+	bool strained;         /* it was told that it is too small */
 };
 
 static inline struct event_id queue_id(const struct queue_request *request)

@@ -16,12 +16,14 @@
 #include "analyzer/model/queues.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue_priv.h"
+#include "analyzer/model/strain.h"
 #include "core/wire/log.h"
 
 enum {
@@ -51,6 +53,15 @@ static uint32_t read_number(const struct args *args, const char *const *paths, b
 			"attr.cap." member, "attr_ex.cap." member, NULL                           \
 	}
 
+static void limit_sges(struct queue *queue)
+{
+	const struct queue_limits *limits = &queue->limits;
+	uint32_t most =
+		limits->sge_asked > limits->sge_given ? limits->sge_asked : limits->sge_given;
+
+	queue->easy_sges = most && most < INT_MAX ? (int)most : INT_MAX;
+}
+
 static void limit_send(struct queue *queue, const struct args *in, const struct args *out)
 {
 	struct queue_limits *limits = &queue->limits;
@@ -62,6 +73,7 @@ static void limit_send(struct queue *queue, const struct args *in, const struct 
 	limits->given = read_number(out, QP_CAP("max_send_wr"), &limits->known);
 	limits->sge_given = read_number(out, QP_CAP("max_send_sge"), &limits->known);
 	limits->inline_given = read_number(out, QP_CAP("max_inline_data"), &limits->known);
+	limit_sges(queue);
 }
 
 static void limit_receive(struct queue *queue, const struct args *in, const struct args *out)
@@ -73,6 +85,7 @@ static void limit_receive(struct queue *queue, const struct args *in, const stru
 	limits->sge_asked = read_number(in, QP_CAP("max_recv_sge"), &asked);
 	limits->given = read_number(out, QP_CAP("max_recv_wr"), &limits->known);
 	limits->sge_given = read_number(out, QP_CAP("max_recv_sge"), &limits->known);
+	limit_sges(queue);
 }
 
 /* Of an SRQ or a WQ. */
@@ -91,6 +104,7 @@ static void limit_pool(struct queue *queue, const struct args *in, const struct 
 	limits->sge_asked = read_number(in, sge, &asked);
 	limits->given = read_number(out, max, &limits->known);
 	limits->sge_given = read_number(out, sge, &limits->known);
+	limit_sges(queue);
 }
 
 static struct life *find_object(struct model *model, const struct trace_event *event,
@@ -103,6 +117,13 @@ static struct life *find_object(struct model *model, const struct trace_event *e
 	return model_find(model, event->process, kind, (uint64_t)handle);
 }
 
+static unsigned int first_doubt(const struct model *model, const struct trace_event *event)
+{
+	bool late = event->carried || event->time <= model->whole_from;
+
+	return model->doubt | (late ? QUEUE_LOST : 0);
+}
+
 /* The queue pair's requests complete on the CQ that @path of the new object names. */
 static void attach_cq(struct model *model, struct queue *queue, const struct trace_event *event,
 		      const struct args *args, const char *path)
@@ -113,13 +134,7 @@ static void attach_cq(struct model *model, struct queue *queue, const struct tra
 		return;
 	queue->cq = queue_cq_get(cq->cq);
 	cq->cq->queues++;
-}
-
-static unsigned int first_doubt(const struct model *model, const struct trace_event *event)
-{
-	bool late = event->carried || event->time <= model->whole_from;
-
-	return model->doubt | (late ? QUEUE_LOST : 0);
+	cq->cq->doubt |= first_doubt(model, event);
 }
 
 static int make_qp(struct model *model, struct life *qp, const struct trace_event *event)
@@ -282,6 +297,14 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 	}
 }
 
+void queues_end(struct model *model, struct life *life, bool killed)
+{
+	if (life->sq)
+		strain_end(&model->watcher, life->sq, killed);
+	if (life->rq && life->rq->owner == life)
+		strain_end(&model->watcher, life->rq, killed);
+}
+
 static void leave_pool(struct queue *queue)
 {
 	struct queue **at = queue->cq ? &queue->cq->pools : NULL;
@@ -401,6 +424,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 		if (push_wr(model, queue, event, &post->wr[i], i, post->stack))
 			return log_err(-ENOMEM, "outstanding requests");
 	tell_post(model, event, object, queue, taken);
+	if (queue && strain_post(&model->watcher, event, queue, taken))
+		return log_err(-ENOMEM, "refused posts");
 	return 0;
 }
 
@@ -460,8 +485,11 @@ static struct queue *find_place(const struct life *qp, const struct life *cq, co
 
 static void doubt_queue(struct queue *queue, enum queue_doubt doubt)
 {
-	if (queue)
-		queue->doubt |= doubt;
+	if (!queue)
+		return;
+	queue->doubt |= doubt;
+	if (queue->cq)
+		queue->cq->doubt |= doubt;
 }
 
 /* A completion whose request is not known leaves both queues uncertain that it may be of. */

@@ -23,5 +23,8 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 /* ibv_bind_mw() posts to the send queue. 0 or -ENOMEM. */
 int queues_bind(struct model *model, struct life *qp, const struct trace_event *event);
 
+/* The object is destroyed, or its process has ended, @killed or not: what is open is told. */
+void queues_end(struct model *model, struct life *life, bool killed);
+
 /* The object is dead; @freed: and forgotten. */
 void queues_leave(struct model *model, struct life *life, bool freed);

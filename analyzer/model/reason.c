@@ -13,8 +13,10 @@
 
 #include "analyzer/model/control.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/model/refused_make.h"
 #include "analyzer/model/refused_qp.h"
+#include "analyzer/model/strain.h"
 
 static bool is_call(const struct trace_event *event)
 {
@@ -188,6 +190,18 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 	return first || r->object->ngroups;
 }
 
+/* A queue that was full. */
+static bool has_no_room(const struct refused *r, char *text, size_t size)
+{
+	const struct life *object = r->object;
+	const struct queue *queue;
+
+	if (r->event->kind != TRACE_POST || !object)
+		return false;
+	queue = post_is_send(r->event->post) ? object->sq : object->rq;
+	return queue && queue->owner == object && strain_reason(queue, text, size);
+}
+
 /* clang-format off */
 static const struct reason_row {
 	enum verb verb;          /* VERB_COUNT: any */
@@ -196,6 +210,7 @@ static const struct reason_row {
 	bool (*find)(const struct refused *refused, char *text, size_t size);
 } rows[] = {
 	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
+	{ VERB_COUNT, -1, ENOMEM, has_no_room },
 	{ VERB_modify_qp, -1, EINVAL, refused_transition },
 	{ VERB_modify_qp, -1, EINVAL, refused_attribute },
 	{ VERB_modify_qp, -1, EINVAL, refused_path },

@@ -68,6 +68,29 @@ struct model_complete {
 	const struct queue_request *request; /* NULL: not known */
 };
 
+/* What a queue was asked that it has no room for. */
+enum model_strain_kind {
+	STRAIN_BEYOND,   /* accepted, with more outstanding than the device said it takes */
+	STRAIN_STUCK,    /* full of unsignalled requests, and one more; or its process was killed */
+	STRAIN_SGE,      /* a request has more SGEs than the queue takes: .number, .limit */
+	STRAIN_INLINE,   /* or more inline bytes */
+	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
+	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
+	STRAIN_CQ,       /* more outstanding that complete there than it holds: queue->cq */
+};
+
+struct queue_refusal;
+
+struct model_strain {
+	enum model_strain_kind kind;
+	struct moment moment; /* of the post */
+	uint32_t index;       /* of the request within it */
+	const struct life *object;
+	const struct queue *queue;
+	uint64_t number, limit;
+	const struct queue_refusal *refusal;
+};
+
 /* How a process ended decides which objects it leaked. */
 enum model_end {
 	MODEL_EXITED,
@@ -147,6 +170,7 @@ struct model_watcher {
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
+	void (*strain)(void *arg, const struct model_strain *strain);
 	void *arg;
 };
 

@@ -33,6 +33,7 @@ enum rule_id {
 	X(returned, struct trace_event)    /* it has returned */                               \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */ \
 	X(complete, struct model_complete) /* a completion was polled; be quick */             \
+	X(strain, struct model_strain)     /* a queue has no room for what it was asked */     \
 	X(fork, struct trace_event)        /* in the parent */                                 \
 	X(end, struct model_exit)          /* a process ended, its objects still known */      \
 	X(finish, struct findings)         /* the last event has been seen */

@@ -1,0 +1,299 @@
+/*
+ * Queues that are asked for more than they have room for
+ *
+ * A refused post is no mistake by itself: programs fill a queue until it refuses,
+ * poll, and post again. So a refusal is kept until it is settled: the request that
+ * was refused is posted again (nothing is told), or the queue ends without it. A
+ * request is taken for the same one if its number or its buffer is: rather too
+ * often than too seldom.
+ *
+ * Numbers of a queue are told only where they are certain: no doubt about its
+ * content (queue.h), a capacity that the device has given, and one thread that
+ * posts and polls, since the order of two threads is not exact.
+ */
+#include "analyzer/model/strain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/queue.h"
+#include "core/base/map.h"
+
+static bool is_certain(const struct queue *queue)
+{
+	return !queue->doubt && queue->limits.known && queue->owner &&
+	       (!queue->poller || queue->poller == queue->poster);
+}
+
+static uint32_t larger_of(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t room_of(const struct queue *queue)
+{
+	return larger_of(queue->limits.asked, queue->limits.given);
+}
+
+static struct moment moment_of(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->post->verb,
+				.process = event->process,
+				.stack = event->post->stack,
+				.time = event->time };
+}
+
+static void tell_strain(const struct model_watcher *watcher, struct queue *queue,
+			struct model_strain *strain)
+{
+	strain->object = queue->owner;
+	strain->queue = queue;
+	watcher->strain(watcher->arg, strain);
+}
+
+/* One request: its elements, its inline bytes */
+
+static uint64_t inline_bytes(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	return bytes;
+}
+
+static void check_request(const struct model_watcher *watcher, const struct trace_event *event,
+			  struct queue *queue, uint32_t i)
+{
+	const struct wr *wr = &event->post->wr[i];
+	const struct queue_limits *limits = &queue->limits;
+	struct model_strain strain = { .index = i };
+
+	if (wr->num_sge > queue->easy_sges) {
+		strain.kind = STRAIN_SGE;
+		strain.number = (uint32_t)wr->num_sge;
+		strain.limit = larger_of(limits->sge_asked, limits->sge_given);
+	} else if (queue->send && wr->send_flags & ABI_SEND_INLINE &&
+		   inline_bytes(wr) > larger_of(limits->inline_asked, limits->inline_given)) {
+		strain.kind = STRAIN_INLINE;
+		strain.number = inline_bytes(wr);
+		strain.limit = larger_of(limits->inline_asked, limits->inline_given);
+	} else {
+		return;
+	}
+	strain.moment = moment_of(event);
+	tell_strain(watcher, queue, &strain);
+}
+
+const char *strain_reason(const struct queue *queue, char *text, size_t size)
+{
+	if (!is_certain(queue) || !room_of(queue) || queue->outstanding < room_of(queue))
+		return NULL;
+	if (queue->send)
+		snprintf(text, size, "%s: %u of %u outstanding, %u of them signalled",
+			 queue->owner->name, queue->outstanding, room_of(queue), queue->signalled);
+	else
+		snprintf(text, size, "%s: %u of %u receives outstanding", queue->owner->name,
+			 queue->outstanding, room_of(queue));
+	return text;
+}
+
+/* Refusals */
+
+static struct queue_mark mark_of(const struct wr *wr)
+{
+	return (struct queue_mark){ .wr_id = wr->wr_id,
+				    .addr = wr->nsge ? wr->sge[0].addr : 0,
+				    .remote_addr = wr->remote_addr,
+				    .opcode = wr->opcode };
+}
+
+static bool is_same(const struct queue_mark *a, const struct queue_mark *b)
+{
+	return a->wr_id == b->wr_id && a->addr == b->addr && a->remote_addr == b->remote_addr &&
+	       a->opcode == b->opcode;
+}
+
+/* May it be the same request, perhaps under another number? */
+static bool is_alike(const struct queue_mark *a, const struct queue_mark *b)
+{
+	return a->wr_id == b->wr_id || a->addr == b->addr;
+}
+
+static uint64_t hash_list(const struct post *post)
+{
+	uint64_t hash = post->nwr;
+
+	for (uint32_t i = 0; i < post->nwr; i++) {
+		struct queue_mark mark = mark_of(&post->wr[i]);
+
+		hash = map_hash(hash ^ mark.wr_id);
+		hash = map_hash(hash ^ mark.addr);
+		hash = map_hash(hash ^ mark.remote_addr ^ (uint64_t)(unsigned int)mark.opcode);
+	}
+	return hash;
+}
+
+static void keep_refusal(struct queue *queue, const struct trace_event *event, uint32_t taken)
+{
+	const struct post *post = event->post;
+	bool full = post->ret == ENOMEM || post->ret == -ENOMEM;
+	uint64_t recovered = queue->refusal->recovered;
+
+	*queue->refusal = (struct queue_refusal){
+		.open = true,
+		.at = moment_of(event),
+		.error = abs(post->ret),
+		.nwr = post->nwr,
+		.taken = taken,
+		.first = mark_of(&post->wr[0]),
+		.last = mark_of(&post->wr[taken ? taken - 1 : 0]),
+		.bad = mark_of(&post->wr[taken]),
+		.list = hash_list(post),
+		.outstanding = queue->outstanding,
+		.signalled = queue->signalled,
+		.limit = room_of(queue),
+		.full = full && is_certain(queue) && room_of(queue) &&
+			queue->outstanding >= room_of(queue),
+		.completed = queue->completed,
+		.recovered = recovered,
+	};
+}
+
+static int take_refusal(const struct model_watcher *watcher, const struct trace_event *event,
+			struct queue *queue, uint32_t taken)
+{
+	struct model_strain strain = { .kind = STRAIN_STUCK, .index = taken };
+
+	if (taken >= event->post->nwr)
+		return 0; /* what was refused is not in the trace */
+	check_request(watcher, event, queue, taken);
+	if (queue->refusal && queue->refusal->open)
+		return 0;
+	if (!queue->refusal && !(queue->refusal = calloc(1, sizeof(*queue->refusal))))
+		return -ENOMEM;
+	keep_refusal(queue, event, taken);
+	if (!queue->refusal->full || !queue->send || queue->signalled)
+		return 0;
+	/* nothing will complete, so it is settled */
+	queue->refusal->open = false;
+	strain.moment = queue->refusal->at;
+	strain.limit = queue->refusal->limit;
+	tell_strain(watcher, queue, &strain);
+	return 0;
+}
+
+/* Requests were accepted while a refusal is open. */
+static void settle_refusal(const struct model_watcher *watcher, const struct trace_event *event,
+			   struct queue *queue, uint32_t taken)
+{
+	struct queue_refusal *refusal = queue->refusal;
+	const struct post *post = event->post;
+	struct model_strain strain = { .kind = STRAIN_REPEATED, .refusal = refusal };
+
+	if (refusal->taken && !refusal->later && post->nwr == refusal->nwr &&
+	    !is_same(&refusal->first, &refusal->bad) && refusal->list == hash_list(post)) {
+		refusal->open = false;
+		strain.moment = moment_of(event);
+		tell_strain(watcher, queue, &strain);
+		return;
+	}
+	for (uint32_t i = 0; i < taken; i++) {
+		struct queue_mark mark = mark_of(&post->wr[i]);
+
+		if (is_alike(&mark, &refusal->bad)) {
+			refusal->open = false;
+			refusal->recovered++;
+			return;
+		}
+	}
+	if (!refusal->later && queue->completed == refusal->completed &&
+	    event->id.thread == refusal->at.id.thread)
+		refusal->ignored = true;
+	refusal->later += taken;
+}
+
+static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
+		       struct queue *queue, uint32_t taken)
+{
+	struct model_strain strain = { .kind = STRAIN_BEYOND,
+				       .index = taken - 1,
+				       .number = queue->outstanding,
+				       .limit = room_of(queue) };
+
+	if (queue->outstanding <= room_of(queue) || queue->beyond || !queue->limits.given ||
+	    !is_certain(queue))
+		return;
+	queue->beyond = true;
+	if (queue->send && !queue->signalled)
+		strain.kind = STRAIN_STUCK;
+	strain.moment = moment_of(event);
+	tell_strain(watcher, queue, &strain);
+}
+
+static void check_cq(const struct model_watcher *watcher, const struct trace_event *event,
+		     struct queue *queue, uint32_t taken)
+{
+	struct queue_cq *cq = queue->cq;
+	struct model_strain strain = { .kind = STRAIN_CQ, .index = taken - 1 };
+
+	if (!cq || cq->could <= cq->given || cq->strained || !cq->given || cq->doubt ||
+	    !cq->owner || !is_certain(queue))
+		return;
+	cq->strained = true;
+	strain.number = cq->could;
+	strain.limit = cq->given;
+	strain.moment = moment_of(event);
+	tell_strain(watcher, queue, &strain);
+}
+
+int strain_post(const struct model_watcher *watcher, const struct trace_event *event,
+		struct queue *queue, uint32_t taken)
+{
+	const struct post *post = event->post;
+
+	for (uint32_t i = 0; i < taken && queue->limits.known; i++)
+		if (__builtin_expect(post->wr[i].num_sge > queue->easy_sges ||
+					     post->wr[i].send_flags & ABI_SEND_INLINE,
+				     0))
+			check_request(watcher, event, queue, i);
+	if (taken) {
+		check_room(watcher, event, queue, taken);
+		check_cq(watcher, event, queue, taken);
+		if (queue->refusal && queue->refusal->open)
+			settle_refusal(watcher, event, queue, taken);
+	}
+	if (__builtin_expect(post->ret && post->verb != VERB_wr_abort, 0))
+		return take_refusal(watcher, event, queue, taken);
+	return 0;
+}
+
+void strain_end(const struct model_watcher *watcher, struct queue *queue, bool killed)
+{
+	struct model_strain strain = { .kind = STRAIN_GIVEN_UP, .refusal = queue->refusal };
+	const struct queue_request *last;
+
+	if (queue->refusal && queue->refusal->open) {
+		queue->refusal->open = false;
+		strain.moment = queue->refusal->at;
+		strain.index = queue->refusal->taken;
+		tell_strain(watcher, queue, &strain);
+		return;
+	}
+	if (!killed || !queue->send || !queue->limits.given || queue->run < room_of(queue) ||
+	    queue->signalled || !is_certain(queue))
+		return;
+	last = queue_at(queue, queue->count - 1);
+	strain.kind = STRAIN_STUCK;
+	strain.limit = room_of(queue);
+	strain.index = last->index;
+	strain.moment = (struct moment){ .id = queue_id(last),
+					 .verb = VERB_post_send,
+					 .process = queue->owner->process,
+					 .stack = last->stack,
+					 .time = last->time };
+	tell_strain(watcher, queue, &strain);
+}

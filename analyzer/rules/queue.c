@@ -1,0 +1,269 @@
+/*
+ * QUEUE: what a queue has room for
+ *
+ * The model has found what is remarkable (analyzer/model/strain.c), and that its
+ * numbers are certain. Here: which rule it breaks, and the sentences.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/control.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/rules/judge.h"
+
+static struct finding *add_strain(struct check *check, enum rule_id rule,
+				  const struct model_strain *strain)
+{
+	const struct moment *moment = &strain->moment;
+	struct finding *finding = findings_add(
+		check->findings, rule,
+		findings_key(moment->verb, moment->stack, moment->stack ? 0 : strain->kind));
+
+	if (!finding)
+		return NULL;
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->where, "%s(): wr[%u]", verb_infos[moment->verb].name, strain->index);
+	finding_text(&finding->object, "%s", strain->object->name);
+	finding_step(finding, "created", &strain->object->created);
+	return finding;
+}
+
+static struct moment moment_of(const struct queue *queue, const struct queue_request *request)
+{
+	return (struct moment){ .id = queue_id(request),
+				.verb = queue->send ? VERB_post_send : VERB_post_recv,
+				.process = queue->owner ? queue->owner->process : 0,
+				.stack = request->stack,
+				.time = request->time };
+}
+
+/* The request that has been there longest, and the post. */
+static void add_steps(struct finding *finding, const struct model_strain *strain)
+{
+	const struct queue_request *oldest = queue_oldest(strain->queue);
+	struct moment moment;
+
+	if (oldest) {
+		moment = moment_of(strain->queue, oldest);
+		finding_step(finding, "oldest outstanding", &moment);
+	}
+	finding_step(finding, "posted", &strain->moment);
+}
+
+static const char *error_name(int error, char text[32])
+{
+	if (error == ENOMEM)
+		return "ENOMEM";
+	if (error == EINVAL)
+		return "EINVAL";
+	snprintf(text, 32, "errno %d", error);
+	return text;
+}
+
+/* A full queue that refused a request, which was given up; or that took one too many. */
+static void tell_overflow(struct check *check, enum rule_id rule, const struct model_strain *strain)
+{
+	const struct queue_refusal *refusal = strain->refusal;
+	struct finding *finding = add_strain(check, rule, strain);
+	char name[64];
+
+	if (!finding)
+		return;
+	judge_name(strain->object, name, sizeof(name));
+	if (strain->kind == STRAIN_BEYOND)
+		finding_text(&finding->says,
+			     "%s has room for %" PRIu64 " requests in its %s queue, and %" PRIu64
+			     " were outstanding after this post, which the device accepted.",
+			     name, strain->limit, strain->queue->send ? "send" : "receive",
+			     strain->number);
+	else if (strain->queue->send)
+		finding_text(
+			&finding->says,
+			"%s: %u of %u outstanding, %u of them signalled. wr[%u], wr_id 0x%" PRIx64
+			", was refused with ENOMEM and never posted again.",
+			name, refusal->outstanding, refusal->limit, refusal->signalled,
+			refusal->taken, refusal->bad.wr_id);
+	else
+		finding_text(&finding->says,
+			     "%s: %u of %u receives outstanding. wr[%u], wr_id 0x%" PRIx64
+			     ", was refused with ENOMEM and never posted again.",
+			     name, refusal->outstanding, refusal->limit, refusal->taken,
+			     refusal->bad.wr_id);
+	add_steps(finding, strain);
+}
+
+/*
+ * Was the program stopped by a full queue? Not where it polled afterwards, or had met this before
+ * and gone on: it knows how to wait, and only did not want to any more.
+ */
+static bool is_overflow(const struct model_strain *strain, bool send)
+{
+	const struct queue_refusal *refusal = strain->refusal;
+
+	if (strain->queue->send != send)
+		return false;
+	if (strain->kind == STRAIN_BEYOND)
+		return true;
+	return strain->kind == STRAIN_GIVEN_UP && refusal->full && !refusal->later &&
+	       !refusal->recovered && strain->queue->completed == refusal->completed;
+}
+
+void queue_001(struct check *check, const struct model_strain *strain)
+{
+	if (is_overflow(strain, true))
+		tell_overflow(check, RULE_QUEUE_001, strain);
+}
+
+void queue_002(struct check *check, const struct model_strain *strain)
+{
+	if (is_overflow(strain, false))
+		tell_overflow(check, RULE_QUEUE_002, strain);
+}
+
+void queue_003(struct check *check, const struct model_strain *strain)
+{
+	const struct queue_cq *cq = strain->queue->cq;
+	struct finding *finding;
+
+	if (strain->kind != STRAIN_CQ)
+		return;
+	finding = add_strain(check, RULE_QUEUE_003, strain);
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", cq->owner->name);
+	finding_text(&finding->says,
+		     "%s holds %u entries, and with this post %" PRIu64
+		     " requests were outstanding that complete there, those of %u queues.",
+		     cq->owner->name, cq->given, cq->could, cq->queues);
+	finding_step(finding, "CQ created", &cq->owner->created);
+	finding_step(finding, "posted", &strain->moment);
+}
+
+/* The device says that a CQ has overrun. */
+void queue_003_event(struct check *check, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const struct life *life;
+	struct finding *finding;
+	int64_t type;
+
+	if (call->verb != VERB_get_async_event || call->failed || !call->out ||
+	    !args_get(call->out, "event.event_type", &type) || type != ABI_EVENT_CQ_ERR)
+		return;
+	life = control_element(check->model, event);
+	if (!life || !life->cq)
+		return;
+	finding = findings_add(check->findings, RULE_QUEUE_003,
+			       findings_key(event->process, life->created.stack, 1));
+	if (!finding)
+		return;
+	finding->event = event->id;
+	finding->time = event->time;
+	finding->process = event->process;
+	finding->thread = event->id.thread;
+	finding_text(&finding->where, "ibv_get_async_event(): event");
+	finding_text(&finding->object, "%s", life->name);
+	finding_text(&finding->says,
+		     "%s failed: IBV_EVENT_CQ_ERR. It holds %u entries, and up to %" PRIu64
+		     " requests were outstanding that complete there, those of %u queues.",
+		     life->name, life->cq->given, life->cq->high, life->cq->queues);
+	finding_step(finding, "created", &life->created);
+}
+
+void queue_004(struct check *check, const struct model_strain *strain)
+{
+	const struct queue *queue = strain->queue;
+	struct finding *finding;
+	char name[64];
+
+	if (strain->kind != STRAIN_STUCK)
+		return;
+	finding = add_strain(check, RULE_QUEUE_004, strain);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: %u of %" PRIu64 " outstanding, 0 of them signalled. No completion will "
+		     "ever free a place in its send queue.",
+		     judge_name(strain->object, name, sizeof(name)), queue->outstanding,
+		     strain->limit);
+	add_steps(finding, strain);
+}
+
+void queue_005(struct check *check, const struct model_strain *strain)
+{
+	const struct queue_limits *limits = &strain->queue->limits;
+	bool elements = strain->kind == STRAIN_SGE, send = strain->queue->send;
+	struct finding *finding;
+	char name[64];
+
+	if (!elements && strain->kind != STRAIN_INLINE)
+		return;
+	finding = add_strain(check, RULE_QUEUE_005, strain);
+	if (!finding)
+		return;
+	judge_name(strain->object, name, sizeof(name));
+	if (elements)
+		finding_text(&finding->says,
+			     "wr[%u] has %" PRIu64 " SGEs; %s takes %u, and %u were asked for "
+			     "(%s).",
+			     strain->index, strain->number, name, limits->sge_given,
+			     limits->sge_asked, send ? "cap.max_send_sge" : "cap.max_recv_sge");
+	else
+		finding_text(&finding->says,
+			     "wr[%u] has %" PRIu64 " inline bytes; %s takes %u, and %u were asked "
+			     "for (cap.max_inline_data).",
+			     strain->index, strain->number, name, limits->inline_given,
+			     limits->inline_asked);
+	finding_step(finding, "posted", &strain->moment);
+}
+
+/* Datagrams may be dropped by a program that knows what it does. */
+static bool is_dropped(const struct model_strain *strain)
+{
+	const struct queue_refusal *refusal = strain->refusal;
+	const struct qp *qp = strain->object->qp;
+
+	return strain->kind == STRAIN_GIVEN_UP && strain->queue->send && refusal->later &&
+	       refusal->ignored && !strain->queue->doubt && qp && qp->type != ABI_QPT_UD;
+}
+
+void queue_006(struct check *check, const struct model_strain *strain)
+{
+	const struct queue_refusal *refusal = strain->refusal;
+	char name[64], id[32], again[32], error[32];
+	struct finding *finding;
+
+	if (strain->kind != STRAIN_REPEATED && !is_dropped(strain))
+		return;
+	finding = add_strain(check, RULE_QUEUE_006, strain);
+	if (!finding)
+		return;
+	judge_name(strain->object, name, sizeof(name));
+	event_id_text(refusal->at.id, id);
+	if (strain->kind == STRAIN_REPEATED)
+		finding_text(&finding->says,
+			     "%s: wr_id 0x%" PRIx64 "..0x%" PRIx64
+			     " were accepted at %s and posted "
+			     "again at %s. Only wr[%u], wr_id 0x%" PRIx64 ", and what followed had "
+			     "been refused, with %s.",
+			     name, refusal->first.wr_id, refusal->last.wr_id, id,
+			     event_id_text(strain->moment.id, again), refusal->taken,
+			     refusal->bad.wr_id, error_name(refusal->error, error));
+	else
+		finding_text(&finding->says,
+			     "%s refused wr[%u], wr_id 0x%" PRIx64 ", with %s. It was never posted "
+			     "again, and %" PRIu64 " other requests were.",
+			     name, refusal->taken, refusal->bad.wr_id,
+			     error_name(refusal->error, error), refusal->later);
+	if (strain->kind == STRAIN_REPEATED)
+		finding_step(finding, "accepted in part", &refusal->at);
+	finding_step(finding, strain->kind == STRAIN_REPEATED ? "posted again" : "posted",
+		     &strain->moment);
+}

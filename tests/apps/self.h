@@ -1,0 +1,83 @@
+#pragma once
+/*
+ * A queue pair that is connected to itself, with memory to write to; room for 8
+ * sends and 8 receives of one element each.
+ */
+#include "tests/apps/app.h"
+
+enum { SELF_ROOM = 8, SELF_BYTES = 64 };
+
+struct self {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp;
+	char buffer[4096];
+};
+
+static struct self self;
+
+static inline void self_open(int cqe)
+{
+	self.context = open_first_device();
+	self.pd = NEED(ibv_alloc_pd(self.context));
+	self.cq = NEED(ibv_create_cq(self.context, cqe, NULL, NULL, 0));
+	self.mr = NEED(ibv_reg_mr(self.pd, self.buffer, sizeof(self.buffer),
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	self.qp = create_rc_qp(self.pd, self.cq);
+	connect_to_itself(self.context, self.qp);
+}
+
+static inline void self_close(void)
+{
+	MUST(ibv_destroy_qp(self.qp));
+	MUST(ibv_dereg_mr(self.mr));
+	MUST(ibv_destroy_cq(self.cq));
+	MUST(ibv_dealloc_pd(self.pd));
+	MUST(ibv_close_device(self.context));
+}
+
+/* The element of request @wr_id: each has 64 bytes of its own. */
+static inline struct ibv_sge self_sge(uint64_t wr_id)
+{
+	uintptr_t at = (uintptr_t)self.buffer + wr_id * SELF_BYTES % sizeof(self.buffer);
+
+	return (struct ibv_sge){ at, SELF_BYTES, self.mr->lkey };
+}
+
+static inline struct ibv_send_wr self_write(uint64_t wr_id, struct ibv_sge *sge, unsigned int flags)
+{
+	*sge = self_sge(wr_id);
+	return (struct ibv_send_wr){ .wr_id = wr_id,
+				     .sg_list = sge,
+				     .num_sge = 1,
+				     .opcode = IBV_WR_RDMA_WRITE,
+				     .send_flags = flags,
+				     .wr.rdma = { sge->addr, self.mr->rkey } };
+}
+
+/* Post a write of 64 bytes onto themselves; what the verb returned. */
+static inline int self_post(uint64_t wr_id, unsigned int flags)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = self_write(wr_id, &sge, flags), *bad;
+
+	return ibv_post_send(self.qp, &wr, &bad);
+}
+
+static inline int self_receive(uint64_t wr_id)
+{
+	struct ibv_sge sge = self_sge(wr_id);
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return ibv_post_recv(self.qp, &wr, &bad);
+}
+
+static inline void self_poll(int n)
+{
+	struct ibv_wc wc;
+
+	while (n)
+		n -= ibv_poll_cq(self.cq, 1, &wc);
+}
