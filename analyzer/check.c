@@ -57,7 +57,10 @@ static void on_leak(void *arg, const struct model_leak *leak)
 
 static void on_key(void *arg, const struct model_key *key)
 {
-	tell_key(arg, key);
+	struct checker *checker = arg;
+
+	facts_misfit(checker->check.findings->facts, key);
+	tell_key(checker, key);
 }
 
 static void on_end(void *arg, const struct model_exit *end)

@@ -114,6 +114,13 @@ int facts_event(struct facts *facts, struct model *model, const struct trace_eve
 	}
 }
 
+/* What only a completion told of is no evidence of whose completion it is. */
+void facts_misfit(struct facts *facts, const struct model_key *key)
+{
+	if (key->sge >= 0 && !key->status)
+		first_misfit(facts->work->first, key->at.id, key->index);
+}
+
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end)
 {
 	ends_process(facts->work->ends, model, end);

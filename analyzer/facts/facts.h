@@ -29,6 +29,9 @@ void facts_free(struct facts *facts);
 /* The next event, which the model has seen. Returns 0 or -errno after log_err(). */
 int facts_event(struct facts *facts, struct model *model, const struct trace_event *event);
 
+/* A request of a post names memory that is not in its region. */
+void facts_misfit(struct facts *facts, const struct model_key *key);
+
 /* A process has ended, or the trace ends; its objects are still known. */
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end);
 

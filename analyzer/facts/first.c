@@ -14,6 +14,13 @@
 #include "analyzer/facts/fact.h"
 #include "core/wire/log.h"
 
+enum { MISFITS = 256 }; /* that are remembered */
+
+struct misfit {
+	struct event_id id;
+	uint32_t index;
+};
+
 struct first {
 	struct trace *trace;
 	struct cursor *cursor; /* to look up requests while it is written, or NULL */
@@ -21,6 +28,8 @@ struct first {
 	uint32_t *slots; /* 1 + index in errors->all, 0 free; by queue pair, never full */
 	size_t nslots;   /* a power of two */
 	size_t room;     /* of errors->all */
+	struct misfit misfits[MISFITS];
+	uint64_t nmisfits;
 };
 
 int first_new(struct trace *trace, struct first_list *errors, struct first **ret_first)
@@ -144,6 +153,34 @@ static int look_up_now(struct first *first, struct first_request *request)
 	return err < 0 ? err : 0;
 }
 
+void first_misfit(struct first *first, struct event_id id, uint32_t index)
+{
+	first->misfits[first->nmisfits++ % MISFITS] = (struct misfit){ id, index };
+}
+
+static bool is_misfit(const struct first *first, const struct first_request *request)
+{
+	for (uint64_t i = 0; i < MISFITS && i < first->nmisfits; i++)
+		if (first->misfits[i].id.thread == request->id.thread &&
+		    first->misfits[i].id.n == request->id.n &&
+		    first->misfits[i].index == request->index)
+			return true;
+	return false;
+}
+
+/* Of two that may have failed, the one whose buffer is not in its region has. */
+static void choose_request(const struct first *first, struct first_error *error)
+{
+	bool request = is_misfit(first, &error->request), other = is_misfit(first, &error->other);
+
+	if (!error->other.id.thread || request == other)
+		return;
+	if (other)
+		error->request = error->other;
+	error->other = (struct first_request){ .posted_at = -1 };
+	error->candidates = 1;
+}
+
 static int add_error(struct first *first, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
@@ -168,6 +205,7 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 		.request = { wc->request, wc->request_index, wc->posted_at },
 		.other = { wc->other, wc->other_index, wc->other_posted_at },
 	};
+	choose_request(first, error);
 	if (!trace_is_live(first->trace))
 		return 0;
 	return look_up_now(first, &error->request) ?: look_up_now(first, &error->other);

@@ -58,5 +58,8 @@ void first_free(struct first *first);
 /* Examine a poll. Returns 0 or -errno after log_err(). */
 int first_event(struct first *first, const struct trace_event *event);
 
+/* An element of request @index of the post @id is not in its region. */
+void first_misfit(struct first *first, struct event_id id, uint32_t index);
+
 /* Look up the work requests in the trace. Returns 0 or -errno after log_err(). */
 int first_finish(struct first *first);

@@ -59,6 +59,28 @@ TEST(where_either_side_failed_both_are_told)
 	story_end(&s);
 }
 
+/* Both have the wr_id 0; the receive is longer than its region. */
+TEST(the_one_outside_its_region_failed)
+{
+	static const struct event_sge beyond = { 0x7000, 8192, 0x10 };
+	struct ibv_mr mr = a_mr;
+	const struct first_error *e;
+	struct story s;
+
+	mr.addr = (void *)0x7000;
+	begin_story(&s);
+	reg_mr(&s, &mr);
+	story_post(&s, 0, VERB_post_recv, &a_qp, 0, 0, beyond);
+	story_post(&s, 0, VERB_post_send, &a_qp, 0, IBV_WR_SEND, sge);
+	story_poll(&s, 0, &a_cq, 0, IBV_WC_LOC_PROT_ERR, 0x21);
+	story_check(&s, NULL);
+	e = &s.findings->facts->errors.all[0];
+	assert_true(e->request.is_recv);
+	assert_int_equal(e->request.sge.length, 8192);
+	assert_int_equal(e->other.id.thread, 0);
+	story_end(&s);
+}
+
 TEST(a_flush_alone_is_no_error)
 {
 	struct story s;
