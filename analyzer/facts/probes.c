@@ -1,95 +1,18 @@
 /*
- * Failures that programs expect
+ * Failures that programs expect, by the arguments in a trace
  *
- * Found by recording them: ibv_devinfo, ibv_rc_pingpong, perftest, UCX, Open MPI, libfabric and
- * librdmacm's examples. A row here hides a failure from everybody: one that is the end of a
- * program must not be in it. Not here: a queue pair that is asked for again with less inline
- * data (failed.c).
+ * Not here: which they are (core/wire/probe.c).
  */
 #include "analyzer/facts/probes.h"
 
-#include <errno.h>
+#include "core/wire/probe.h"
 
-enum { ANY_EFFECT = -1, ACCESS_ON_DEMAND = 1 << 6 /* enum ibv_access_flags */ };
-
-static bool has_on_demand(const struct call *call)
+static bool get_argument(const void *call, const char *name, int64_t *ret_value)
 {
-	int64_t access;
-
-	return args_get(call->args, "access", &access) && access & ACCESS_ON_DEMAND;
+	return args_get(((const struct call *)call)->args, name, ret_value);
 }
-
-/* There is no memory behind it: whether the device knows the verb is what is asked. */
-static bool has_no_file(const struct call *call)
-{
-	int64_t fd;
-
-	return args_get(call->args, "fd", &fd) && fd < 0;
-}
-
-static bool may_wait(const struct call *call)
-{
-	return verb_infos[call->verb].blocks;
-}
-
-static bool is_of_cm(const struct call *call)
-{
-	return verb_infos[call->verb].via == VIA_CM;
-}
-
-/* clang-format off */
-static const struct probe {
-	enum verb verb; /* VERB_COUNT: any */
-	int effect;     /* enum verb_effect, ANY_EFFECT */
-	int error;
-	bool (*fits)(const struct call *call); /* NULL: any */
-} probes[] = {
-	/* a descriptor that does not block: nothing has come yet, or a signal has */
-	{ VERB_COUNT, ANY_EFFECT, EAGAIN, may_wait },
-	{ VERB_COUNT, ANY_EFFECT, EINTR, may_wait },
-	{ VERB_COUNT, ANY_EFFECT, EAGAIN, is_of_cm },
-	{ VERB_COUNT, ANY_EFFECT, EINPROGRESS, is_of_cm },
-	/* what a device cannot tell */
-	{ VERB_COUNT, EFFECT_QUERY, EOPNOTSUPP, NULL },
-	{ VERB_COUNT, EFFECT_QUERY, ENOSYS, NULL },
-	{ VERB_COUNT, EFFECT_QUERY, EPROTONOSUPPORT, NULL },
-	{ VERB_query_gid, ANY_EFFECT, ENODATA, NULL }, /* an empty place of the table */
-	{ VERB_query_gid_ex, ANY_EFFECT, ENODATA, NULL },
-	{ VERB_set_ece, ANY_EFFECT, EOPNOTSUPP, NULL },
-	/* what has a substitute without it */
-	{ VERB_create_cq_ex, ANY_EFFECT, EOPNOTSUPP, NULL },
-	{ VERB_create_cq_ex, ANY_EFFECT, ENOSYS, NULL },
-	{ VERB_alloc_td, ANY_EFFECT, EOPNOTSUPP, NULL },
-	{ VERB_alloc_td, ANY_EFFECT, ENOSYS, NULL },
-	{ VERB_alloc_parent_domain, ANY_EFFECT, EOPNOTSUPP, NULL },
-	{ VERB_alloc_parent_domain, ANY_EFFECT, ENOSYS, NULL },
-	{ VERB_alloc_dm, ANY_EFFECT, EOPNOTSUPP, NULL },
-	{ VERB_alloc_dm, ANY_EFFECT, ENOSYS, NULL },
-	{ VERB_advise_mr, ANY_EFFECT, EOPNOTSUPP, NULL },
-	{ VERB_advise_mr, ANY_EFFECT, ENOSYS, NULL },
-	/* paging on demand; memory of GPUs */
-	{ VERB_reg_mr, ANY_EFFECT, EINVAL, has_on_demand },
-	{ VERB_reg_mr, ANY_EFFECT, EOPNOTSUPP, has_on_demand },
-	{ VERB_reg_mr_iova2, ANY_EFFECT, EINVAL, has_on_demand },
-	{ VERB_reg_mr_iova2, ANY_EFFECT, EOPNOTSUPP, has_on_demand },
-	{ VERB_reg_dmabuf_mr, ANY_EFFECT, EBADF, has_no_file },
-	{ VERB_reg_dmabuf_mr, ANY_EFFECT, EOPNOTSUPP, has_no_file },
-	{ VERB_reg_dmabuf_mr, ANY_EFFECT, EPROTONOSUPPORT, has_no_file },
-	/* an address family that the machine does not have */
-	{ VERB_rdma_bind_addr, ANY_EFFECT, EAFNOSUPPORT, NULL },
-	{ VERB_rdma_resolve_addr, ANY_EFFECT, EAFNOSUPPORT, NULL },
-};
-/* clang-format on */
 
 bool probe_is(const struct call *call, int error)
 {
-	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
-		const struct probe *p = &probes[i];
-
-		if (p->error == error && (p->verb == VERB_COUNT || p->verb == call->verb) &&
-		    (p->effect < 0 || p->effect == (int)verb_infos[call->verb].effect) &&
-		    (!p->fits || p->fits(call)))
-			return true;
-	}
-	return false;
+	return probe_is_expected(call->verb, error, get_argument, call);
 }

@@ -71,8 +71,8 @@ const struct option_row cli_record_options[] = {
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
 	CHECK_ROWS(SET, findings),
-	{ "stop-on", 0, "error", "stop the program there, for a debugger; implies --check",
-	  CHOICE_AT(SET, stop_on), .least = STOP_ON_ERROR },
+	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program there, for a debugger",
+	  PARSED_AT(SET, stop, stop_read) },
 	{ "quiet", 'q', NULL, "print nothing but failures and loss", FLAG_AT(SET, quiet) },
 	{ .help = recorded },
 };
@@ -96,7 +96,7 @@ static int complete_settings(struct recording_settings *set, const struct argume
 		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
 	set->program = arguments->at;
 	set->ring_bytes = power_of_two(set->ring_bytes);
-	set->check = set->check || set->stop_on == STOP_ON_ERROR;
+	set->check = set->check || set->stop.finding;
 	set->retention.path = set->path;
 	set->retention.quiet = set->quiet;
 	return 0;

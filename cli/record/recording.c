@@ -45,8 +45,8 @@ enum {
 	PATIENCE_MS = 2000,    /* before we report what we still wait for */
 	SCAN_LATER_MS = 500,   /* when we have waited for long */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
-	IDLE_CHECK_MS = 100,   /* with --check, */
-	IDLE_STOP_MS = 10,     /* with --stop-on, to stop close to the event, */
+	IDLE_CHECK_MS = 100,   /* with --check; */
+	IDLE_STOP_MS = 10,     /* to stop close to a finding, and to see a debugger leave, */
 	IDLE_ROTATE_MS = 1000, /* and while there are none */
 };
 
@@ -57,6 +57,7 @@ struct recording {
 	struct collector *collector;
 	struct watch *watch; /* NULL without --check */
 	struct signal_witness witness;
+	struct spot spot;
 	struct progress progress;
 	struct retention retention;
 	struct idle idle;
@@ -142,6 +143,8 @@ static void pass_on(struct recording *r)
 	signal_witness_forget(&r->witness);
 	sigemptyset(&r->pending);
 	r->pending_at = 0;
+	if (r->asked_at)
+		spot_release(&r->spot); /* a stopped program does not see the signal */
 }
 
 /* Each scan reads all of /proc: scan less often when it has found the same for long. */
@@ -159,10 +162,9 @@ static uint64_t longest_sleep(const struct recording *r)
 		return scan_ms(r) * MS;
 	if (collector_idle(r->collector))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
-	return (r->set->stop_on == STOP_ON_ERROR ? IDLE_STOP_MS
-		: r->set->check                  ? IDLE_CHECK_MS
-						 : IDLE_MS) *
-	       MS;
+	if (r->set->stop.finding || r->spot.nstopped)
+		return IDLE_STOP_MS * MS;
+	return (r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
 }
 
 static void sleep_until_due(struct recording *r, int fullest)
@@ -261,6 +263,7 @@ static void follow_program(struct recording *r)
 			fail_recording(r, fullest);
 		else if (r->watch)
 			more = watch_step(r->watch, collector_seen(r->collector), fullest);
+		more |= spot_look(&r->spot);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			int err;
 
@@ -328,7 +331,7 @@ static int start_check(struct recording *r)
 					 .path = r->set->path,
 					 .check = &r->set->findings,
 					 .known = r->set->known,
-					 .stop = r->set->stop_on == STOP_ON_ERROR };
+					 .stop = r->set->stop.finding };
 
 	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
 
@@ -384,6 +387,7 @@ static int prepare_session(struct recording *r)
 			       session_parent());
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
 	r->session.page->filter = r->set->filter;
+	r->session.page->stop = r->set->stop.rule;
 	r->session.page->payload.keep = r->set->payload;
 	try_payload(r->session.page);
 	set_bounds(r->set, r->session.page);
@@ -508,7 +512,11 @@ static int run_recording(struct recording *r)
 	if (status)
 		return give_up(r, status);
 	retention_start(&r->retention);
+	r->spot = (struct spot){ .session = &r->session,
+				 .writer = r->writer,
+				 .progress = &r->progress };
 	follow_program(r);
+	spot_release(&r->spot);
 	return finish_recording(r);
 }
 

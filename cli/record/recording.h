@@ -7,10 +7,8 @@
 
 #include "cli/check_options.h"
 #include "cli/record/retention.h"
+#include "cli/record/spot.h"
 #include "core/wire/session.h"
-
-/* --stop-on: what stops a process; a finding of severity error. */
-enum { STOP_ON_ERROR = 1 };
 
 struct recording_settings {
 	const char *path;   /* of the trace */
@@ -21,7 +19,7 @@ struct recording_settings {
 	bool check;
 	struct check_settings findings; /* with --check */
 	struct known *known;            /* those that do not count; NULL: none */
-	unsigned int stop_on;           /* STOP_ON_ERROR, or 0 */
+	struct stop_setting stop;
 	bool quiet;
 	uint64_t ring_bytes;
 	uint64_t ring_budget; /* 0: as core/wire/budget.h says */

@@ -24,7 +24,7 @@ struct watch_options {
 	const char *path;          /* of the trace */
 	const struct check_settings *check;
 	struct known *known; /* findings that do not count; NULL: none */
-	bool stop;           /* --stop-on=error */
+	bool stop;           /* --stop-on=finding */
 };
 
 /* What is in @options is borrowed until watch_finish(). 0 or -errno after log_err(). */

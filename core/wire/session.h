@@ -17,6 +17,7 @@
 
 #include "core/wire/clock.h"
 #include "core/wire/payload.h"
+#include "core/wire/stop.h"
 
 #define SESSION_ENV "VERBATIM_DIR"
 
@@ -80,6 +81,7 @@ struct session_page {
 	uint32_t budget_given;        /* by the user; else a process's own cgroup may allow less */
 	uint64_t max_wait;            /* ns that a thread waits for a collector that is stopped */
 	struct session_filter filter; /* written before the program starts */
+	struct stop_rule stop;        /* likewise */
 	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
 	_Atomic uint32_t rings;              /* numbers assigned */
 	_Atomic uint32_t asleep;             /* the collector: session_wake() wakes it */
@@ -92,6 +94,7 @@ struct session_page {
 	_Atomic uint64_t used;               /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
 	_Atomic uint32_t made; /* rings whose making was not cut short by a kill */
+	struct stop_spot spot;
 };
 
 struct session {

@@ -42,7 +42,7 @@ choices_are_completed() {
 		is "$(completes info --format = j)" json &&
 		is "$(completes record --on-full d)" drop &&
 		is "$(completes dump --payload '')" 'full hash none' &&
-		is "$(completes record --stop-on '')" error
+		is "$(completes record --stop-on '')" 'error finding'
 }
 verbs_are_completed_in_a_list() {
 	is "$(completes dump --verb post_srq)" 'post_srq_ops post_srq_recv' &&

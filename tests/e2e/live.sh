@@ -70,7 +70,7 @@ tells_while_the_program_runs() {
 stops_the_program_for_a_debugger() {
 	local status=0 pid recorder
 	rm -f in; mkfifo in; : >err
-	"$VERBATIM" record -q --stop-on=error -o t.db -- \
+	"$VERBATIM" record -q --stop-on=finding -o t.db -- \
 		"$apps/patient" <in 2>err >out & recorder=$!
 	exec 7>in
 	await grep -q 'is stopped' err || status=1

@@ -20,6 +20,7 @@
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
+#include "shim/trace/verbs/stop.h"
 
 enum { USUAL = 4096 }; /* bytes: a longer event is written once more, with room for all of it */
 
@@ -173,4 +174,6 @@ void call_write_end(struct call *call, uint64_t ret)
 	if (call->seq && recorder.generation == recording_generation())
 		write_return(call, ret, error);
 	errno = error;
+	if (verb_failed(call->verb, (int64_t)ret))
+		stop_at_call(call->verb, call->args, (int64_t)ret, error, call->seq);
 }

@@ -22,6 +22,7 @@
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/stack/stack.h"
 #include "shim/trace/verbs/filter.h"
+#include "shim/trace/verbs/stop.h"
 
 enum { EVENT_WCS = 1024, FILTERED_WCS = 32 };
 
@@ -70,13 +71,27 @@ static uint32_t next_seq(void)
 	return recorder.ring.seq + 1;
 }
 
-/* Is one of them in error, and not by a flush? */
+bool poll_takes_stack(enum ibv_wc_status status)
+{
+	if (status == IBV_WC_WR_FLUSH_ERR)
+		return stop_asks_for_flushes();
+	return status != IBV_WC_SUCCESS;
+}
+
+/* Has one of them a stack? */
 static bool has_error(const struct ibv_wc *wc, uint32_t nwc)
 {
 	for (uint32_t i = 0; i < nwc; i++)
-		if (wc[i].status != IBV_WC_SUCCESS && wc[i].status != IBV_WC_WR_FLUSH_ERR)
+		if (poll_takes_stack(wc[i].status))
 			return true;
 	return false;
+}
+
+static enum verb verb_of(uint8_t flags)
+{
+	return flags & EVENT_START  ? VERB_start_poll
+	       : flags & EVENT_NEXT ? VERB_next_poll
+				    : VERB_poll_cq;
 }
 
 /* Write a poll with its stack. Returns the number of its event, 0 if it is lost. */
@@ -107,6 +122,7 @@ static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq
 	memcpy(behind + 1, stack.frames, stack.nframes * sizeof(*stack.frames));
 	record_commit(&event->head,
 		      (sizeof(*event) + completions + sizeof(*behind)) / 8 + stack.nframes);
+	stop_at_poll(verb_of(flags), ret, wc, nwc, &stack, seq);
 	return seq;
 }
 
@@ -246,6 +262,7 @@ void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const str
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)
 {
 	struct event_notify *event;
+	uint32_t seq;
 
 	if (!record_ready() || (recorder.filter && !filter_takes_notify(cq)))
 		return;
@@ -256,7 +273,10 @@ void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, ui
 	event->cq = (uint64_t)(uintptr_t)cq;
 	event->solicited_only = solicited_only;
 	event->ret = ret;
+	seq = next_seq();
 	record_commit(&event->head, sizeof(*event) / 8);
+	if (__builtin_expect(ret, 0))
+		stop_at_data(VERB_req_notify_cq, ret, seq);
 }
 
 static void write_count(const struct ring_head *head, const struct ring_polls *slot)

@@ -16,10 +16,10 @@ struct ring_polls *poll_counter(const void *cq);
 void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra);
 
-/*
- * The same with its stack: of a completion whose status is neither success nor a flush, or of a
- * failure (@wc is NULL, @ret negative).
- */
+/* Has a poll that returns a completion of that status its stack with it? */
+bool poll_takes_stack(enum ibv_wc_status status);
+
+/* The same with its stack: of such a completion, or of a failure (@wc is NULL, @ret negative). */
 void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc);
 
 static inline struct ring_polls *poll_slot(const void *cq)

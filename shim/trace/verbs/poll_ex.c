@@ -65,11 +65,6 @@ static void read_extras(struct ibv_cq_ex *cq, unsigned int extras, struct event_
 	}
 }
 
-static bool is_error(enum ibv_wc_status status)
-{
-	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
-}
-
 static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
@@ -88,7 +83,7 @@ static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 	}
 	if (extras)
 		read_extras(cq, extras, &extra);
-	if (__builtin_expect(is_error(wc.status), 0))
+	if (__builtin_expect(wc.status != IBV_WC_SUCCESS, 0) && poll_takes_stack(wc.status))
 		poll_write_error(ibv_cq_ex_to_cq(cq), flags, 1, &wc);
 	else
 		poll_write_one(ibv_cq_ex_to_cq(cq), flags, &wc, extras ? &extra : NULL);

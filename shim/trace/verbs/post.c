@@ -14,6 +14,7 @@
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/stack/site.h"
 #include "shim/trace/verbs/filter.h"
+#include "shim/trace/verbs/stop.h"
 
 #include <endian.h>
 #include <stddef.h>
@@ -482,8 +483,15 @@ bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp
 
 void post_fail(const struct post *post, int ret, const void *bad)
 {
+	enum verb verb;
+	uint32_t seq;
+
 	if (!record_held(post->hold))
 		return;
 	post->event->ret = ret > 0 ? ret & 0xfff : -(-ret & 0xfff);
 	post->event->bad = wr_list_find(&post->list, bad) & 0x1ff;
+	verb = (enum verb)post->event->verb;
+	seq = post->event->head.seq;
+	record_release(post->hold);
+	stop_at_data(verb, ret, seq);
 }

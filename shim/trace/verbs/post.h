@@ -46,7 +46,7 @@ struct builder;
 bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp,
 		      struct builder *builder);
 
-/* The result is not 0. */
+/* post_end() of one whose result is not 0. */
 void post_fail(const struct post *post, int ret, const void *bad);
 
 /* @bad: *bad_wr of a post that failed. */
@@ -54,5 +54,6 @@ static inline void post_end(struct post *post, int ret, const void *bad)
 {
 	if (__builtin_expect(ret, 0))
 		post_fail(post, ret, bad);
-	record_release(post->hold);
+	else
+		record_release(post->hold);
 }

@@ -1,0 +1,319 @@
+/*
+ * The program stops where a verb has failed
+ *
+ *	program: claims the spot, describes it, stops
+ *	us:      see it taken -> drain the rings once more -> it has stopped -> tell -> free again
+ *
+ * A process that stops by SIGSTOP is stopped again when a debugger detaches from it (ptrace(2)),
+ * which nobody expects: so we send SIGCONT when a debugger has come and gone.
+ */
+#include "cli/record/spot.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/report/symbols.h"
+#include "cli/record/guests.h"
+#include "core/store/db/sql.h"
+#include "core/store/write/writer.h"
+#include "core/wire/log.h"
+
+#define MS 1000000ull
+
+enum { PATIENCE_MS = 1000, PLACE = 256, INLINED_MAX = 8, LOOKS = 20, STILL = 3 };
+
+/* What --stop-on asks for */
+
+static int find_status(const char *word)
+{
+	const struct enum_info *statuses = enum_find("ibv_wc_status");
+
+	for (unsigned int i = 0; i < statuses->nvalues; i++)
+		if (!strcmp(statuses->values[i].name, word) && statuses->values[i].value > 0 &&
+		    statuses->values[i].value < STOP_STATUSES)
+			return (int)statuses->values[i].value;
+	return -1;
+}
+
+static int refuse_word(const char *word, char complaint[OPTIONS_COMPLAINT])
+{
+	snprintf(complaint, OPTIONS_COMPLAINT,
+		 "--stop-on is error, finding, a verb or a completion's status such as "
+		 "IBV_WC_RETRY_EXC_ERR, and besides every, not '%.60s'",
+		 word);
+	return -EINVAL;
+}
+
+static int read_word(struct stop_setting *set, const char *word, char complaint[OPTIONS_COMPLAINT])
+{
+	int status = find_status(word);
+
+	if (!strcmp(word, "error")) {
+		set->rule.errors = true;
+	} else if (!strcmp(word, "finding")) {
+		set->finding = true;
+	} else if (!strcmp(word, "every")) {
+		set->rule.every = true;
+	} else if (status > 0) {
+		set->rule.statuses |= 1ull << status;
+	} else if (verb_find(word) < 0) {
+		return refuse_word(word, complaint);
+	} else {
+		set->rule.verbs[verb_find(word) / 64] |= 1ull << (verb_find(word) % 64);
+	}
+	set->rule.on |= strcmp(word, "finding") && strcmp(word, "every");
+	return 0;
+}
+
+int stop_read(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	struct stop_setting set = { .finding = false };
+	char words[512], *rest = NULL;
+	int err = 0;
+
+	snprintf(words, sizeof(words), "%s", text);
+	for (char *word = strtok_r(words, ",", &rest); word && !err;
+	     word = strtok_r(NULL, ",", &rest))
+		err = read_word(&set, word, complaint);
+	if (!err && !set.rule.on && !set.finding)
+		err = refuse_word(text, complaint);
+	if (!err)
+		*(struct stop_setting *)field = set;
+	return err;
+}
+
+/* The state of a process */
+
+struct thread_state {
+	char state; /* 0: there is no such thread */
+	pid_t tracer;
+	uint64_t switches; /* of contexts */
+};
+
+static struct thread_state read_state(pid_t pid, pid_t tid)
+{
+	struct thread_state found = { 0 };
+	char path[64], line[128];
+	uint64_t n;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "State: %c", &found.state);
+		sscanf(line, "TracerPid: %d", &found.tracer);
+		if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &n) == 1 ||
+		    sscanf(line, "nonvoluntary_ctxt_switches: %" SCNu64, &n) == 1)
+			found.switches += n;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool has_stopped(const struct thread_state *state)
+{
+	return state->state == 'T' || state->state == 't';
+}
+
+/* What the user is told */
+
+/* Inline functions of the headers of verbs lie between the program's and ours. */
+static bool is_inline_verb(const struct symbol *symbol)
+{
+	return symbol->inlined && symbol->function &&
+	       (!strncmp(symbol->function, "ibv_", 4) || !strncmp(symbol->function, "rdma_", 5));
+}
+
+static void name_frame(const struct frame *frame, char text[PLACE])
+{
+	struct symbol inside[INLINED_MAX];
+	struct symbols *symbols;
+	unsigned int n, i = 0;
+
+	if (symbols_open(&symbols))
+		return;
+	n = symbols_find(symbols, frame, inside, INLINED_MAX);
+	while (i + 1 < n && is_inline_verb(&inside[i]))
+		i++;
+	if (n)
+		symbol_text(&inside[i], text, PLACE);
+	symbols_close(symbols);
+}
+
+/* Where @spot was called: "to_rts+0x1f (app.c:20)"; or "". */
+static const char *find_place(struct spot *s, const struct stop_spot *spot, char text[PLACE])
+{
+	sqlite3_stmt *stmt;
+
+	text[0] = '\0';
+	if (!spot->nframes ||
+	    sql_prepare(writer_db(s->writer),
+			"SELECT m.path, m.build_id, ?1 - m.base FROM module m JOIN process p"
+			" ON m.process IN (p.id, p.parent) WHERE p.pid = ?2 AND ?1 >= m.start"
+			" AND ?1 < m.end ORDER BY p.id DESC, m.serial DESC LIMIT 1",
+			&stmt))
+		return text;
+	sql_bind(stmt, "id", (int64_t)spot->frames[0], spot->pid);
+	if (sql_step(stmt) > 0)
+		name_frame(&(struct frame){ .ip = spot->frames[0],
+					    .module = (const char *)sqlite3_column_text(stmt, 0),
+					    .build_id = (const char *)sqlite3_column_text(stmt, 1),
+					    .offset = (uint64_t)sqlite3_column_int64(stmt, 2) },
+			   text);
+	sqlite3_finalize(stmt);
+	return text;
+}
+
+static uint32_t find_thread(struct spot *s, const struct stop_spot *spot)
+{
+	uint32_t thread = 0;
+	sqlite3_stmt *stmt;
+
+	if (sql_prepare(writer_db(s->writer),
+			"SELECT t.id FROM thread t JOIN process p ON p.id = t.process"
+			" WHERE t.tid = ? AND p.pid = ? ORDER BY t.id DESC LIMIT 1",
+			&stmt))
+		return 0;
+	sql_bind(stmt, "dd", spot->tid, spot->pid);
+	if (sql_step(stmt) > 0)
+		thread = sql_u32(stmt, 0);
+	sqlite3_finalize(stmt);
+	return thread;
+}
+
+/* "ibv_modify_qp() failed with 22 (Invalid argument)" */
+static void describe_spot(const struct stop_spot *spot, char *text, size_t size)
+{
+	const char *verb = spot->verb < VERB_COUNT ? verb_infos[spot->verb].name : "a verb";
+	const char *status = enum_name(enum_find("ibv_wc_status"), spot->status);
+
+	if (spot->status)
+		snprintf(text, size, "%s() returned %s, wr_id 0x%" PRIx64 ", qp_num 0x%x", verb,
+			 status ? status : "an error", spot->wr_id, spot->qp_num);
+	else
+		snprintf(text, size, "%s() failed with %d (%s)", verb, spot->error,
+			 strerror(spot->error));
+}
+
+static void tell_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+{
+	char what[160], place[PLACE], id[48] = "";
+
+	describe_spot(spot, what, sizeof(what));
+	if (thread && spot->n)
+		snprintf(id, sizeof(id), " at %u:%u", thread, spot->n);
+	find_place(s, spot, place);
+	progress_clear(s->progress);
+	log_note("%s%s%s%s: pid %d is stopped there, in its thread %d: `gdb -p %d`, `thread find "
+		 "%d`; it goes on when the debugger leaves it, or by `kill -CONT %d`",
+		 what, id, *place ? " in " : "", place, spot->pid, spot->tid, spot->pid, spot->tid,
+		 spot->pid);
+}
+
+static void add_stopped(struct spot *s, pid_t pid, pid_t tid)
+{
+	unsigned int i = 0;
+
+	while (i < s->nstopped && s->stopped[i].pid != pid)
+		i++;
+	if (i == SPOTS_MAX)
+		return;
+	s->stopped[i] = (struct stopped){ .pid = pid, .tid = tid };
+	s->nstopped += i == s->nstopped;
+}
+
+/*
+ * One has been taken, and the rings drained since: tell when it has stopped, and the trace has the
+ * thread.
+ */
+static void spot_tell(struct spot *s)
+{
+	struct stop_spot *at = &s->session->page->spot;
+	struct thread_state state;
+	struct stop_spot spot;
+	uint32_t thread;
+
+	/* the program can write there at any time */
+	memcpy(&spot, (const void *)at, sizeof(spot));
+	state = read_state(spot.pid, spot.tid);
+	thread = find_thread(s, &spot);
+	if (!(has_stopped(&state) && thread) && clock_monotonic() - s->seen_at < PATIENCE_MS * MS)
+		return;
+	s->seen_at = 0;
+	if (has_stopped(&state) && guests_has(spot.pid, s->session->dir)) {
+		tell_spot(s, &spot, thread);
+		add_stopped(s, spot.pid, spot.tid);
+	}
+	/* pairs with the exchange in claim_spot() */
+	atomic_store(&at->state, s->session->page->stop.every ? STOP_FREE : STOP_OVER);
+}
+
+static bool is_taken_by(const struct spot *s, pid_t pid)
+{
+	const struct stop_spot *spot = &s->session->page->spot;
+
+	/* pairs with the store in stop_here() */
+	return atomic_load_explicit(&spot->state, memory_order_acquire) == STOP_TAKEN &&
+	       spot->pid == pid;
+}
+
+/* Also one that came and went between two looks: the thread had to run for it. */
+static bool debugger_left(const struct stopped *stopped, const struct thread_state *state)
+{
+	return !state->tracer &&
+	       (stopped->traced || (stopped->looks > STILL && state->state == 'T' &&
+				    state->switches != stopped->switches));
+}
+
+/*
+ * Where a debugger comes or goes, the process is for a moment in neither state: only when it is
+ * not seen to be stopped for long does it run. True: it does, or is gone.
+ */
+static bool look_after(struct spot *s, struct stopped *stopped)
+{
+	struct thread_state state = read_state(stopped->pid, stopped->tid);
+
+	if (is_taken_by(s, stopped->pid)) /* it went on, and has stopped again */
+		return true;
+	if (debugger_left(stopped, &state))
+		kill(stopped->pid, SIGCONT);
+	stopped->traced = state.tracer != 0;
+	stopped->moved = stopped->traced || state.state == 'T' ? 0 : stopped->moved + 1;
+	if (stopped->looks++ < STILL)
+		stopped->switches = state.switches;
+	return !state.state || stopped->moved > LOOKS;
+}
+
+static void look_after_all(struct spot *s)
+{
+	for (unsigned int i = 0; i < s->nstopped;)
+		if (look_after(s, &s->stopped[i]))
+			s->stopped[i] = s->stopped[--s->nstopped];
+		else
+			i++;
+}
+
+bool spot_look(struct spot *s)
+{
+	look_after_all(s);
+	if (s->seen_at)
+		spot_tell(s);
+	/* pairs with the store in stop_here() */
+	else if (atomic_load_explicit(&s->session->page->spot.state, memory_order_acquire) ==
+		 STOP_TAKEN)
+		s->seen_at = clock_monotonic();
+	return s->seen_at;
+}
+
+void spot_release(struct spot *s)
+{
+	for (unsigned int i = 0; i < s->nstopped; i++)
+		if (!read_state(s->stopped[i].pid, s->stopped[i].tid).tracer)
+			kill(s->stopped[i].pid, SIGCONT);
+	s->nstopped = 0;
+}

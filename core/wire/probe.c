@@ -1,0 +1,103 @@
+/*
+ * Failures that programs expect
+ *
+ * Found by recording them: ibv_devinfo, ibv_rc_pingpong, perftest, UCX, Open MPI, libfabric and
+ * librdmacm's examples. A row here hides a failure from everybody: one that is the end of a
+ * program must not be in it. Not here: what depends on another call.
+ */
+#include "core/wire/probe.h"
+
+#include <errno.h>
+
+enum { ANY_EFFECT = -1, ACCESS_ON_DEMAND = 1 << 6 /* enum ibv_access_flags */ };
+
+/* A call, as its caller knows it. */
+struct asked {
+	const struct verb_info *info;
+	probe_argument *argument;
+	const void *call;
+};
+
+static bool has_on_demand(const struct asked *asked)
+{
+	int64_t access;
+
+	return asked->argument(asked->call, "access", &access) && access & ACCESS_ON_DEMAND;
+}
+
+/* There is no memory behind it: whether the device knows the verb is what is asked. */
+static bool has_no_file(const struct asked *asked)
+{
+	int64_t fd;
+
+	return asked->argument(asked->call, "fd", &fd) && fd < 0;
+}
+
+static bool may_wait(const struct asked *asked)
+{
+	return asked->info->blocks;
+}
+
+static bool is_of_cm(const struct asked *asked)
+{
+	return asked->info->via == VIA_CM;
+}
+
+/* clang-format off */
+static const struct probe {
+	enum verb verb; /* VERB_COUNT: any */
+	int effect;     /* enum verb_effect, ANY_EFFECT */
+	int error;
+	bool (*fits)(const struct asked *asked); /* NULL: any */
+} probes[] = {
+	/* a descriptor that does not block: nothing has come yet, or a signal has */
+	{ VERB_COUNT, ANY_EFFECT, EAGAIN, may_wait },
+	{ VERB_COUNT, ANY_EFFECT, EINTR, may_wait },
+	{ VERB_COUNT, ANY_EFFECT, EAGAIN, is_of_cm },
+	{ VERB_COUNT, ANY_EFFECT, EINPROGRESS, is_of_cm },
+	/* what a device cannot tell */
+	{ VERB_COUNT, EFFECT_QUERY, EOPNOTSUPP, NULL },
+	{ VERB_COUNT, EFFECT_QUERY, ENOSYS, NULL },
+	{ VERB_COUNT, EFFECT_QUERY, EPROTONOSUPPORT, NULL },
+	{ VERB_query_gid, ANY_EFFECT, ENODATA, NULL }, /* an empty place of the table */
+	{ VERB_query_gid_ex, ANY_EFFECT, ENODATA, NULL },
+	{ VERB_set_ece, ANY_EFFECT, EOPNOTSUPP, NULL },
+	/* what has a substitute without it */
+	{ VERB_create_cq_ex, ANY_EFFECT, EOPNOTSUPP, NULL },
+	{ VERB_create_cq_ex, ANY_EFFECT, ENOSYS, NULL },
+	{ VERB_alloc_td, ANY_EFFECT, EOPNOTSUPP, NULL },
+	{ VERB_alloc_td, ANY_EFFECT, ENOSYS, NULL },
+	{ VERB_alloc_parent_domain, ANY_EFFECT, EOPNOTSUPP, NULL },
+	{ VERB_alloc_parent_domain, ANY_EFFECT, ENOSYS, NULL },
+	{ VERB_alloc_dm, ANY_EFFECT, EOPNOTSUPP, NULL },
+	{ VERB_alloc_dm, ANY_EFFECT, ENOSYS, NULL },
+	{ VERB_advise_mr, ANY_EFFECT, EOPNOTSUPP, NULL },
+	{ VERB_advise_mr, ANY_EFFECT, ENOSYS, NULL },
+	/* paging on demand; memory of GPUs */
+	{ VERB_reg_mr, ANY_EFFECT, EINVAL, has_on_demand },
+	{ VERB_reg_mr, ANY_EFFECT, EOPNOTSUPP, has_on_demand },
+	{ VERB_reg_mr_iova2, ANY_EFFECT, EINVAL, has_on_demand },
+	{ VERB_reg_mr_iova2, ANY_EFFECT, EOPNOTSUPP, has_on_demand },
+	{ VERB_reg_dmabuf_mr, ANY_EFFECT, EBADF, has_no_file },
+	{ VERB_reg_dmabuf_mr, ANY_EFFECT, EOPNOTSUPP, has_no_file },
+	{ VERB_reg_dmabuf_mr, ANY_EFFECT, EPROTONOSUPPORT, has_no_file },
+	/* an address family that the machine does not have */
+	{ VERB_rdma_bind_addr, ANY_EFFECT, EAFNOSUPPORT, NULL },
+	{ VERB_rdma_resolve_addr, ANY_EFFECT, EAFNOSUPPORT, NULL },
+};
+/* clang-format on */
+
+bool probe_is_expected(enum verb verb, int error, probe_argument *argument, const void *call)
+{
+	const struct asked asked = { &verb_infos[verb], argument, call };
+
+	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
+		const struct probe *p = &probes[i];
+
+		if (p->error == error && (p->verb == VERB_COUNT || p->verb == verb) &&
+		    (p->effect < 0 || p->effect == (int)asked.info->effect) &&
+		    (!p->fits || p->fits(&asked)))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,187 @@
+/*
+ * The program stops where a verb has failed
+ *
+ *	claim the spot -> describe it -> wake the recorder -> SIGSTOP to this thread
+ *
+ * SIGSTOP is sent to the thread itself (tgkill): it acts before the system call returns, and stops
+ * all other threads of the process. Sent to the process it would be taken by any thread, and this
+ * one could leave the verb before. SIGCONT lets all of them go on: nothing has changed for the
+ * program but the time.
+ *
+ * It stops only while its recorder lives, which is there to say so.
+ */
+#include "shim/trace/verbs/stop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/wire/probe.h"
+#include "core/wire/session.h"
+#include "shim/trace/ring/record.h"
+
+enum {
+	PAUSE_NS = 1000 * 1000,
+	PAUSES = 10 * 1000, /* for the recorder to tell of the spot before */
+};
+
+/* NULL where nothing may stop here: a verb that another verb calls may fail, and is made up for. */
+static struct session_page *page_to_stop(void)
+{
+	struct session_page *page = recording_session.page;
+
+	if (!page || !page->stop.on || recorder.depth || recorder.cm_depth || recorder.ours ||
+	    recorder.vfork || !session_running(&recording_session) ||
+	    !session_process_alive((pid_t)page->collector, page->collector_start))
+		return NULL;
+	return page;
+}
+
+bool stop_asks_for_flushes(void)
+{
+	const struct session_page *page = recording_session.page;
+
+	return page && stop_has_status(&page->stop, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void sleep_shortly(void)
+{
+	struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
+}
+
+static bool claim_spot(struct session_page *page)
+{
+	for (int i = 0; i < PAUSES && session_running(&recording_session); i++) {
+		uint32_t state = STOP_FREE;
+
+		/* pairs with the store in spot_tell() */
+		if (atomic_compare_exchange_strong(&page->spot.state, &state, STOP_CLAIMED))
+			return true;
+		if (!page->stop.every)
+			return false;
+		sleep_shortly();
+	}
+	return false;
+}
+
+static void fill_frames(struct stop_spot *spot, const struct stack *stack)
+{
+	spot->nframes = stack->nframes < STOP_FRAMES ? stack->nframes : STOP_FRAMES;
+	memcpy(spot->frames, stack->frames, spot->nframes * sizeof(*spot->frames));
+}
+
+/* @what has all that is known of it; @stack may be NULL. */
+static void stop_here(struct session_page *page, const struct stop_spot *what,
+		      const struct stack *stack)
+{
+	struct stop_spot *spot = &page->spot;
+	struct stack taken;
+
+	if (!stack) {
+		stack_take(&taken);
+		stack = &taken;
+	}
+	if (!claim_spot(page))
+		return;
+	spot->pid = (int32_t)getpid();
+	spot->tid = (int32_t)syscall(SYS_gettid);
+	spot->n = what->n;
+	spot->verb = what->verb;
+	spot->error = what->error;
+	spot->status = what->status;
+	spot->qp_num = what->qp_num;
+	spot->wr_id = what->wr_id;
+	fill_frames(spot, stack);
+	/* pairs with the load in spot_tell() */
+	atomic_store_explicit(&spot->state, STOP_TAKEN, memory_order_release);
+	session_wake(&recording_session);
+	syscall(SYS_tgkill, spot->pid, spot->tid, SIGSTOP);
+}
+
+struct arguments {
+	enum verb verb;
+	const uint64_t *at;
+};
+
+static bool get_argument(const void *call, const char *name, int64_t *ret_value)
+{
+	const struct arguments *args = call;
+	const struct struct_info *info = &verb_infos[args->verb].args;
+
+	for (unsigned int i = 0; i < info->nfields; i++) {
+		if (strcmp(info->fields[i].name, name))
+			continue;
+		*ret_value = (int64_t)args->at[i];
+		if (info->fields[i].size == sizeof(int32_t))
+			*ret_value = (int32_t)args->at[i];
+		return true;
+	}
+	return false;
+}
+
+void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, uint32_t n)
+{
+	struct session_page *page = page_to_stop();
+	const struct arguments arguments = { verb, args };
+	int saved = errno;
+
+	if (!page)
+		return;
+	if (verb_infos[verb].fail == FAIL_NONZERO && ret > 0)
+		error = (int)ret;
+	if (stop_has_verb(&page->stop, verb) ||
+	    (page->stop.errors && !probe_is_expected(verb, error, get_argument, &arguments)))
+		stop_here(page, &(struct stop_spot){ .n = n, .verb = verb, .error = error }, NULL);
+	errno = saved;
+}
+
+void stop_at_data(enum verb verb, int ret, uint32_t n)
+{
+	struct session_page *page = page_to_stop();
+	int saved = errno;
+
+	if (page && (page->stop.errors || stop_has_verb(&page->stop, verb)))
+		stop_here(
+			page,
+			&(struct stop_spot){ .n = n, .verb = verb, .error = ret < 0 ? saved : ret },
+			NULL);
+	errno = saved;
+}
+
+/* Does this completion stop the program? */
+static bool wants_completion(const struct session_page *page, enum verb verb,
+			     const struct ibv_wc *wc)
+{
+	bool error = wc->status != IBV_WC_SUCCESS && wc->status != IBV_WC_WR_FLUSH_ERR;
+
+	return (error && (page->stop.errors || stop_has_verb(&page->stop, verb))) ||
+	       stop_has_status(&page->stop, wc->status);
+}
+
+void stop_at_poll(enum verb verb, int ret, const struct ibv_wc *wc, uint32_t nwc,
+		  const struct stack *stack, uint32_t n)
+{
+	struct session_page *page = page_to_stop();
+	int saved = errno;
+
+	if (page && ret < 0 && (page->stop.errors || stop_has_verb(&page->stop, verb)))
+		stop_here(page, &(struct stop_spot){ .n = n, .verb = verb, .error = saved }, stack);
+	for (uint32_t i = 0; page && i < nwc; i++) {
+		if (!wants_completion(page, verb, &wc[i]))
+			continue;
+		stop_here(page,
+			  &(struct stop_spot){ .n = n,
+					       .verb = verb,
+					       .status = wc[i].status,
+					       .qp_num = wc[i].qp_num,
+					       .wr_id = wc[i].wr_id },
+			  stack);
+		break;
+	}
+	errno = saved;
+}

@@ -1,0 +1,102 @@
+# A program that stops where a verb fails, for a debugger: record --stop-on.
+. tests/e2e/lib/try.sh
+app=$apps/stop_spot
+needs "$app"
+cd "$tmp" || exit 1
+
+# start WHAT ARGUMENT...: record the program until it is stopped; sets recorder, pid, tid
+start() {
+	local what=$1; shift
+	: >err
+	"$VERBATIM" record -q --stop-on="$what" -o t.db -- "$app" "$@" >out 2>err & recorder=$!
+	await grep -q 'is stopped there' err || { cat err; return 1; }
+	pid=$(sed -n 's/.*pid \([0-9]*\) is stopped there, in its thread \([0-9]*\):.*/\1/p' err)
+	tid=$(sed -n 's/.*pid \([0-9]*\) is stopped there, in its thread \([0-9]*\):.*/\2/p' err)
+	grep -q '^State:.T' "/proc/$pid/task/$tid/status" && grep -q '^State:.T' "/proc/$pid/status"
+}
+bare() { "$VERBATIM" run -- "$app" "$@" >wanted 2>/dev/null; }
+ends_unchanged() { # status of the recorder
+	wait $recorder
+	is "$?" "${1:-0}" && is "$(cat out)" "$(cat wanted)"
+}
+told() { # extended pattern
+	grep -Eq "$1" err || { echo "no '$1' in: $(cat err)"; return 1; }
+}
+
+stops_in_the_verb() { # kind, what is told
+	bare "$1" && start error "$1" && told "$2" && is "$(cat out)" "" &&
+		kill -CONT "$pid" && ends_unchanged && is "$(grep -c 'is stopped' err)" 1
+}
+
+# The event that is told is the one that failed.
+names_the_event() {
+	local event
+	bare verb && start error verb && kill -CONT "$pid" && ends_unchanged || return
+	event=$(sed -n 's/.* at \([0-9]*:[0-9]*\) in .*/\1/p' err)
+	"$VERBATIM" dump t.db "$event" | grep -q 'ibv_modify_qp.*EINVAL'
+}
+
+a_debugger_finds_the_locals() { # kind
+	bare "$1" && start error "$1" || return
+	gdb -nx -batch -p "$pid" -ex 'thread apply all -s -q frame apply all -s -q print magic' \
+		>debugger 2>&1 </dev/null
+	grep -q '= 4711' debugger || { cat debugger; kill -CONT "$pid"; return 1; }
+	ends_unchanged # the debugger has left, and that is enough
+}
+
+only_the_first_stops() {
+	bare verb 3 && start error verb 3 && kill -CONT "$pid" && ends_unchanged &&
+		is "$(grep -c 'is stopped' err)" 1
+}
+
+stops_has() { [ "$(grep -c 'is stopped there' err)" -ge "$1" ]; }
+each_stops_where_that_is_asked_for() {
+	bare verb 3 && start error,every verb 3 && kill -CONT "$pid" &&
+		await stops_has 2 && kill -CONT "$pid" && await stops_has 3 &&
+		kill -CONT "$pid" && ends_unchanged && is "$(grep -c 'is stopped' err)" 3
+}
+
+does_not_stop() { # what, kind
+	bare "$2" && "$VERBATIM" record -q --stop-on="$1" -o t.db -- "$app" "$2" >out 2>err &&
+		is "$(cat out)" "$(cat wanted)" && is "$(cat err)" ""
+}
+
+what_is_named_stops() { # what, kind, what is told
+	bare "$2" && start "$1" "$2" && told "$3" && kill -CONT "$pid" && ends_unchanged
+}
+
+a_recorder_that_is_to_end_lets_it_go_on() {
+	start error verb && kill -TERM $recorder && wait $recorder
+	is "$?" 143 && is "$(cat out)" ""
+}
+
+what_cannot_be_meant_is_refused() {
+	local what
+	for what in warning every IBV_WC_SUCCESS ibv_post '' 1:2; do
+		"$VERBATIM" record -q --stop-on="$what" -o t.db -- true 2>err
+		is "$what" "$?" 2 && told 'error, finding, a verb' || return
+	done
+}
+
+try stops_in_the_verb verb 'ibv_modify_qp.. failed with 22 .* in fail_verb.*\(stop_spot.c:[0-9]+'
+try stops_in_the_verb post 'ibv_post_send.. failed with .* in fail_post.*\(stop_spot.c:[0-9]+'
+try stops_in_the_verb poll \
+	'ibv_poll_cq.. returned IBV_WC_REM_ACCESS_ERR, wr_id 0x0,.* in poll_error.*\(stop_spot.c:'
+try stops_in_the_verb create 'ibv_create_cq.. failed with .* in fail_creation'
+try names_the_event
+try only_the_first_stops
+try each_stops_where_that_is_asked_for
+try does_not_stop error probe
+try does_not_stop IBV_WC_RETRY_EXC_ERR poll
+try does_not_stop ibv_post_send verb
+try what_is_named_stops ibv_get_cq_event probe 'ibv_get_cq_event.. failed'
+try what_is_named_stops IBV_WC_WR_FLUSH_ERR poll 'returned IBV_WC_WR_FLUSH_ERR, wr_id 0x1,'
+try a_recorder_that_is_to_end_lets_it_go_on
+try what_cannot_be_meant_is_refused
+
+if ! command -v gdb >/dev/null; then
+	skip stop "a debugger finds the locals" "gdb is not installed"
+else
+	for kind in verb post poll; do try a_debugger_finds_the_locals $kind; done
+fi
+exit $failed
