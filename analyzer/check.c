@@ -96,6 +96,16 @@ static void on_strain(void *arg, const struct model_strain *strain)
 	tell_strain(arg, strain);
 }
 
+static void on_device(void *arg, const struct model_device *device)
+{
+	tell_device(arg, device);
+}
+
+static void on_foreign(void *arg, const struct model_foreign *foreign)
+{
+	tell_foreign(arg, foreign);
+}
+
 static bool is_on(const struct checker *checker, enum rule_id rule)
 {
 	return !checker->check.findings->off[rule] && !checker->check.findings->skip[rule];
@@ -144,6 +154,8 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.modify = on_modify,
 		.misfit = on_misfit,
 		.strain = on_strain,
+		.device = on_device,
+		.foreign = on_foreign,
 		.arg = checker,
 	};
 	struct check *check = &checker->check;

@@ -14,6 +14,7 @@
 
 #include "analyzer/model/control.h"
 #include "analyzer/model/device.h"
+#include "analyzer/model/foreign.h"
 #include "analyzer/model/handles.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
@@ -82,6 +83,7 @@ void model_free(struct model *model)
 	lives_fini(&model->lives);
 	peer_fini(&model->peers);
 	handles_fini(&model->handles);
+	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
 	free(model->in_cm);
 	free(model->pinned);
@@ -297,13 +299,19 @@ static int on_call(struct model *model, const struct trace_event *event)
 {
 	bool returns = event->kind == TRACE_RETURN;
 	int err = returns ? keys_return(model, event) : keys_call(model, event);
+	struct model_device stale;
 
 	if (!err && returns)
 		err = peer_learn(&model->peers, event);
-	if (err || !is_application(event))
-		return err;
+	if (!err)
+		err = device_lists_call(&model->device_lists, event, &stale);
+	if (err == 1)
+		model->watcher.device(model->watcher.arg, &stale);
+	if (err < 0 || !is_application(event))
+		return err < 0 ? err : 0;
 	if (!returns)
 		return control_call(model, event);
+	foreign_check(model, event);
 	err = control_return(model, event);
 	return err ? err : pinned_return(model, event);
 }
@@ -357,6 +365,13 @@ int model_event(struct model *model, const struct trace_event *event)
 	default:
 		return 0;
 	}
+}
+
+const struct life *model_context(struct model *model, const struct life *life)
+{
+	if (life->kind == OBJECT_context)
+		return life;
+	return model_find(model, life->process, OBJECT_context, life->context);
 }
 
 bool model_has(const struct model *model, uint32_t process)

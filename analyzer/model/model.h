@@ -47,3 +47,6 @@ struct peers *model_peers(struct model *model);
 
 /* The keys of all processes. */
 const struct keys *model_keys(const struct model *model);
+
+/* The context that @life belongs to; NULL: not known. */
+const struct life *model_context(struct model *model, const struct life *life);

@@ -5,6 +5,7 @@
  *
  * One thread.
  */
+#include "analyzer/model/device_list.h"
 #include "analyzer/model/handles.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"
@@ -38,6 +39,7 @@ struct model {
 	int64_t now; /* of the last event */
 	struct pending *pending;
 	struct forked *forks;
+	struct device_lists device_lists;
 	bool binds;  /* ibv_bind_mw() was called */
 	bool *in_cm; /* by thread: it is inside a call of librdmacm */
 	uint32_t nin_cm;

@@ -159,6 +159,23 @@ struct model_misfit {
 	uint32_t index; /* of the request with the opcode */
 };
 
+/* A device is used that is not open, and all lists with it were freed. */
+struct model_device {
+	const struct trace_event *event;
+	const char *name;
+	struct moment freed; /* the last of the lists */
+};
+
+/* A creation was given an object of another context, or what is no object of that kind. */
+struct model_foreign {
+	const struct trace_event *event; /* its return */
+	const struct life *first;        /* of the arguments: its context should be that of all */
+	const char *path;                /* "qp_init_attr.send_cq" */
+	enum object_kind kind;           /* that belongs there */
+	uint64_t handle;
+	const struct life *object; /* what it is; NULL: nothing that is known */
+};
+
 /* The functions are called in order of the events. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
@@ -171,6 +188,8 @@ struct model_watcher {
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
 	void (*strain)(void *arg, const struct model_strain *strain);
+	void (*device)(void *arg, const struct model_device *device);
+	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;
 };
 

@@ -86,23 +86,30 @@ void life_002(struct check *check, const struct model_use *use)
 		     judge_outcome(use, outcome, sizeof(outcome)));
 }
 
-/* "qp1, qp2 and 3 more" */
+/* "mr1, made by thread 3 at 1:20,"; "qp1, qp2 and 3 more" */
 static void list_children(const struct model_destroy *destroy, char *text, size_t size)
 {
 	size_t used = 0;
 	unsigned int shown = destroy->nchildren < MODEL_SHOWN ? destroy->nchildren : MODEL_SHOWN;
+	const struct model_child *child = destroy->children;
+	char id[32];
 
 	text[0] = '\0';
+	if (destroy->nchildren == 1 && child->created.id.thread) {
+		snprintf(text, size, "%s, made by thread %u at %s,", child->name,
+			 child->created.id.thread, event_id_text(child->created.id, id));
+		return;
+	}
 	for (unsigned int i = 0; i < shown && used < size; i++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
-					 destroy->children[i].name);
+					 child[i].name);
 	if (destroy->nchildren > shown && used < size)
 		snprintf(text + used, size - used, " and %u more", destroy->nchildren - shown);
 }
 
 static void say_children(struct finding *finding, const struct model_destroy *destroy)
 {
-	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 32];
+	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 64];
 
 	judge_name(destroy->object, name, sizeof(name));
 	list_children(destroy, children, sizeof(children));
@@ -234,4 +241,104 @@ void life_004(struct check *check, const struct model_leak *leak)
 		finding_step(finding, "the tenth", &object->created);
 	}
 	say_leak(finding, leak, root);
+}
+
+/* The call of a control verb breaks a rule. */
+static struct finding *add_call(struct check *check, enum rule_id rule,
+				const struct trace_event *event, const char *path)
+{
+	const struct call *call = event->call;
+	struct finding *finding = findings_add(
+		check->findings, rule,
+		findings_key(call->verb, call->stack, call->stack ? 0 : event->process));
+
+	if (!finding)
+		return NULL;
+	finding->event = event->id;
+	finding->time = call->begin;
+	finding->process = event->process;
+	finding->thread = event->id.thread;
+	finding_text(&finding->where, "%s(): %s", verb_infos[call->verb].name, path);
+	return finding;
+}
+
+static struct moment call_moment(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->call->verb,
+				.process = event->process,
+				.stack = event->call->stack,
+				.time = event->call->begin };
+}
+
+/* LIFE-009 */
+void life_009(struct check *check, const struct model_device *device)
+{
+	const struct call *call = device->event->call;
+	struct moment used = call_moment(device->event);
+	struct finding *finding = add_call(check, RULE_LIFE_009, device->event, "device");
+	char when[32], id[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", device->name);
+	finding_text(&finding->says,
+		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed the "
+		     "last list with it, and nothing has it open.",
+		     verb_infos[call->verb].name, device->name,
+		     judge_span(call->begin - device->freed.time, when),
+		     event_id_text(device->freed.id, id));
+	finding_step(finding, "freed", &device->freed);
+	finding_step(finding, "used", &used);
+}
+
+static void say_foreign(struct finding *finding, const struct model_foreign *foreign,
+			const char *context, const char *other)
+{
+	const struct call *call = foreign->event->call;
+	const char *verb = verb_infos[call->verb].name;
+	const char *outcome = call->failed ? "the call failed" : "the call succeeded";
+
+	if (foreign->object && foreign->object->kind == foreign->kind)
+		finding_text(&finding->says, "%s() with %s of %s was given %s of %s as %s; %s.",
+			     verb, foreign->first->name, context, foreign->object->name, other,
+			     foreign->path, outcome);
+	else if (foreign->object)
+		finding_text(&finding->says, "%s() was given %s as %s, where a %s belongs; %s.",
+			     verb, foreign->object->name, foreign->path,
+			     object_names[foreign->kind], outcome);
+	else
+		finding_text(&finding->says,
+			     "%s() was given 0x%" PRIx64
+			     " as %s, where a %s belongs, and the process has made none there; %s.",
+			     verb, foreign->handle, foreign->path, object_names[foreign->kind],
+			     outcome);
+}
+
+static const char *context_name(struct check *check, const struct life *life)
+{
+	const struct life *context = model_context(check->model, life);
+
+	return context ? context->name : "another context";
+}
+
+/* LIFE-010 */
+void life_010(struct check *check, const struct model_foreign *foreign)
+{
+	struct finding *finding = add_call(check, RULE_LIFE_010, foreign->event, foreign->path);
+	struct moment used = call_moment(foreign->event);
+
+	if (!finding)
+		return;
+	if (foreign->object)
+		finding_text(&finding->object, "%s", foreign->object->name);
+	else
+		finding_text(&finding->object, "%s@%" PRIx64, object_names[foreign->kind],
+			     foreign->handle);
+	say_foreign(finding, foreign, context_name(check, foreign->first),
+		    foreign->object ? context_name(check, foreign->object) : "");
+	finding_step(finding, "created", &foreign->first->created);
+	if (foreign->object)
+		finding_step(finding, "created", &foreign->object->created);
+	finding_step(finding, "used", &used);
 }

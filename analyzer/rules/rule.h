@@ -29,6 +29,8 @@ enum rule_id {
 	X(key, struct model_key)           /* a request names a key that does not fit */       \
 	X(modify, struct model_modify)     /* ibv_modify_qp() has returned */                  \
 	X(misfit, struct model_misfit)     /* a post that its queue pair is not ready for */   \
+	X(device, struct model_device)     /* a device of a list that was freed is used */     \
+	X(foreign, struct model_foreign)   /* an object of another context was given */        \
 	X(call, struct trace_event)        /* a control verb begins */                         \
 	X(returned, struct trace_event)    /* it has returned */                               \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */ \

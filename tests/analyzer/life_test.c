@@ -228,7 +228,7 @@ TEST(busy_pd_names_who_is_in_the_way)
 	dealloc_pd(&s, EBUSY);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_LIFE_003);
-	assert_non_null(strstr(f->says, "since mr1 still depended on it"));
+	assert_non_null(strstr(f->says, "since mr1, made by thread 1 at"));
 	assert_int_equal(f->steps[1].moment.verb, VERB_reg_mr);
 	assert_string_equal(f->steps[2].what, "destroy failed");
 	story_end(&s);
@@ -244,7 +244,7 @@ TEST(a_cq_is_destroyed_under_its_qp)
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_LIFE_003);
-	assert_non_null(strstr(f->says, "while qp1 still depended on it, and the device let"));
+	assert_non_null(strstr(f->says, "while qp1, made by thread 1 at"));
 	story_end(&s);
 }
 
@@ -297,7 +297,7 @@ TEST(a_bound_mr_is_deregistered)
 	story_do(&s, 0, VERB_bind_mw, 16, 0, W(&a_qp), W(&mw), W(&bind));
 	dereg_mr(&s, &a_mr, 0);
 	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "since mw1"));
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "since mw1,"));
 	story_end(&s);
 }
 
@@ -471,4 +471,142 @@ TEST(without_stacks_a_verb_is_a_place)
 	assert_int_equal(s.findings->rules[RULE_LIFE_002], 1000);
 	story_end(&s);
 	free(pds);
+}
+
+/* The device of a list, as ibv_get_device_list() gives it. */
+static struct ibv_device a_device = { .name = "mlx5_0", .dev_name = "uverbs0" };
+static struct ibv_device *a_list[] = { &a_device, NULL }, *another_list[] = { &a_device, NULL };
+
+static void get_list(struct story *s, struct ibv_device **list)
+{
+	static int one = 1;
+
+	story_do(s, 0, VERB_get_device_list, 50, W(list), W(&one));
+}
+
+static void free_list(struct story *s, struct ibv_device **list)
+{
+	story_do(s, 0, VERB_free_device_list, 51, 0, W(list));
+}
+
+static void open_device(struct story *s)
+{
+	a_context.device = &a_device;
+	story_do(s, 0, VERB_open_device, 52, W(&a_context), W(&a_device));
+	a_context.device = NULL;
+}
+
+static void use_device(struct story *s)
+{
+	story_do(s, 0, VERB_get_device_index, 53, 0, W(&a_device));
+}
+
+TEST(a_device_of_a_freed_list_is_used)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_begin(&s);
+	get_list(&s, a_list);
+	free_list(&s, a_list); /* 1:4 */
+	use_device(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_009);
+	assert_string_equal(f->object, "mlx5_0");
+	assert_non_null(strstr(f->says, "after ibv_free_device_list() at 1:4"));
+	story_end(&s);
+}
+
+TEST(a_device_may_be_used_while_a_list_has_it)
+{
+	struct story s;
+
+	story_begin(&s);
+	use_device(&s); /* of a list older than the trace */
+	get_list(&s, a_list);
+	get_list(&s, another_list);
+	free_list(&s, a_list);
+	use_device(&s);
+	free_list(&s, another_list);
+	get_list(&s, a_list);
+	use_device(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_device_may_be_used_while_it_is_open)
+{
+	struct story s;
+
+	story_begin(&s);
+	get_list(&s, a_list);
+	open_device(&s);
+	free_list(&s, a_list);
+	use_device(&s);
+	close_context(&s);
+	use_device(&s);
+	story_check(&s, NULL);
+	story_only(&s, RULE_LIFE_009);
+	story_end(&s);
+}
+
+static struct ibv_context another_context = { .num_comp_vectors = 1 };
+
+/* A queue pair of a_pd with its receives in @cq. */
+static void create_qp_with(struct story *s, void *cq)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .recv_cq = cq, .qp_type = IBV_QPT_RC };
+
+	story_do(s, 0, VERB_create_qp, 4, 0, W(&a_pd), W(&attr));
+}
+
+TEST(a_cq_of_another_context_is_found)
+{
+	struct ibv_cq other = { .context = &another_context };
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_open_device, 1, W(&another_context), W(0x1000));
+	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&another_context), W(16), W(0), W(0), W(0));
+	create_qp_with(&s, &other);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_010);
+	assert_string_equal(f->where, "ibv_create_qp(): qp_init_attr.recv_cq");
+	assert_non_null(strstr(f->says, "with pd1 of context1 was given cq2 of context2"));
+	story_end(&s);
+}
+
+TEST(what_is_no_cq_is_found)
+{
+	struct story s;
+
+	begin_story(&s);
+	create_qp_with(&s, &a_pd);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_010)->says,
+			       "was given pd1 as qp_init_attr.recv_cq, where a cq belongs"));
+	story_end(&s);
+}
+
+TEST(a_pointer_to_nothing_known_is_found)
+{
+	struct story s;
+
+	begin_story(&s);
+	create_qp_with(&s, (void *)0x7000);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_010)->says,
+			       "was given 0x7000 as qp_init_attr.recv_cq, where a cq belongs"));
+	story_end(&s);
+}
+
+/* Its CQs may be older than the trace, too. */
+TEST(objects_of_an_older_context_are_not_judged)
+{
+	struct story s;
+
+	story_begin(&s);
+	alloc_pd(&s);
+	create_qp_with(&s, (void *)0x7000);
+	story_finds_nothing(&s);
 }

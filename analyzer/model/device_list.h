@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The lists of devices that processes hold, and which devices are open.
+ *
+ * A device may be used while it is in a list that was not freed, or open. Devices of lists that
+ * are older than the trace are not known.
+ *
+ * One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct model_device;
+struct trace_event;
+
+struct device_list;
+struct device_open;
+
+struct device_lists {
+	struct device_list *lists; /* the last made first; freed ones, too, up to a number */
+	size_t nfreed;
+	struct device_open *open;
+};
+
+void device_lists_fini(struct device_lists *lists);
+
+/*
+ * Call or return of the application or librdmacm. Returns 1 if it uses a device that it must not
+ * use any more, 0, or -ENOMEM.
+ */
+int device_lists_call(struct device_lists *lists, const struct trace_event *event,
+		      struct model_device *ret_use);
+
+/* @process has ended. */
+void device_lists_end(struct device_lists *lists, uint32_t process);

@@ -1,0 +1,86 @@
+/*
+ * Objects of another context, or that are none, given to a creation
+ *
+ * The arguments of a creation belong to one context: that of the first which is known. Not
+ * judged: dead and inherited objects, which have rules of their own; contexts that share their
+ * file with another process's; addresses where a context older than the trace may have objects.
+ */
+#include "analyzer/model/foreign.h"
+
+#include "analyzer/model/model_state.h"
+
+static uint64_t context_of(const struct life *life)
+{
+	return life->kind == OBJECT_context ? life->handle : life->context;
+}
+
+static bool is_judged(const struct life *life)
+{
+	return life->state == LIFE_LIVE && !life->inherited;
+}
+
+/* All that its context has was made in the trace. */
+static bool is_whole(struct model *model, const struct trace_event *event, const struct life *life)
+{
+	const struct life *context =
+		model_find(model, event->process, OBJECT_context, context_of(life));
+
+	return context && context->created.id.thread && is_judged(context) &&
+	       context->created.verb != VERB_import_device;
+}
+
+/* Kinds whose creations are all in the list of verbs. */
+static bool is_listed(enum object_kind kind)
+{
+	return kind == OBJECT_cq || kind == OBJECT_srq || kind == OBJECT_pd ||
+	       kind == OBJECT_comp_channel;
+}
+
+/* A live object of any other kind at that address. */
+static const struct life *find_other(struct model *model, uint32_t process, uint64_t handle)
+{
+	const struct life *life;
+
+	for (int kind = 0; kind < OBJECT_COUNT; kind++) {
+		life = model_find(model, process, (enum object_kind)kind, handle);
+		if (life && is_judged(life))
+			return life;
+	}
+	return NULL;
+}
+
+void foreign_check(struct model *model, const struct trace_event *event)
+{
+	const struct handle_list *list = &model->handles.args[event->call->verb];
+	struct model_foreign foreign = { .event = event };
+	int64_t handle;
+
+	if (verb_infos[event->call->verb].effect != EFFECT_CREATE || model->keys.shared)
+		return;
+	for (unsigned int i = 0; i < list->n; i++) {
+		const struct handle_path *path = &list->paths[i];
+		const struct life *life;
+
+		if (!args_get(event->call->args, path->path, &handle) || !handle ||
+		    path->kind == OBJECT_device)
+			continue;
+		life = model_find(model, event->process, path->kind, (uint64_t)handle);
+		if (life && (!is_judged(life) || !context_of(life)))
+			return;
+		foreign.path = path->path;
+		foreign.kind = path->kind;
+		foreign.handle = (uint64_t)handle;
+		if (life && !foreign.first) {
+			foreign.first = life;
+		} else if (life && context_of(life) != context_of(foreign.first)) {
+			foreign.object = life;
+			model->watcher.foreign(model->watcher.arg, &foreign);
+			return;
+		} else if (!life && foreign.first && is_listed(path->kind) &&
+			   is_whole(model, event, foreign.first)) {
+			foreign.object = find_other(model, event->process, (uint64_t)handle);
+			model->watcher.foreign(model->watcher.arg, &foreign);
+			return;
+		}
+	}
+}

@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * Objects of another context, or that are none, given to a creation.
+ *
+ * One thread.
+ */
+
+struct model;
+struct trace_event;
+
+/* The return of a call of the application. */
+void foreign_check(struct model *model, const struct trace_event *event);
