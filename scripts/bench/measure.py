@@ -36,6 +36,7 @@ PROGRAMS = {
     'ust.so': (['ust.c'], [], ['-shared', '-Wno-missing-prototypes', '-llttng-ust']),
     'threads': (['threads.c', 'sample.c'], [], ['-l:libibverbs.so.1']),
     'stream': (['stream.c'], [], ['-libverbs']),
+    'control': (['control.c'], [], ['-libverbs']),
     'limits': (['limits.c', 'sample.c'], [], []),
     'hold': (['hold.c'], WIRE, []),
     'loopback': (['loopback.c', 'sample.c'], [], ['-libverbs']),
@@ -321,6 +322,7 @@ def loopback():
 def scratch(name):
     """A path for a trace that one run needs; nothing is there."""
     path = os.path.join(BENCH, name)
+    os.makedirs(BENCH, exist_ok=True)
     if os.path.exists(path):
         os.remove(path)
     return path
@@ -361,11 +363,50 @@ def recorded(name):
     need(SOFT, 'software device')
     path = scratch(name + '.db')
     run([VERBATIM, 'record', '-q', '--device', 'soft', '-o', path, '--'] + both(RECORDED[name]))
+    events = count_events(path)
     db = sqlite3.connect('file:%s?mode=ro' % path, uri=True)
-    events = db.execute('SELECT sum(events) FROM thread').fetchone()[0]
     begin, end = db.execute('SELECT min(begin), max(end) FROM chunk').fetchone()
     db.close()
     return path, events, os.path.getsize(path), (end - begin) / 1e9
+
+
+@functools.cache
+def recorded_control():
+    """The trace of a program of control verbs, and its events."""
+    need(VERBATIM, 'verbatim')
+    need(SOFT, 'software device')
+    path = scratch('control.db')
+    argv = [program('control'), '200000']
+    run([VERBATIM, 'record', '-q', '--device', 'soft', '-o', path, '--'] + argv)
+    return path, count_events(path)
+
+
+@functools.cache
+def recorded_long():
+    """A trace of some 50 M events, and how many exactly."""
+    need(VERBATIM, 'verbatim')
+    need(SOFT, 'software device')
+    path = scratch('long.db')
+    argv = both(['ib_send_lat', '-s', '8', '-n', '6000000'])
+    run([VERBATIM, 'record', '-q', '--device', 'soft', '-o', path, '--'] + argv)
+    return path, count_events(path)
+
+
+def count_events(path):
+    db = sqlite3.connect('file:%s?mode=ro' % path, uri=True)
+    events = db.execute('SELECT sum(events) FROM thread').fetchone()[0]
+    db.close()
+    return events
+
+
+def memory_of(argv):
+    """The most memory that a program has resident, in MB."""
+    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 1):
+        raise Missing('failed: ' + argv[1])
+    return usage.ru_maxrss / 1024
 
 
 @functools.cache

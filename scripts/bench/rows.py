@@ -122,6 +122,17 @@ def check_rate():
             for _ in range(measure.ROUNDS)]
 
 
+def check_control_rate():
+    path, events = measure.recorded_control()
+    return [events / measure.seconds([measure.VERBATIM, 'check', path], (0, 1)) / 1e6
+            for _ in range(measure.ROUNDS)]
+
+
+def check_memory():
+    path, _ = measure.recorded_long()
+    return [measure.memory_of([measure.VERBATIM, 'check', path])]
+
+
 def replay_seconds():
     path = measure.recorded('ib_send_lat')[0]
     return measure.seconds([measure.VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft', path])
@@ -209,7 +220,9 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('open', 'trace', 'opening, to the first event of 20 M', 's', 'less', 1,
         lambda: measure.scan()['open']),
     Row('scan', 'trace', 'a full scan', 'M/s', 'more', 5, lambda: measure.scan()['scan']),
-    Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 3, check_rate),
+    Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 10, check_rate),
+    Row('check_control', 'trace', 'the same, control verbs', 'M/s', 'more', 1, check_control_rate),
+    Row('check_memory', 'trace', 'the same, at most, 50 M events', 'MB', 'less', 64, check_memory),
     Row('replay', 'trace', 'replay --pace asap, of the own rate', 'x', 'more', 0.5, replay_rate),
     Row('replay_recorded', 'trace', 'the same, of the rate while recorded', 'x', None, None,
         replay_recorded),
