@@ -78,7 +78,12 @@ static void on_post(void *arg, const struct model_post *post)
 
 static void on_complete(void *arg, const struct model_complete *complete)
 {
-	tell_complete(arg, complete);
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	struct checker *checker = arg;
+
+	if (wc->status != FIRST_SUCCESS && wc->status != FIRST_FLUSH)
+		facts_complete(checker->check.findings->facts, checker->check.model, complete);
+	tell_complete(checker, complete);
 }
 
 static void on_modify(void *arg, const struct model_modify *modify)
@@ -170,8 +175,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	choose_functions(checker);
 	if (checker->post[0])
 		watcher.post = on_post;
-	if (checker->complete[0])
-		watcher.complete = on_complete;
+	watcher.complete = on_complete;
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err)

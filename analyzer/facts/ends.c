@@ -107,6 +107,11 @@ void ends_alive(struct ends *ends, const struct trace_event *event)
 	ends->last[event->process] = event->time;
 }
 
+int64_t ends_last(const struct ends *ends, uint32_t process)
+{
+	return process < ends->nlast ? ends->last[process] : 0;
+}
+
 static bool has_ended(const struct ends *ends, uint32_t id)
 {
 	const struct process *process = trace_process(ends->trace, id);
@@ -170,7 +175,7 @@ static void add_killed(struct ends *ends, struct model *model, const struct mode
 	fact->process = end->process;
 	fact->error = signal;
 	fact->live = live;
-	fact->last = end->process < ends->nlast ? ends->last[end->process] : 0;
+	fact->last = ends_last(ends, end->process);
 }
 
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end)

@@ -24,3 +24,6 @@ void ends_alive(struct ends *ends, const struct trace_event *event);
 
 /* A process has ended, or the trace ends; the model still knows its objects. */
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end);
+
+/* The time of the last verb of @process; 0: it called none. */
+int64_t ends_last(const struct ends *ends, uint32_t process);

@@ -19,6 +19,7 @@ struct facts_work {
 	struct failed *failed;
 	struct ends *ends;
 	struct first *first;
+	struct causes *causes;
 };
 
 int facts_new(struct trace *trace, struct facts **ret_facts)
@@ -34,6 +35,8 @@ int facts_new(struct trace *trace, struct facts **ret_facts)
 		err = ends_new(trace, &facts->list, &facts->work->ends);
 	if (!err)
 		err = first_new(trace, &facts->errors, &facts->work->first);
+	if (!err)
+		err = causes_new(trace, &facts->errors, &facts->work->causes);
 	if (err) {
 		facts_free(facts);
 		return err;
@@ -50,6 +53,7 @@ void facts_free(struct facts *facts)
 		failed_free(facts->work->failed);
 		ends_free(facts->work->ends);
 		first_free(facts->work->first);
+		causes_free(facts->work->causes);
 	}
 	free(facts->work);
 	facts_clear(&facts->list);
@@ -81,6 +85,14 @@ static void see_return(struct facts *facts, struct model *model, const struct tr
 		failed_return(facts->work->failed, model, event);
 }
 
+static int see_poll(struct facts *facts, const struct trace_event *event)
+{
+	int err = first_event(facts->work->first, event);
+
+	causes_note(facts->work->causes);
+	return err;
+}
+
 static int see_data(struct facts *facts, struct model *model, const struct trace_event *event)
 {
 	bool failed = event->kind == TRACE_POST   ? event->post->ret != 0
@@ -93,7 +105,19 @@ static int see_data(struct facts *facts, struct model *model, const struct trace
 	ends_alive(facts->work->ends, event);
 	if (failed)
 		failed_data(facts->work->failed, model, event);
-	return event->kind == TRACE_POLL ? first_event(facts->work->first, event) : 0;
+	if (event->kind == TRACE_POST)
+		causes_post(facts->work->causes, event);
+	return event->kind == TRACE_POLL ? see_poll(facts, event) : 0;
+}
+
+void facts_complete(struct facts *facts, struct model *model, const struct model_complete *complete)
+{
+	causes_complete(facts->work->causes, model, complete);
+}
+
+const struct cause *facts_cause(const struct facts *facts, const struct first_error *error)
+{
+	return causes_of(facts->work->causes, (size_t)(error - facts->errors.all));
 }
 
 int facts_event(struct facts *facts, struct model *model, const struct trace_event *event)
@@ -130,6 +154,7 @@ int facts_finish(struct facts *facts)
 {
 	int err = facts->list.err;
 
+	causes_finish(facts->work->causes, facts->work->ends);
 	return err ? log_err(err, "facts") : first_finish(facts->work->first);
 }
 

@@ -5,6 +5,7 @@
  *
  * Filled in the same pass as the rules, which may look at it. One thread.
  */
+#include "analyzer/facts/cause.h"
 #include "analyzer/facts/fact.h"
 #include "analyzer/facts/first.h"
 #include "analyzer/model/watcher.h"
@@ -32,11 +33,18 @@ int facts_event(struct facts *facts, struct model *model, const struct trace_eve
 /* A request of a post names memory that is not in its region. */
 void facts_misfit(struct facts *facts, const struct model_key *key);
 
+/* A completion in error that is not a flush; facts_event() has not seen it. */
+void facts_complete(struct facts *facts, struct model *model,
+		    const struct model_complete *complete);
+
 /* A process has ended, or the trace ends; its objects are still known. */
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end);
 
 /* The last event has been seen. Returns 0 or -errno after log_err(). */
 int facts_finish(struct facts *facts);
+
+/* Why an error of facts->errors came; NULL: nothing is known. */
+const struct cause *facts_cause(const struct facts *facts, const struct first_error *error);
 
 /* How many there are of a kind; of queue pairs in error, how many. */
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind);

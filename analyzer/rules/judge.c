@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/words.h"
+
 void judge_where(struct finding *finding, const struct model_use *use)
 {
 	const char *name = verb_infos[use->verb].name, *gap = strstr(use->path, "[]");
@@ -99,15 +101,7 @@ const char *judge_outcome(const struct model_use *use, char *text, size_t size)
 
 const char *judge_span(int64_t ns, char text[32])
 {
-	if (ns < 10000)
-		snprintf(text, 32, "%" PRId64 " ns", ns);
-	else if (ns < 1000000)
-		snprintf(text, 32, "%.1f us", (double)ns / 1e3);
-	else if (ns < 1000000000)
-		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
-	else
-		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
-	return text;
+	return words_span(ns, text);
 }
 
 const char *judge_bytes(uint64_t bytes, char text[32])

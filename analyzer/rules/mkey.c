@@ -12,6 +12,7 @@
 
 #include "analyzer/model/key.h"
 #include "analyzer/rules/judge.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/mkey_text.h"
 
 static void say_outside(struct check *check, struct finding *finding, const struct model_key *use)
@@ -131,8 +132,8 @@ void mkey_003(struct check *check, const struct model_key *use)
 	finding_text(&finding->says,
 		     "%s of %s: %ckey 0x%x is %s%s, which was registered without %s%s.",
 		     key_place(use, place), key_request(use->opcode), use->peer ? 'r' : 'l',
-		     use->number, key_name(check, use->key, name), whose, key_access(use->missing),
-		     key_outcome(use, outcome));
+		     use->number, key_name(check, use->key, name), whose,
+		     words_access(use->missing), key_outcome(use, outcome));
 }
 
 static bool is_registration(enum verb verb)

@@ -12,6 +12,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/mkey_text.h"
 
 enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR, REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
@@ -188,7 +189,7 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 			     "%s of %s was refused: the qp_access_flags of %s of process %u, 0x%x, "
 			     "lack %s.",
 			     key_place(&use, place), key_request(use.opcode), qp_name(check, peer),
-			     peer->process, qp->access, key_access(missing));
+			     peer->process, qp->access, words_access(missing));
 }
 
 /* Does the device still work at the queue's requests? */

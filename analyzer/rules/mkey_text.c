@@ -7,20 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/words.h"
+
 const char *key_name(const struct check *check, const struct key *key, char text[TEXT])
 {
-	const struct object *mr = trace_object(check->trace, key->object);
-	const struct object *pd =
-		trace_object_at(check->trace, key->process, OBJECT_pd, key->pd, key->created.time);
-
-	snprintf(text, TEXT, "%s%s%s", mr && mr->name ? mr->name : "a region", pd ? " of " : "",
-		 pd && pd->name ? pd->name : "");
-	return text;
-}
-
-const char *key_access(uint32_t access)
-{
-	return enum_name(enum_find("ibv_access_flags"), access & -access) ?: "an access flag";
+	return words_key(check->trace, key, text, TEXT);
 }
 
 const char *key_place(const struct model_key *key, char text[TEXT])

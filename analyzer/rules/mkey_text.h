@@ -12,9 +12,6 @@ enum { TEXT = 160 };
 /* "mr2 of pd1" */
 const char *key_name(const struct check *check, const struct key *key, char text[TEXT]);
 
-/* "IBV_ACCESS_LOCAL_WRITE": the first of the flags */
-const char *key_access(uint32_t access);
-
 /* "wr[2].sg_list[0]" */
 const char *key_place(const struct model_key *use, char text[TEXT]);
 

@@ -1,0 +1,465 @@
+/*
+ * Why the first error of a queue pair came
+ *
+ *	completion in error --> causes_complete(): its keys, its other end as they are now
+ *	first_event()       --> causes_note(): that was the first error of a queue pair
+ *	end of the trace    --> causes_finish(): what came of the other end
+ */
+#include "analyzer/facts/cause.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/facts/ends.h"
+#include "analyzer/model/key.h"
+#include "analyzer/model/key_post.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+enum { TEXT = 256, WAITING_MAX = 64 };
+
+/* enum ibv_wc_status */
+enum { REM_ACCESS_ERR = 10, RNR_RETRY_EXC_ERR = 13 };
+
+/* What was seen when the completion was polled. */
+struct noted {
+	struct cause cause;
+	struct event_id event; /* of the poll, and the index of the completion */
+	uint32_t index;
+	int64_t time;
+	int status;
+	int64_t gone;        /* of the other queue pair, by its destroy or its process; INT64_MAX */
+	int state;           /* of it; QP_UNKNOWN */
+	struct moment moved; /* what led to the state */
+	bool empty;          /* its receive queue was empty */
+	bool waiting;        /* for its first receive after that */
+	uint32_t room;       /* of that queue; 0 not known */
+	uint64_t queue;      /* handle of it: QP or SRQ */
+	int rnr_retry, min_rnr_timer; /* -1 not known */
+	struct event_id receive;      /* the first one; 0:0 none came */
+	int64_t received;
+};
+
+struct causes {
+	struct trace *trace;
+	const struct first_list *errors;
+	struct noted **all; /* of errors->all; NULL: nothing is known */
+	size_t n;
+	struct noted **fresh; /* of completions that first_event() has not seen */
+	size_t nfresh;
+	unsigned int waiting;
+};
+
+int causes_new(struct trace *trace, const struct first_list *errors, struct causes **ret_causes)
+{
+	struct causes *causes = calloc(1, sizeof(*causes));
+
+	if (!causes)
+		return log_err(-ENOMEM, "causes of errors");
+	causes->trace = trace;
+	causes->errors = errors;
+	*ret_causes = causes;
+	return 0;
+}
+
+static void free_noted(struct noted *noted)
+{
+	if (!noted)
+		return;
+	free(noted->cause.name);
+	free(noted->cause.key);
+	free(noted->cause.peer);
+	free(noted);
+}
+
+void causes_free(struct causes *causes)
+{
+	if (!causes)
+		return;
+	for (size_t i = 0; i < causes->n; i++)
+		free_noted(causes->all[i]);
+	for (size_t i = 0; i < causes->nfresh; i++)
+		free_noted(causes->fresh[i]);
+	free(causes->all);
+	free(causes->fresh);
+	free(causes);
+}
+
+const struct cause *causes_of(const struct causes *causes, size_t i)
+{
+	return i < causes->n && causes->all[i] ? &causes->all[i]->cause : NULL;
+}
+
+/* Replace a sentence. */
+static void say_cause(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say_cause(char **text, const char *format, ...)
+{
+	va_list args;
+
+	free(*text);
+	va_start(args, format);
+	if (vasprintf(text, format, args) < 0)
+		*text = NULL;
+	va_end(args);
+}
+
+/* A key that was used, and what for. */
+struct use {
+	struct trace *trace;
+	const struct key *key;
+	const struct life *qp;
+	uint32_t process; /* whose key it is */
+	uint64_t pd;      /* of the queue pair there */
+	const char *name; /* of it */
+	char letter;      /* 'l', 'r' */
+	uint32_t number, needed;
+	uint64_t addr, length;
+	int64_t time;
+};
+
+static void say_range(char **text, const struct use *use, const char *what)
+{
+	const struct key *key = use->key;
+
+	say_cause(text,
+		  "%ckey 0x%x is %s, %" PRIu64 " bytes at 0x%" PRIx64 "; the request names %" PRIu64
+		  " at 0x%" PRIx64,
+		  use->letter, use->number, what, key->length, key->addr, use->length, use->addr);
+}
+
+/* Does the key explain a refusal? */
+static bool blame_key(char **text, const struct use *use)
+{
+	const struct key *key = use->key;
+	const struct object *pd;
+	char name[TEXT], what[TEXT + 32], id[32], when[32];
+
+	if (!key || key->state == KEY_CHANGING)
+		return false;
+	words_key(use->trace, key, name, sizeof(name));
+	snprintf(what, sizeof(what), use->letter == 'r' ? "%s of process %u" : "%s", name,
+		 key->process);
+	if (key->state == KEY_DEAD && key->destroyed.id.thread) {
+		say_cause(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
+			  use->number, what, verb_infos[key->destroyed.verb].name,
+			  event_id_text(key->destroyed.id, id),
+			  words_span(use->time - key->destroyed.time, when));
+	} else if (key->state == KEY_DEAD) {
+		return false;
+	} else if (key->pd && use->pd && key->pd != use->pd) {
+		pd = trace_object_at(use->trace, use->process, OBJECT_pd, use->pd, use->time);
+		say_cause(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
+			  use->name, use->letter == 'r' ? " there" : "",
+			  pd && pd->name ? pd->name : "another domain");
+	} else if (!key_holds(key, use->addr, use->length)) {
+		say_range(text, use, what);
+	} else if (use->needed & ~key->access) {
+		say_cause(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
+			  what, words_access(use->needed & ~key->access));
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void key_sentence(struct causes *causes, struct model *model,
+			 const struct model_complete *complete, struct noted *noted)
+{
+	const struct queue_request *request = complete->request;
+	struct use use = { .trace = causes->trace,
+			   .qp = complete->qp,
+			   .process = complete->event->process,
+			   .pd = complete->qp->pd,
+			   .name = complete->qp->name,
+			   .letter = 'l',
+			   .time = noted->time };
+
+	if (complete->queue->owner && complete->queue->owner->kind != OBJECT_qp)
+		use.pd = complete->queue->owner->pd; /* an SRQ looks into its own domain */
+	if (!complete->queue->send || request->opcode == ABI_WR_RDMA_READ ||
+	    keys_needed(request->opcode) == ABI_ACCESS_REMOTE_ATOMIC)
+		use.needed = ABI_ACCESS_LOCAL_WRITE;
+	for (uint32_t i = 0; i < request->nsge && !(request->flags & ABI_SEND_INLINE); i++) {
+		const struct sge *sge = queue_sge(complete->queue, request, i);
+
+		use.key = keys_find_lkey(model_keys(model), use.process, complete->qp->context,
+					 sge->lkey);
+		use.number = sge->lkey;
+		use.addr = sge->addr;
+		use.length = sge->length;
+		if (sge->length && blame_key(&noted->cause.key, &use))
+			return;
+	}
+}
+
+static const char *qp_name(const struct causes *causes, const struct peer *peer)
+{
+	const struct object *object = trace_object(causes->trace, peer->id);
+
+	return object && object->name ? object->name : "its queue pair";
+}
+
+static void remote_key_sentence(struct causes *causes, struct model *model,
+				const struct model_complete *complete, const struct peer *peer,
+				struct noted *noted)
+{
+	const struct queue_request *request = complete->request;
+	const struct qp *qp = peer->life ? peer->life->qp : NULL;
+	struct use use = { .trace = causes->trace,
+			   .qp = complete->qp,
+			   .process = peer->process,
+			   .pd = peer->pd,
+			   .name = qp_name(causes, peer),
+			   .letter = 'r',
+			   .number = request->rkey,
+			   .addr = request->remote_addr,
+			   .needed = keys_needed(request->opcode),
+			   .time = noted->time };
+
+	for (uint32_t i = 0; i < request->nsge; i++)
+		use.length += queue_sge(complete->queue, request, i)->length;
+	use.key = keys_find_rkey(model_keys(model), peer->process, peer->context, request->rkey);
+	if (blame_key(&noted->cause.key, &use))
+		return;
+	if (!use.key)
+		say_cause(&noted->cause.key, "rkey 0x%x is of no region that process %u has for %s",
+			  use.number, use.process, use.name);
+	else if (qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
+		say_cause(&noted->cause.key, "qp_access_flags of %s of process %u lack %s",
+			  use.name, use.process, words_access(use.needed & ~qp->access));
+}
+
+static void note_receives(struct noted *noted, const struct life *other)
+{
+	const struct queue *queue = other->rq;
+
+	if (!queue || queue->doubt || queue->outstanding)
+		return;
+	noted->empty = true;
+	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
+	noted->queue = queue->owner ? queue->owner->handle : 0;
+	noted->waiting = noted->queue != 0;
+}
+
+static void note_peer(struct causes *causes, struct noted *noted, const struct life *qp,
+		      const struct peer *peer)
+{
+	const struct life *other = peer->life;
+	char process[TEXT];
+
+	noted->cause.process = peer->process;
+	noted->cause.qp = peer->id;
+	noted->gone = peer->gone;
+	noted->state = other ? qp_state(other) : QP_UNKNOWN;
+	say_cause(&noted->cause.name, "%s %s",
+		  words_process(causes->trace, peer->process, process, sizeof(process)),
+		  qp_name(causes, peer));
+	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY)
+		noted->rnr_retry = (int)qp->qp->rnr_retry;
+	if (!other || !other->qp)
+		return;
+	noted->moved = other->qp->moved;
+	if (other->qp->set & ABI_QP_MIN_RNR_TIMER)
+		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
+	if (noted->status == RNR_RETRY_EXC_ERR)
+		note_receives(noted, other);
+}
+
+void causes_complete(struct causes *causes, struct model *model,
+		     const struct model_complete *complete)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	bool certain = complete->request && complete->queue && wc->candidates <= 1;
+	const struct peer *peer = NULL;
+	struct noted *noted, **place;
+
+	if (!complete->qp || !(noted = calloc(1, sizeof(*noted))))
+		return;
+	place = vec_push(causes->fresh, causes->nfresh);
+	if (!place) {
+		free(noted);
+		return;
+	}
+	*place = noted;
+	*noted = (struct noted){ .event = complete->event->id,
+				 .index = complete->index,
+				 .time = complete->event->time,
+				 .status = wc->status,
+				 .gone = INT64_MAX,
+				 .state = QP_UNKNOWN,
+				 .rnr_retry = -1,
+				 .min_rnr_timer = -1 };
+	if (complete->qp->peer)
+		peer = peer_other(model_peers(model), complete->qp->peer);
+	if (peer)
+		note_peer(causes, noted, complete->qp, peer);
+	if (certain && wc->status == ABI_WC_LOC_PROT_ERR)
+		key_sentence(causes, model, complete, noted);
+	if (certain && wc->status == REM_ACCESS_ERR && peer)
+		remote_key_sentence(causes, model, complete, peer, noted);
+}
+
+static struct noted *take_fresh(struct causes *causes, const struct first_error *error)
+{
+	for (size_t i = 0; i < causes->nfresh; i++) {
+		struct noted *noted = causes->fresh[i];
+
+		if (noted && noted->event.thread == error->event.thread &&
+		    noted->event.n == error->event.n && noted->index == error->index) {
+			causes->fresh[i] = NULL;
+			return noted;
+		}
+	}
+	return NULL;
+}
+
+void causes_note(struct causes *causes)
+{
+	while (causes->n < causes->errors->n) {
+		const struct first_error *error = &causes->errors->all[causes->n];
+		struct noted **place = vec_push(causes->all, causes->n);
+
+		if (!place)
+			break;
+		*place = take_fresh(causes, error);
+		if (*place && causes->waiting == WAITING_MAX)
+			(*place)->waiting = false;
+		causes->waiting += *place && (*place)->waiting;
+	}
+	for (size_t i = 0; i < causes->nfresh; i++)
+		free_noted(causes->fresh[i]);
+	free(causes->fresh);
+	causes->fresh = NULL;
+	causes->nfresh = 0;
+}
+
+void causes_post(struct causes *causes, const struct trace_event *event)
+{
+	if (!causes->waiting || post_is_send(event->post) || !post_taken(event->post))
+		return;
+	for (size_t i = 0; i < causes->n; i++) {
+		struct noted *noted = causes->all[i];
+
+		if (!noted || !noted->waiting || noted->cause.process != event->process ||
+		    noted->queue != event->post->handle)
+			continue;
+		noted->waiting = false;
+		causes->waiting--;
+		noted->receive = event->id;
+		noted->received = event->time;
+	}
+}
+
+/* IBA 9.7.5.2.8, in units of 10 us */
+static double rnr_timer_ms(int timer)
+{
+	static const uint32_t units[32] = { 65536, 1,    2,    3,     4,     6,     8,     12,
+					    16,    24,   32,   48,    64,    96,    128,   192,
+					    256,   384,  512,  768,   1024,  1536,  2048,  3072,
+					    4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152 };
+
+	return units[timer & 31] / 100.0;
+}
+
+static void say_receives(struct noted *noted)
+{
+	char room[32] = "", came[96], id[32], when[32], retry[32] = "", timer[48] = "";
+
+	if (noted->room)
+		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
+	if (noted->receive.thread)
+		snprintf(came, sizeof(came), "its first receive, %s, came %s later",
+			 event_id_text(noted->receive, id),
+			 words_span(noted->received - noted->time, when));
+	else
+		snprintf(came, sizeof(came), "no receive came");
+	if (noted->rnr_retry >= 0)
+		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
+	if (noted->min_rnr_timer >= 0)
+		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
+			 rnr_timer_ms(noted->min_rnr_timer));
+	say_cause(&noted->cause.peer, "its receive queue was empty%s; %s%s%s", room, came, retry,
+		  timer);
+}
+
+/* The process was killed before the error. */
+static bool say_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
+{
+	const struct process *process = trace_process(causes->trace, noted->cause.process);
+	const char *name;
+	char when[32];
+
+	if (!process || process->end < 0 || process->end > noted->time)
+		return false;
+	words_span(ends_last(ends, process->id), when);
+	if (process->status != -1 && WIFSIGNALED(process->status)) {
+		name = sigabbrev_np(WTERMSIG(process->status));
+		say_cause(&noted->cause.peer, "killed by SIG%s, last verb at %s", name ?: "?",
+			  when);
+	} else if (process->status == -1 && process->ending && !strcmp(process->ending, "killed")) {
+		say_cause(&noted->cause.peer, "killed, last verb at %s", when);
+	} else {
+		say_cause(&noted->cause.peer, "its process had ended, last verb at %s", when);
+	}
+	return true;
+}
+
+/* The other end has failed as well, and often that is where the cause is. */
+static bool say_failed(const struct causes *causes, struct noted *noted)
+{
+	const struct first_list *errors = causes->errors;
+	char id[32], when[32];
+
+	for (size_t i = 0; i < errors->n; i++) {
+		const struct first_error *error = &errors->all[i];
+		const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
+
+		if (!error->qp || error->qp != noted->cause.qp ||
+		    error->event.thread == noted->event.thread)
+			continue;
+		say_cause(&noted->cause.peer, "failed with %s at %s, %s %s", status ?: "an error",
+			  event_id_text(error->event, id),
+			  words_span(llabs(noted->time - error->time), when),
+			  error->time < noted->time ? "before" : "later");
+		return true;
+	}
+	return false;
+}
+
+static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
+{
+	const struct object *object = trace_object(causes->trace, noted->cause.qp);
+	char id[32], when[32];
+
+	if (!noted->cause.process || say_killed(causes, ends, noted))
+		return;
+	if (object && object->destroyed.thread && object->destroyed_at < noted->time)
+		say_cause(&noted->cause.peer, "its ibv_destroy_qp %s began %s before",
+			  event_id_text(object->destroyed, id),
+			  words_span(noted->time - object->destroyed_at, when));
+	else if (noted->empty)
+		say_receives(noted);
+	else if (!say_failed(causes, noted) && noted->moved.id.thread &&
+		 noted->moved.time < noted->time &&
+		 (noted->state == ABI_QPS_ERR || noted->state == 0))
+		say_cause(&noted->cause.peer, "in %s since %s, %s before",
+			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
+			  words_span(noted->time - noted->moved.time, when));
+}
+
+void causes_finish(struct causes *causes, const struct ends *ends)
+{
+	for (size_t i = 0; i < causes->n; i++)
+		if (causes->all[i])
+			peer_sentence(causes, ends, causes->all[i]);
+}

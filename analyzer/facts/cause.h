@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * Why the first error of a queue pair came, as its keys and its other end tell.
+ *
+ * What is known when the completion is polled is noted then; what came of the other end is told
+ * when the trace ends, or asked for while it is written.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/first.h"
+#include "analyzer/model/watcher.h"
+
+struct model;
+struct causes;
+struct ends;
+
+struct cause {
+	uint32_t process, qp; /* the other end; qp: object; 0: not known */
+	char *name;           /* of it: "process 2 (server) qp1"; NULL: not known */
+	char *key;            /* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: keys fit */
+	char *peer;           /* "killed by SIGKILL, last verb at 582 ms"; NULL: nothing to say */
+};
+
+int causes_new(struct trace *trace, const struct first_list *errors, struct causes **ret_causes);
+
+/* Accepts NULL. */
+void causes_free(struct causes *causes);
+
+/* A completion in error, before first_event() has seen it. */
+void causes_complete(struct causes *causes, struct model *model,
+		     const struct model_complete *complete);
+
+/* The errors that first_event() has added are those of the completions before. */
+void causes_note(struct causes *causes);
+
+/* Receives were posted: the other end may have waited for them. */
+void causes_post(struct causes *causes, const struct trace_event *event);
+
+/* Complete the sentences about the other ends. */
+void causes_finish(struct causes *causes, const struct ends *ends);
+
+/* Of errors->all[i]; NULL: nothing is known. */
+const struct cause *causes_of(const struct causes *causes, size_t i);

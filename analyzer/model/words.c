@@ -1,0 +1,52 @@
+/*
+ * Words for what the model knows
+ */
+#include "analyzer/model/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/key.h"
+
+const char *words_span(int64_t ns, char text[32])
+{
+	if (ns < 10000)
+		snprintf(text, 32, "%" PRId64 " ns", ns);
+	else if (ns < 1000000)
+		snprintf(text, 32, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
+	else
+		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
+	return text;
+}
+
+const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size)
+{
+	const struct object *mr = trace_object(trace, key->object);
+	const struct object *pd =
+		trace_object_at(trace, key->process, OBJECT_pd, key->pd, key->created.time);
+
+	snprintf(text, size, "%s%s%s", mr && mr->name ? mr->name : "a region", pd ? " of " : "",
+		 pd && pd->name ? pd->name : "");
+	return text;
+}
+
+const char *words_process(struct trace *trace, uint32_t id, char *text, size_t size)
+{
+	const struct process *process = trace_process(trace, id);
+	const char *exe = process && process->exe ? process->exe : "";
+	const char *slash = strrchr(exe, '/');
+
+	if (*exe)
+		snprintf(text, size, "process %u (%s)", id, slash ? slash + 1 : exe);
+	else
+		snprintf(text, size, "process %u", id);
+	return text;
+}
+
+const char *words_access(uint32_t access)
+{
+	return enum_name(enum_find("ibv_access_flags"), access & -access) ?: "an access flag";
+}

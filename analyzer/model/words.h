@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Words for what the model knows: spans of time, keys, ends of processes.
+ *
+ * One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct key;
+struct trace;
+
+/* 1234567 as "1.2 ms". */
+const char *words_span(int64_t ns, char text[32]);
+
+/* "mr2 of pd1" */
+const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size);
+
+/* "process 2 (server)" */
+const char *words_process(struct trace *trace, uint32_t process, char *text, size_t size);
+
+/* The first of enum ibv_access_flags. */
+const char *words_access(uint32_t access);

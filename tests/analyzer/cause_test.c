@@ -1,0 +1,143 @@
+/* analyzer/facts/cause.c: why the first error of a queue pair came. */
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+static const struct cause *only_cause(struct story *s)
+{
+	const struct facts *facts;
+
+	story_check(s, NULL);
+	facts = s->findings->facts;
+	assert_int_equal(facts->errors.n, 1);
+	assert_non_null(facts_cause(facts, &facts->errors.all[0]));
+	return facts_cause(facts, &facts->errors.all[0]);
+}
+
+static void receive_as_peer(struct story *s)
+{
+	const struct event_sge sge = { AT, 8, 0x20 };
+
+	story_post(s, 1, VERB_post_recv, &ends[1].qp, 1, 0, sge);
+}
+
+static void send_to_peer(struct story *s, uint32_t lkey)
+{
+	const struct event_sge sge = { AT, 8, lkey };
+
+	story_post(s, 0, VERB_post_send, &ends[0].qp, 1, IBV_WR_SEND, sge);
+}
+
+TEST(a_key_of_another_domain)
+{
+	struct ibv_pd pd = { .context = &ends[0].context, .handle = 2 };
+	struct ibv_mr mr;
+	struct story s;
+
+	begin_story(&s);
+	mr = ends[0].mr;
+	mr.pd = &pd;
+	mr.lkey = 0x30;
+	mr.rkey = 0x31;
+	story_do(&s, 0, VERB_alloc_pd, 2, W(&pd), W(&ends[0].context));
+	register_as(&s, 0, &mr, IBV_ACCESS_LOCAL_WRITE);
+	send_to_peer(&s, 0x30);
+	poll_as(&s, IBV_WC_LOC_PROT_ERR);
+	assert_string_equal(only_cause(&s)->key, "lkey 0x30 is mr2 of pd2; qp1 is in pd1");
+	story_end(&s);
+}
+
+TEST(a_stale_rkey)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_string_equal(only_cause(&s)->key, "rkey 0x21 = mr1 of pd1 of process 2; its "
+						 "ibv_dereg_mr 2:20 began 3000 ns before");
+	story_end(&s);
+}
+
+TEST(keys_that_fit_are_not_to_blame)
+{
+	const struct cause *cause;
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	cause = only_cause(&s);
+	assert_null(cause->key);
+	assert_null(cause->peer);
+	assert_string_equal(cause->name, "process 2 (app) qp1");
+	story_end(&s);
+}
+
+TEST(a_peer_that_was_killed)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_exit(&s, PEER, 9);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer, "killed by SIGKILL, last verb at "));
+	story_end(&s);
+}
+
+TEST(a_peer_that_was_killed_later_is_not_the_cause)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	story_exit(&s, PEER, 9);
+	assert_null(only_cause(&s)->peer);
+	story_end(&s);
+}
+
+TEST(a_peer_that_had_destroyed_its_queue_pair)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer, "its ibv_destroy_qp 2:"));
+	story_end(&s);
+}
+
+TEST(a_peer_that_posted_its_receives_late)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	receive_as_peer(&s);
+	receive_as_peer(&s);
+	assert_string_equal(only_cause(&s)->peer,
+			    "its receive queue was empty (0 of 8 posted); its first receive, "
+			    "2:20, came 1000 ns later; rnr_retry 2, its min_rnr_timer 0.64 ms");
+	story_end(&s);
+}
+
+TEST(a_peer_that_failed_first)
+{
+	struct story s;
+
+	begin_story(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s, 0x10);
+	story_poll(&s, 1, &ends[1].cq, 1, IBV_WC_LOC_LEN_ERR, ends[1].qp.qp_num);
+	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->facts->errors.n, 2);
+	assert_non_null(
+		strstr(facts_cause(s.findings->facts, &s.findings->facts->errors.all[1])->peer,
+		       "failed with IBV_WC_LOC_LEN_ERR at 2:"));
+	story_end(&s);
+}
