@@ -14,6 +14,7 @@
 #include "analyzer/rules/alike.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
+#include "core/store/read/reader.h"
 #include "core/wire/log.h"
 
 enum { FUNCTIONS = 64 }; /* of one hook; choose_functions() holds it */
@@ -303,20 +304,20 @@ int check_trace(struct trace *trace, const struct check_options *options,
 {
 	const struct trace_event *event;
 	struct checker *checker;
-	struct cursor *cursor;
+	struct reader *reader;
 	int err;
 
-	err = cursor_open(trace, NULL, &cursor);
+	err = reader_open(trace, &reader);
 	if (err < 0)
 		return err;
 	err = check_open(trace, options, &checker);
 	if (err < 0) {
-		cursor_close(cursor);
+		reader_close(reader);
 		return err;
 	}
-	while (!err && (err = cursor_next(cursor, &event)) == 1)
+	while (!err && (err = reader_next(reader, &event)) == 1)
 		err = check_event(checker, event);
-	cursor_close(cursor);
+	reader_close(reader);
 	if (err < 0) {
 		check_close(checker);
 		return err;

@@ -28,7 +28,7 @@
 #include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/posts.h"
-#include "replay/reader.h"
+#include "core/store/read/reader.h"
 #include "replay/state.h"
 
 enum { SCRATCH = 1 << 16, TELL_EVERY = 256 };

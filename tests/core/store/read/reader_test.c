@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/store/open.h"
-#include "replay/reader.h"
+#include "core/store/read/reader.h"
 #include "tests/core/store/random_events.h"
 #include "tests/test.h"
 

@@ -8,7 +8,7 @@
  * trace itself holds. Batches are reused in turn; two semaphores count the filled
  * and the empty ones.
  */
-#include "replay/reader.h"
+#include "core/store/read/reader.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /*
  * The events of a trace, read ahead.
  *
- * A separate thread reads, decodes and matches, so that the replaying one need
- * not. Both use the trace at the same time, which works because it does not change
+ * A separate thread reads, decodes and matches, so that the one that replays or
+ * checks need not. Both use the trace at the same time, which works because it does not change
  * and its database is open for more than one thread.
  */
 #include "core/store/read/trace.h"
