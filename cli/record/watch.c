@@ -24,6 +24,7 @@
 #include "analyzer/check.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/row.h"
 #include "cli/record/guests.h"
 #include "cli/screen.h"
 #include "core/wire/log.h"
@@ -306,19 +307,11 @@ static void show_rest(struct watch *w, const struct findings *findings)
 
 static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 {
-	const struct rule *rule = &rules[f->rule];
+	char fingerprint[FINGERPRINT];
+	struct stored_finding row = row_of(&w->report, f, fingerprint);
 
-	return writer_finding(w->options.writer,
-			      &(struct writer_finding){ .rule = rule->id,
-							.name = rule->name,
-							.severity = rule_severity(rule->severity),
-							.event = f->event,
-							.time = f->time,
-							.process = f->process,
-							.place = f->where,
-							.object = f->object,
-							.says = f->says,
-							.times = n });
+	row.count = n;
+	return writer_finding(w->options.writer, &row);
 }
 
 /* Findings that are new, or whose number has grown, since the last time. */

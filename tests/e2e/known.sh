@@ -143,11 +143,36 @@ recording_knows_them_too() {
 	echo "NONE" >supp; live life_001 --suppress supp; ends 2
 }
 
+rows() { sql "select rule, thread || ':' || n, time, process, place, object, message, fingerprint
+	from finding order by id"; }
+in_json() { check --format json; jq -r '.findings[] | [.rule, .event, .time, .process, .where,
+	.object, .message, .fingerprint] | map(tostring) | join("|")' out; }
+rest() { "$VERBATIM" dump "$t"; sql "select * from meta order by key"; }
+saving_puts_findings_into_the_trace() {
+	record "$apps/model_run" 1 60
+	cp "$t" copy; rest >before
+	check; cmp "$t" copy && is "$(rows)" "" || return
+	check --save; ends 1 && is "$(rows)" "$(in_json)" || return
+	[ "$(rows | wc -l)" -gt 5 ] || { rows; return 1; }
+	rest | diff before - || return
+	# the last one counts
+	local rule=$(sql "select rule from finding limit 1")
+	check --save --mute "$rule"; is "$(rows | grep -c "^$rule")" 0 || return
+	echo '*' >supp; check --save --suppress supp; ends 0 && is "$(rows)" "" || return
+	is "$(ls "$t"*)" "$t"
+}
+what_is_not_ours_is_not_saved_into() {
+	record "$apps/life_001" bad
+	ln -sf /etc/passwd "$t-journal"; check --save; [ $status -ge 3 ] || { ends 3; return 1; }
+	rm "$t-journal"; is "$(rows)" "" && check --save; ends 1 && is "$(rows | wc -l)" 1
+}
+
 for each in each_pattern_matches other_patterns_do_not_match any_step_counts \
 	    lines_without_rules_are_skipped bad_files_are_refused \
 	    a_baseline_takes_what_was_there a_baseline_can_be_brought_up_to_date \
 	    what_was_not_checked_is_not_gone other_files_are_not_overwritten \
 	    a_baseline_outlives_a_change_of_lines formats_tell_what_is_known \
-	    presets_choose_by_severity recording_knows_them_too; do
+	    presets_choose_by_severity recording_knows_them_too \
+	    saving_puts_findings_into_the_trace what_is_not_ours_is_not_saved_into; do
 	try $each
 done

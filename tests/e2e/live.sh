@@ -19,11 +19,12 @@ same() {
 	sorted check >check.rest
 	sorted err >err.rest
 	cmp check.errors err.errors && diff check.rest err.rest &&
-		is "$("$VERBATIM" sql t.db "select rule, thread || ':' || n, object, says
-			from finding order by id")" \
+		is "$("$VERBATIM" sql t.db "select rule, thread || ':' || n, object, message,
+			fingerprint from finding order by id")" \
 			"$("$VERBATIM" check --format json t.db |
 				jq -r '.findings[] |
-					[.rule, .event, .object, .message] | join("|")')"
+					[.rule, .event, .object, .message, .fingerprint] |
+						join("|")')"
 }
 
 finds_what_check_finds_in() {

@@ -31,8 +31,8 @@ KEPT_META = ('realtime', 'duration', 'payload')
 ROWS = ['coverage(thread, n, process, time, what, detail, times) VALUES(1, 1, 1, 1, {0}, {0}, 1)',
         'event(thread, n, process, time, type) VALUES(1, 999999, 1, 1, {0})',
         'fork(thread, n, process, time, how, pid) VALUES(1, 999998, 1, 1, {0}, 5)',
-        'finding(rule, name, severity, thread, n, time, process, place, object, says, times)'
-        ' VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, 1)']
+        'finding(rule, name, severity, thread, n, time, process, place, object, message,'
+        ' fingerprint, count) VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, {0}, 1)']
 problems = []
 
 

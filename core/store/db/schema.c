@@ -58,8 +58,8 @@ static const char *const controls[] = {
 	"mark(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, kind TEXT, text TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"finding(id INTEGER PRIMARY KEY, rule TEXT, name TEXT, severity TEXT, thread INTEGER,"
-	" n INTEGER, time INTEGER, process INTEGER, place TEXT, object TEXT, says TEXT,"
-	" times INTEGER)",
+	" n INTEGER, time INTEGER, process INTEGER, place TEXT, object TEXT, message TEXT,"
+	" fingerprint TEXT, count INTEGER)",
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"
 	" last INTEGER, overwritten INTEGER)",
 	"carried(thread INTEGER PRIMARY KEY, n INTEGER)",

@@ -22,6 +22,7 @@
 
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
+#include "core/store/db/finding.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
@@ -525,11 +526,9 @@ int64_t writer_read_to(const struct writer *writer, uint32_t thread)
 	return writer->logs[thread - 1]->last;
 }
 
-int writer_finding(struct writer *writer, const struct writer_finding *f)
+int writer_finding(struct writer *writer, const struct stored_finding *finding)
 {
-	return WRITER_RUN(writer, finding, "tttuiiuttti", f->rule, f->name, f->severity,
-			  f->event.thread, f->event.n, f->time, f->process, f->place, f->object,
-			  f->says, f->times);
+	return writer_fail(writer, finding_insert(writer->statements[STATEMENT_finding], finding));
 }
 
 struct sqlite3 *writer_db(struct writer *writer)

@@ -18,6 +18,7 @@
 #include "core/wire/payload.h"
 #include "core/wire/ring.h"
 
+struct stored_finding; /* core/store/db/finding.h */
 struct writer;
 
 struct writer_info {
@@ -107,16 +108,8 @@ int writer_settle(struct writer *writer);
 /* Time of the last event of @thread, ns; no later one is before it. INT64_MIN: none yet. */
 int64_t writer_read_to(const struct writer *writer, uint32_t thread);
 
-/* A finding of a check: a row of table `finding`. */
-struct writer_finding {
-	const char *rule, *name, *severity;
-	struct event_id event;
-	int64_t time;
-	uint32_t process;
-	const char *place, *object, *says;
-	uint64_t times;
-};
-int writer_finding(struct writer *writer, const struct writer_finding *finding);
+/* A finding of a check: a row of table `finding`. 0 or -errno. */
+int writer_finding(struct writer *writer, const struct stored_finding *finding);
 
 /* Its connection, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);

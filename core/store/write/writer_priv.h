@@ -131,7 +131,7 @@ struct known_stack {
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
-	S(finding, "INSERT INTO finding VALUES(NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+	S(finding, FINDING_INSERT) \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?, 1)") \
 	S(coverage_times, "UPDATE coverage SET times = ?2 WHERE rowid = ?1") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")

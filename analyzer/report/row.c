@@ -1,0 +1,45 @@
+/*
+ * Findings as rows of table `finding`
+ */
+#include "analyzer/report/row.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/wire/log.h"
+
+struct stored_finding row_of(const struct report *report, const struct finding *f,
+			     char fingerprint[FINGERPRINT])
+{
+	const struct rule *rule = &rules[f->rule];
+
+	return (struct stored_finding){ .rule = rule->id,
+					.name = rule->name,
+					.severity = rule_severity(rule->severity),
+					.event = f->event,
+					.time = f->time,
+					.process = f->process,
+					.place = f->where,
+					.object = f->object,
+					.message = f->says,
+					.fingerprint = report_fingerprint(report, f, fingerprint),
+					.count = finding_times(f) };
+}
+
+ssize_t row_all(const struct report *report, struct stored_finding **ret_rows)
+{
+	const struct findings *findings = report->findings;
+	struct stored_finding *rows = malloc((findings->n + 1) * (sizeof(*rows) + FINGERPRINT));
+	char(*texts)[FINGERPRINT] = (void *)(rows + findings->n + 1);
+	ssize_t n = 0;
+
+	if (!rows)
+		return log_err(-ENOMEM, "findings");
+	for (size_t i = 0; i < findings->n; i++)
+		if (!findings->all[i]->known) {
+			rows[n] = row_of(report, findings->all[i], texts[n]);
+			n++;
+		}
+	*ret_rows = rows;
+	return n;
+}
