@@ -457,6 +457,17 @@ static void event_is_got(struct model *model, const struct parsed *p)
 		qp_async(life, p->event, type);
 }
 
+/* @n events of @life are acknowledged; @owed is how many were got and are not yet. */
+static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const struct parsed *p)
+{
+	if (n > *owed) {
+		if (!life->over)
+			life->over_at = begin_of_call(p);
+		life->over += n - *owed;
+	}
+	*owed -= n < *owed ? n : *owed;
+}
+
 static void events_are_acked(struct model *model, const struct parsed *p)
 {
 	struct life *life;
@@ -466,14 +477,13 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 		return;
 	if (p->call->verb == VERB_ack_async_event) {
 		life = async_element(model, p, p->args);
-		if (life && life->async_events)
-			life->async_events--;
+		if (life)
+			ack_events(life, &life->async_events, 1, p);
 		return;
 	}
 	life = by_path(model, p, p->args, "cq", OBJECT_cq);
-	if (!life || !args_get(p->args, "nevents", &n))
-		return;
-	life->events -= (uint64_t)n < life->events ? (uint64_t)n : life->events;
+	if (life && args_get(p->args, "nevents", &n))
+		ack_events(life, &life->events, (uint64_t)n, p);
 }
 
 /* Control verbs */

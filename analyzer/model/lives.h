@@ -59,6 +59,8 @@ struct life {
 	uint64_t events;       /* of a CQ: taken from the channel and not acknowledged */
 	uint64_t async_events; /* the same, taken from the context */
 	struct moment got;     /* the last of either */
+	uint64_t over;         /* events of both kinds acknowledged that had not been got */
+	struct moment over_at; /* the first of these acknowledgements */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */

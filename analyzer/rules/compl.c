@@ -89,3 +89,46 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 		finding_step(finding, "last event got", &object->got);
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }
+
+/* What was got before the trace began may be acknowledged in it. */
+static bool is_carried_on(struct trace *trace)
+{
+	const struct thread *thread;
+
+	for (uint32_t id = 1; (thread = trace_thread(trace, id)); id++)
+		if (thread->carried)
+			return true;
+	return false;
+}
+
+/*
+ * COMPL-003, the other way round: a destroy waits until as many events were acknowledged as had
+ * been got, so that one too many is as bad. An acknowledgement that is begun before its event was
+ * got has none: another thread learns of an event only from the call that got it.
+ */
+void compl_003_over(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *object = destroy->object;
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (!object->over || object->inherited || (destroy->returned && destroy->failed) ||
+	    is_carried_on(check->trace))
+		return;
+	finding = judge_destroy(check, RULE_COMPL_003, destroy);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: %" PRIu64 " more event%s acknowledged than had been got, first at %s: "
+		     "%s() waits until both are as many%s.",
+		     judge_name(object, name, sizeof(name)), object->over,
+		     object->over == 1 ? " was" : "s were", event_id_text(object->over_at.id, id),
+		     verb_infos[destroy->moment.verb].name,
+		     destroy->returned ? "; this device let it pass, others wait for ever"
+				       : ", and never returned");
+	finding_step(finding, "created", &object->created);
+	if (object->got.id.thread)
+		finding_step(finding, "last event got", &object->got);
+	finding_step(finding, "acknowledged", &object->over_at);
+	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
+}

@@ -196,3 +196,33 @@ TEST(asynchronous_events_count_too)
 		strstr(story_only(&s, RULE_COMPL_003)->says, "1 asynchronous event of qp1"));
 	story_end(&s);
 }
+
+TEST(more_is_acknowledged_than_was_got)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, 0);
+	ack_events(&s, 0, 1);
+	ack_events(&s, 0, 2);
+	destroy_cq(&s, 0);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_COMPL_003);
+	assert_non_null(
+		strstr(f->says, "cq1: 2 more events were acknowledged than had been got"));
+	assert_int_equal(f->nsteps, 4);
+	assert_int_equal(f->steps[2].moment.verb, VERB_ack_cq_events);
+	story_end(&s);
+}
+
+/* It stays, and may be destroyed once more events have come. */
+TEST(no_destroy_waits_for_it)
+{
+	struct story s;
+
+	begin_story(&s);
+	ack_events(&s, 0, 1);
+	destroy_cq(&s, EBUSY);
+	story_finds_nothing(&s);
+}

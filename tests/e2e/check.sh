@@ -113,6 +113,13 @@ ranks_with_one_mistake_are_one_finding() {
 		has "$("$VERBATIM" check t.db)" "in 3 processes: "
 }
 
+an_event_acknowledged_twice_is_as_bad() {
+	record "$apps/compl_003_over" bad
+	ends 1 && is "$(ask '.findings[].rule')" COMPL-003 &&
+		has "$(ask '.findings[].message')" "1 more event was acknowledged" || return
+	record "$apps/compl_003_over" good && ends 0 && is "$(ask '.findings | length')" 0
+}
+
 a_hung_destroy_says_how_it_ended() {
 	record "$apps/compl_003"
 	ends 1 && has "$(ask '.findings[0].message')" "had not returned" &&
@@ -178,6 +185,7 @@ for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 the_poll_of_an_error_has_its_stack \
 	 no_error_is_said_too leaks_of_one_place_are_one_finding \
 	 ranks_with_one_mistake_are_one_finding a_hung_destroy_says_how_it_ended \
+	 an_event_acknowledged_twice_is_as_bad \
 	 muting_is_per_rule_and_counts_for_the_status what_is_no_trace_is_refused \
 	 explain_knows_every_rule docs_are_made_from_the_list; do
 	try $t
