@@ -102,6 +102,11 @@ static void on_strain(void *arg, const struct model_strain *strain)
 	tell_strain(arg, strain);
 }
 
+static void on_unreached(void *arg, const struct model_unreached *unreached)
+{
+	tell_unreached(arg, unreached);
+}
+
 static void on_device(void *arg, const struct model_device *device)
 {
 	tell_device(arg, device);
@@ -160,6 +165,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.modify = on_modify,
 		.misfit = on_misfit,
 		.strain = on_strain,
+		.unreached = on_unreached,
 		.device = on_device,
 		.foreign = on_foreign,
 		.arg = checker,

@@ -198,6 +198,23 @@ const struct device_gid *device_find_gid(const struct device *device, uint32_t p
 	return device ? find_gid(device, port, index) : NULL;
 }
 
+const struct device_gid *device_find_ipv4(const struct device *device, uint32_t port)
+{
+	for (size_t i = 0; device && i < device->ngids; i++)
+		if (device->gids[i].port == port && gid_is_ipv4(device->gids[i].raw) &&
+		    device->gids[i].type == ABI_GID_TYPE_ROCE_V2)
+			return &device->gids[i];
+	return NULL;
+}
+
+const char *gid_type_name(int type)
+{
+	return type == ABI_GID_TYPE_ROCE_V1   ? "RoCE v1"
+	       : type == ABI_GID_TYPE_ROCE_V2 ? "RoCE v2"
+	       : type == ABI_GID_TYPE_IB      ? "IB"
+					      : "of unknown type";
+}
+
 bool gid_parse(const char *hex, uint8_t gid[DEVICE_GID])
 {
 	unsigned int byte;

@@ -60,6 +60,12 @@ const struct device_port *device_find_port(const struct device *device, uint32_t
 const struct device_gid *device_find_gid(const struct device *device, uint32_t port,
 					 uint32_t index);
 
+/* The first GID of @port that is an IPv4 address by RoCE v2; NULL: none is known. */
+const struct device_gid *device_find_ipv4(const struct device *device, uint32_t port);
+
+/* "RoCE v1" */
+const char *gid_type_name(int type);
+
 /* 32 hex digits as 16 bytes; false if it is something else. */
 bool gid_parse(const char *hex, uint8_t gid[DEVICE_GID]);
 

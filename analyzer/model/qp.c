@@ -344,6 +344,17 @@ struct qp_change qp_read_change(const struct life *life, const struct args *args
 	return change;
 }
 
+bool qp_read_path(const struct args *args, struct qp_path *ret_path)
+{
+	const struct json_node *n = json_first(args_member(args, "attr"));
+
+	while (n && !is_named(n, "ah_attr"))
+		n = json_next(n);
+	if (n)
+		read_path(n, ret_path);
+	return n != NULL;
+}
+
 static void take_attrs(struct qp *qp, const struct json_node *attr)
 {
 	for (const struct json_node *n = json_first(attr); n; n = json_next(n))

@@ -89,6 +89,9 @@ struct qp_change {
 
 struct qp_change qp_read_change(const struct life *life, const struct args *args);
 
+/* The address of a modify's arguments; false: they have none. */
+bool qp_read_path(const struct args *args, struct qp_path *ret_path);
+
 /* A modify of it has begun; it has returned, with success or not. */
 void qp_modify_begins(struct life *life);
 void qp_modified(struct life *life, const struct trace_event *event);

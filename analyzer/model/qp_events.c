@@ -7,6 +7,7 @@
 
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
 
 /* Calls */
 
@@ -123,6 +124,30 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 
 /* Errors */
 
+/* Nothing has completed before it, in this poll either. */
+static bool is_first(const struct life *life, const struct poll *poll, const struct wc *wc)
+{
+	if (!life->sq || life->sq->completed || life->sq->doubt ||
+	    (life->rq && life->rq->owner == life && life->rq->completed))
+		return false;
+	for (const struct wc *before = poll->wc; before < wc; before++)
+		if (before->qp == wc->qp)
+			return false;
+	return true;
+}
+
+static void tell_unreached(struct model *model, const struct trace_event *event,
+			   const struct life *life, const struct wc *wc)
+{
+	struct model_unreached unreached = { .event = event,
+					     .object = life,
+					     .index = (uint32_t)(wc - event->poll->wc) };
+
+	if (wc->status == ABI_WC_RETRY_EXC_ERR && life->qp && life->state == LIFE_LIVE &&
+	    is_first(life, event->poll, wc))
+		model->watcher.unreached(model->watcher.arg, &unreached);
+}
+
 void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc)
 {
 	const struct object *object =
@@ -138,6 +163,7 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 	life = model_find(model, event->process, OBJECT_qp, object->handle);
 	if (!life || life->number != object->number)
 		return;
+	tell_unreached(model, event, life, wc);
 	if (life->qp && !life->qp->told && life->qp->state != ABI_QPS_ERR)
 		life->qp->polled = event->poll->nwc;
 	qp_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);

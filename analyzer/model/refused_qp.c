@@ -115,14 +115,6 @@ bool refused_attribute(const struct refused *r, char *text, size_t size)
 	return port_fails(r, device, text, size);
 }
 
-static const char *type_name(int type)
-{
-	return type == ABI_GID_TYPE_ROCE_V1   ? "RoCE v1"
-	       : type == ABI_GID_TYPE_ROCE_V2 ? "RoCE v2"
-	       : type == ABI_GID_TYPE_IB      ? "IB"
-					      : "of unknown type";
-}
-
 const char *refused_source(const struct refused *r, char *text, size_t size)
 {
 	const struct device_gid *gid;
@@ -134,7 +126,7 @@ const char *refused_source(const struct refused *r, char *text, size_t size)
 	gid = device_find_gid(device_of(r), (uint32_t)port, (uint32_t)index);
 	if (gid)
 		snprintf(text, size, "%s, %s, sgid_index %" PRId64 " of port %" PRId64,
-			 gid_text(gid->raw, address), type_name(gid->type), index, port);
+			 gid_text(gid->raw, address), gid_type_name(gid->type), index, port);
 	else
 		snprintf(text, size, "sgid_index %" PRId64 " of port %" PRId64, index, port);
 	return text;

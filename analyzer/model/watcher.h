@@ -159,6 +159,13 @@ struct model_misfit {
 	uint32_t index; /* of the request with the opcode */
 };
 
+/* The first completion of a queue pair is that its peer did not answer. */
+struct model_unreached {
+	const struct trace_event *event; /* the poll */
+	const struct life *object;
+	uint32_t index; /* of the completion */
+};
+
 /* A device is used that is not open, and all lists with it were freed. */
 struct model_device {
 	const struct trace_event *event;
@@ -188,6 +195,7 @@ struct model_watcher {
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
 	void (*strain)(void *arg, const struct model_strain *strain);
+	void (*unreached)(void *arg, const struct model_unreached *unreached);
 	void (*device)(void *arg, const struct model_device *device);
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;

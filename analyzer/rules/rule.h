@@ -22,23 +22,24 @@ enum rule_id {
  * What a rule's function is told of, and with which fact. The raw ones (call to notify) are the
  * application's own events only, not those of a library on its behalf.
  */
-#define EACH_HOOK(X)                                                                           \
-	X(use, struct model_use)           /* an object that is not simply alive was used */   \
-	X(destroy, struct model_destroy)   /* a destroy ended, or never will */                \
-	X(leak, struct model_leak)         /* an object outlived its context or process */     \
-	X(key, struct model_key)           /* a request names a key that does not fit */       \
-	X(modify, struct model_modify)     /* ibv_modify_qp() has returned */                  \
-	X(misfit, struct model_misfit)     /* a post that its queue pair is not ready for */   \
-	X(device, struct model_device)     /* a device of a list that was freed is used */     \
-	X(foreign, struct model_foreign)   /* an object of another context was given */        \
-	X(call, struct trace_event)        /* a control verb begins */                         \
-	X(returned, struct trace_event)    /* it has returned */                               \
-	X(post, struct model_post)         /* requests were posted; for each post: be quick */ \
-	X(complete, struct model_complete) /* a completion was polled; be quick */             \
-	X(strain, struct model_strain)     /* a queue has no room for what it was asked */     \
-	X(fork, struct trace_event)        /* in the parent */                                 \
-	X(end, struct model_exit)          /* a process ended, its objects still known */      \
-	X(finish, struct findings)         /* the last event has been seen */
+#define EACH_HOOK(X)                                                                             \
+	X(use, struct model_use)             /* an object that is not simply alive was used */   \
+	X(destroy, struct model_destroy)     /* a destroy ended, or never will */                \
+	X(leak, struct model_leak)           /* an object outlived its context or process */     \
+	X(key, struct model_key)             /* a request names a key that does not fit */       \
+	X(modify, struct model_modify)       /* ibv_modify_qp() has returned */                  \
+	X(misfit, struct model_misfit)       /* a post that its queue pair is not ready for */   \
+	X(unreached, struct model_unreached) /* the first request was not answered */            \
+	X(device, struct model_device)       /* a device of a list that was freed is used */     \
+	X(foreign, struct model_foreign)     /* an object of another context was given */        \
+	X(call, struct trace_event)          /* a control verb begins */                         \
+	X(returned, struct trace_event)      /* it has returned */                               \
+	X(post, struct model_post)           /* requests were posted; for each post: be quick */ \
+	X(complete, struct model_complete)   /* a completion was polled; be quick */             \
+	X(strain, struct model_strain)       /* a queue has no room for what it was asked */     \
+	X(fork, struct trace_event)          /* in the parent */                                 \
+	X(end, struct model_exit)            /* a process ended, its objects still known */      \
+	X(finish, struct findings)           /* the last event has been seen */
 
 #define HOOK_TYPE(hook, fact) typedef void hook##_fn(struct check *check, const fact *hook);
 EACH_HOOK(HOOK_TYPE)

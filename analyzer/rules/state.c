@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/device.h"
+#include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/rules/judge.h"
 
@@ -215,4 +217,124 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 		finding_text(&finding->says,
 			     "%s is of type %s, which has no %s, and that was posted; %s.", name,
 			     qp_type_name(qp->qp->type), opcode ? opcode : number, outcome);
+}
+
+static const struct device *device_of(struct check *check, const struct life *qp)
+{
+	const struct life *context = model_context(check->model, qp);
+
+	return context ? context->device : NULL;
+}
+
+/* "fe80::1, RoCE v1, sgid_index 0 of port 1 of mlx5_0" */
+static const char *say_gid(const struct device_gid *gid, char *text, size_t size)
+{
+	char address[48];
+
+	snprintf(text, size, "%s (%s, sgid_index %u of port %u)", gid_text(gid->raw, address),
+		 gid_type_name(gid->type), gid->index, gid->port);
+	return text;
+}
+
+static const char *better_gid(const struct device *device, uint32_t port, char *text, size_t size)
+{
+	const struct device_gid *better = device_find_ipv4(device, port);
+	char address[48];
+
+	text[0] = '\0';
+	if (better)
+		snprintf(text, size, "; the port has %s (RoCE v2) at sgid_index %u",
+			 gid_text(better->raw, address), better->index);
+	return text;
+}
+
+static void say_rtr(struct finding *finding, const struct model_modify *modify,
+		    const struct device *device, const struct qp_path *path,
+		    const struct device_gid *gid)
+{
+	const struct call *call = modify->event->call;
+	char name[64], own[128], peer[48], better[96], when[32], outcome[96] = "";
+	bool unsuited = gid && gid_is_link_local(gid->raw) && gid_is_ipv4(path->dgid);
+
+	if (gid)
+		say_gid(gid, own, sizeof(own));
+	else
+		snprintf(own, sizeof(own), "sgid_index %u of port %u", path->sgid_index,
+			 path->port);
+	if (call->failed)
+		snprintf(outcome, sizeof(outcome),
+			 "; ibv_modify_qp() returned %" PRId64 " (%s) after %s", call->ret,
+			 strerror((int)call->ret), judge_span(call->end - call->begin, when));
+	finding_text(&finding->says, "%s goes to %s from %s%s%s%s.",
+		     judge_name(modify->object, name, sizeof(name)), gid_text(path->dgid, peer),
+		     own, unsuited ? ", which is link-local" : "", outcome,
+		     unsuited ? better_gid(device, path->port, better, sizeof(better)) : "");
+}
+
+/* STATE-008, at the transition. */
+void state_008(struct check *check, const struct model_modify *modify)
+{
+	const struct call *call = modify->event->call;
+	const struct device *device = device_of(check, modify->object);
+	struct moment moment = call_moment(modify->event);
+	const struct device_port *port;
+	const struct device_gid *gid;
+	struct finding *finding;
+	struct qp_path path;
+
+	if (!(modify->mask & ABI_QP_AV) || !qp_read_path(call->args, &path) || !path.is_global)
+		return;
+	port = device_find_port(device, path.port);
+	gid = device_find_gid(device, path.port, path.sgid_index);
+	if (!port || !port->ethernet)
+		return;
+	if (call->failed ? call->ret != ETIMEDOUT
+			 : !gid || !gid_is_link_local(gid->raw) || !gid_is_ipv4(path.dgid))
+		return;
+	finding = add_finding(check, RULE_STATE_008, modify->object, &moment);
+	if (!finding)
+		return;
+	finding_text(&finding->where, "ibv_modify_qp(): attr->ah_attr.grh");
+	say_rtr(finding, modify, device, &path, gid);
+	finding_step(finding, "created", &modify->object->created);
+	finding_step(finding, call->failed ? "refused" : "changed state", &moment);
+}
+
+/*
+ * STATE-008, at the first completion. Not where the queue pair at the other end is known: then
+ * there is a way, and another reason.
+ */
+void state_008_unreached(struct check *check, const struct model_unreached *unreached)
+{
+	const struct life *object = unreached->object;
+	const struct qp *qp = object->qp;
+	const struct device *device = device_of(check, object);
+	const struct device_port *port = device_find_port(device, qp->path.port);
+	const struct device_gid *gid = device_find_gid(device, qp->path.port, qp->path.sgid_index);
+	struct moment moment = { .id = unreached->event->id,
+				 .verb = unreached->event->poll->verb,
+				 .process = unreached->event->process,
+				 .time = unreached->event->time };
+	char name[64], own[128], peer[48], better[96];
+	struct finding *finding;
+
+	if (!(qp->set & ABI_QP_AV) || !qp->path.is_global || !port || !port->ethernet || !gid ||
+	    !device_find_ipv4(device, qp->path.port) ||
+	    (!gid_is_link_local(gid->raw) && gid->type != ABI_GID_TYPE_ROCE_V1) ||
+	    (object->peer && peer_other(model_peers(check->model), object->peer)))
+		return;
+	finding = add_finding(check, RULE_STATE_008, object, &moment);
+	if (!finding)
+		return;
+	finding_text(&finding->where, "%s(): wc[%u].status", verb_infos[moment.verb].name,
+		     unreached->index);
+	finding_text(&finding->says,
+		     "%s sends to %s from %s, and the first completion is that nobody answered "
+		     "(IBV_WC_RETRY_EXC_ERR)%s.",
+		     judge_name(object, name, sizeof(name)), gid_text(qp->path.dgid, peer),
+		     say_gid(gid, own, sizeof(own)),
+		     better_gid(device, qp->path.port, better, sizeof(better)));
+	finding_step(finding, "created", &object->created);
+	finding_step(finding, "GID chosen", &qp->rtr);
+	finding_step(finding, "not answered", &moment);
 }

@@ -435,3 +435,121 @@ TEST(a_fatal_event_ends_the_service)
 		strstr(story_only(&s, RULE_STATE_003)->says, "by ibv_get_async_event() at"));
 	story_end(&s);
 }
+
+/* An Ethernet port with fe80::1 by RoCE v1 and 10.0.0.1 by v2; the peers of stories. */
+static const union ibv_gid own_local = { .raw = { 0xfe, 0x80, [15] = 1 } };
+static const union ibv_gid own_ipv4 = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
+static const union ibv_gid peer_local = { .raw = { 0xfe, 0x80, [15] = 2 } };
+static const union ibv_gid peer_ipv4 = { .raw = { [10] = 0xff, 0xff, 10, 0, 0, 2 } };
+
+static void begin_on_ethernet(struct story *s)
+{
+	struct ibv_port_attr port = { .link_layer = IBV_LINK_LAYER_ETHERNET };
+	struct ibv_gid_entry gids[] = {
+		{ .gid = own_local, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V1 },
+		{ .gid = own_ipv4, .gid_index = 1, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2 }
+	};
+
+	begin_story(s);
+	story_do(s, 0, VERB_query_port, 41, 0, W(&a_context), W(1), W(&port), W(sizeof(port)));
+	story_do(s, 0, VERB_query_gid_table, 42, 2, W(&a_context), W(gids), W(16), W(0),
+		 W(sizeof(gids[0])));
+	modify_to(s, IBV_QPS_INIT, TO_INIT, 0);
+}
+
+static void rtr_to(struct story *s, const union ibv_gid *dgid, uint8_t sgid_index, uint64_t ret)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .dest_qp_num = 0x55,
+				    .ah_attr = { .is_global = 1, .port_num = 1 } };
+
+	attr.ah_attr.grh.dgid = *dgid;
+	attr.ah_attr.grh.sgid_index = sgid_index;
+	story_do(s, 0, VERB_modify_qp, 31, ret, W(&a_qp), W(&attr), W(TO_RTR));
+}
+
+static const struct of_gid {
+	const char *name;
+	const union ibv_gid *dgid;
+	uint8_t sgid_index;
+	int error;
+	const char *says; /* NULL: nothing */
+} of_gids[] = {
+	{ "both_local", &peer_local, 0, 0, NULL },
+	{ "both_ipv4", &peer_ipv4, 1, 0, NULL },
+	{ "local_to_ipv4", &peer_ipv4, 0, 0,
+	  "goes to ::ffff:10.0.0.2 from fe80::1 (RoCE v1, sgid_index 0 of port 1), which is "
+	  "link-local; the port has ::ffff:10.0.0.1 (RoCE v2) at sgid_index 1." },
+	{ "nobody_answers", &peer_ipv4, 1, ETIMEDOUT,
+	  "goes to ::ffff:10.0.0.2 from ::ffff:10.0.0.1 (RoCE v2, sgid_index 1 of port 1); "
+	  "ibv_modify_qp() returned 110 (Connection timed out) after 1000 ns." },
+	{ "refused_otherwise", &peer_ipv4, 0, ENOMEM, NULL },
+};
+
+static void gid_is_chosen(void **state)
+{
+	const struct of_gid *row = *state;
+	struct story s;
+
+	begin_on_ethernet(&s);
+	rtr_to(&s, row->dgid, row->sgid_index, (uint64_t)row->error);
+	story_check(&s, NULL);
+	if (row->says)
+		assert_non_null(strstr(story_only(&s, RULE_STATE_008)->says, row->says));
+	else
+		assert_int_equal(story_found(&s), 0);
+	story_end(&s);
+}
+
+TEST_ROWS(of_gids, gid_is_chosen);
+
+/* A send from @sgid_index to a local address is outstanding. */
+static void begin_sending(struct story *s, uint8_t sgid_index)
+{
+	begin_on_ethernet(s);
+	rtr_to(s, &peer_local, sgid_index, 0);
+	modify_to(s, IBV_QPS_RTS, TO_RTS, 0);
+	post_send(s);
+}
+
+TEST(nobody_answers_the_first_request)
+{
+	struct story s;
+
+	begin_sending(&s, 0);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_RETRY_EXC_ERR, a_qp.qp_num);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_STATE_008)->says,
+			       "the first completion is that nobody answered "
+			       "(IBV_WC_RETRY_EXC_ERR); the port has ::ffff:10.0.0.1"));
+	story_end(&s);
+}
+
+TEST(a_peer_that_answered_before_was_reached)
+{
+	struct story s;
+
+	begin_sending(&s, 0);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_SUCCESS, a_qp.qp_num);
+	post_send(&s);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_RETRY_EXC_ERR, a_qp.qp_num);
+	story_finds_nothing(&s);
+}
+
+TEST(another_error_says_nothing_of_the_gid)
+{
+	struct story s;
+
+	begin_sending(&s, 0);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_RNR_RETRY_EXC_ERR, a_qp.qp_num);
+	story_finds_nothing(&s);
+}
+
+TEST(the_best_gid_is_not_blamed)
+{
+	struct story s;
+
+	begin_sending(&s, 1);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_RETRY_EXC_ERR, a_qp.qp_num);
+	story_finds_nothing(&s);
+}

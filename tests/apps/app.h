@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NEED(what)                                             \
 	({                                                     \
@@ -82,6 +83,16 @@ static inline void connect_to(struct ibv_context *context, struct ibv_qp *qp, ui
 	MUST(ibv_modify_qp(qp, &attr,
 			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+/* Begin anew with the software device on an Ethernet link, unless it is. */
+static inline void be_on_ethernet(char **argv)
+{
+	if (getenv("VERBATIM_SOFT_LINK"))
+		return;
+	setenv("VERBATIM_SOFT_LINK", "roce", 1);
+	execv("/proc/self/exe", argv);
+	exit(2);
 }
 
 static inline void connect_to_itself(struct ibv_context *context, struct ibv_qp *qp)
