@@ -1,0 +1,68 @@
+# What happened to real programs: who has never seen one of these reads the cause in the first 24
+# lines of `verbatim check`.
+#
+# Each is a small program, incident_02.c and so on, which says whose it was. Without its mistake
+# it is silent.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+# The file of faults of those that need the device's help; a corrected twin does without.
+declare -A faults=(
+	[14]="opcode=SEND lose"
+	[15]="verb=modify_qp n=3 errno=ETIMEDOUT"
+	[23]="opcode=RDMA_WRITE_WITH_IMM status=RETRY_EXC_ERR vendor_err=0x81"
+	[24]="opcode=RDMA_WRITE n=2 status=REM_OP_ERR vendor_err=0x89"
+)
+declare -A links=([14]=roce)
+
+record() { # number good|bad; programs with mistakes may crash or be stuck for two seconds
+	VERBATIM_SOFT_LINK=${links[$1]} VERBATIM_SOFT_STRICT=1 "$VERBATIM" record -q -o t.db \
+		-- "$apps/incident_$1" "$2" >/dev/null 2>&1
+}
+
+# in the first 24 lines, wherever they are broken
+is_told() { # number, what is to be read there
+	local number=$1 wanted screen
+	shift
+	printf '%s\n' "${faults[$number]}" >faults
+	VERBATIM_SOFT_FAULTS=${faults[$number]:+$PWD/faults} record "$number" bad
+	screen=$("$VERBATIM" check t.db | head -24 | tr -s ' \n' '  ')
+	for wanted; do
+		[[ $screen =~ $wanted ]] || { echo "no '$wanted' in: $screen"; return 1; }
+	done
+	"$VERBATIM" check t.db >/dev/null
+	is "exit $?" "exit 1"
+}
+
+is_silent() {
+	record "$1" good || { echo "the program failed"; return 1; }
+	"$VERBATIM" check --format json t.db >t.json
+	is "exit $?" "exit 0" && is "$(jq -c '[.findings[].rule]' t.json)" "[]" &&
+		is "$(jq -c .first_errors t.json)" "[]"
+}
+
+incident() { # number, what is to be read
+	try "$1 is told" is_told "$@"
+	try "$1 corrected is silent" is_silent "$1"
+}
+
+incident 02 "LIFE-002" "cq1 was destroyed by ibv_destroy_cq\(\) at" "close_helper" \
+	"drop_connection"
+incident 03 "LIFE-001" "qp_init_attr.send_cq cq3" "cq3 was destroyed by ibv_destroy_cq"
+incident 04 "IBV_WC_LOC_PROT_ERR" "which was mr1 of pd1 until ibv_dereg_mr" "handle_flush"
+incident 09 "LIFE-003" "pd1 was not destroyed: .* since mr3 still depended on it" "make_credits"
+incident 10 "LIFE-003" "cq2 was not destroyed: .* since qp2 still depended on it" "run_stream"
+incident 11 "COMPL-003" "1 completion event of cq2 had been got and not acknowledged"
+incident 16 "MKEY-004" "is mr3 of pd2 of process 1, and qp2 there is in pd1"
+incident 17 "MKEY-004" "mr2 of pd1, whose lkey it is"
+incident 18 "MKEY-004" "was mr2 of pd1 of process 1 until ibv_dereg_mr\(\) at" "stop_initiator"
+incident 19 "IBV_WC_LOC_PROT_ERR" "mr1 of pd1: 4096 bytes .* it ends 1 byte behind it"
+incident 20 "receive names 4136 bytes" "mr2 of pd1: 4096 bytes .* it ends 40 bytes behind it"
+incident 24 "REM_OP_ERR" "STATE-003" "4 (completions )?flushed behind it"
+incident 25 "QUEUE-004" "8 of 8 outstanding, 0 of them signalled"
+incident 26 "QUEUE-003" "cq1 holds 16 entries"
+incident 27 "FORK-004" "not whole pages of 4096 bytes"
+incident 28 "ENV-001" "RLIMIT_MEMLOCK is 64 KiB"
+for number in 01 05 06 07 08 12 13 14 15 21 22 23; do
+	try "$number corrected is silent" is_silent $number
+done
