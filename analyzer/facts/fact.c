@@ -15,7 +15,7 @@ const struct fact_info fact_infos[FACT_COUNT] = {
 	[FACT_FAILED] = { "failed-verb",      "failed verbs",         false },
 	[FACT_HUNG]   = { "hung-call",        "never returned",       true },
 	[FACT_ERROR]  = { "error-completion", "completions in error", true },
-	[FACT_KILLED] = { "killed-process",   "processes killed",     true },
+	[FACT_KILLED] = { "killed-process",   "killed",               true },
 	[FACT_FATAL]  = { "fatal-event",      "fatal events",         false },
 };
 /* clang-format on */

@@ -72,6 +72,7 @@ static void see_call(struct facts *facts, struct model *model, const struct trac
 	if (!is_own(event))
 		return;
 	facts->verbs++;
+	facts->last = event->time;
 	ends_alive(facts->work->ends, event);
 	ends_call(facts->work->ends, model, event);
 }
@@ -102,6 +103,7 @@ static int see_data(struct facts *facts, struct model *model, const struct trace
 	if (event->inner)
 		return 0;
 	facts->verbs++;
+	facts->last = event->time;
 	ends_alive(facts->work->ends, event);
 	if (failed)
 		failed_data(facts->work->failed, model, event);

@@ -17,6 +17,7 @@ struct facts {
 	struct fact_list list;
 	struct first_list errors;
 	uint64_t verbs;       /* that the application called, as far as they are in the trace */
+	int64_t last;         /* time of the last of them */
 	bool off[FACT_COUNT]; /* muted */
 	struct facts_work *work;
 };

@@ -9,6 +9,7 @@
 #include "analyzer/facts/first.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/facts/fact.h"
@@ -181,6 +182,15 @@ static void choose_request(const struct first *first, struct first_error *error)
 	error->candidates = 1;
 }
 
+/* While it is there: a trace that is still written forgets what was destroyed. */
+static void name_qp(struct first *first, struct first_error *error)
+{
+	const struct object *qp = error->qp ? trace_object(first->trace, error->qp) : NULL;
+
+	if (qp && qp->name)
+		snprintf(error->name, sizeof(error->name), "%s", qp->name);
+}
+
 static int add_error(struct first *first, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
@@ -206,6 +216,7 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 		.other = { wc->other, wc->other_index, wc->other_posted_at },
 	};
 	choose_request(first, error);
+	name_qp(first, error);
 	if (!trace_is_live(first->trace))
 		return 0;
 	return look_up_now(first, &error->request) ?: look_up_now(first, &error->other);

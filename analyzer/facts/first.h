@@ -29,6 +29,7 @@ struct first_request {
 struct first_error {
 	uint32_t process, qp; /* object, 0 unknown */
 	uint32_t qp_num;
+	char name[32];         /* "qp1"; empty: not known */
 	struct event_id event; /* poll */
 	uint32_t index;        /* of its completions */
 	uint32_t poll_stack;   /* where it was polled; 0 not known */

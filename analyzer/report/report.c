@@ -27,14 +27,9 @@ const char *report_opcode(const struct first_request *request, char text[32])
 	return request->is_recv ? "receive" : enum_text("ibv_wr_opcode", request->opcode, text);
 }
 
-const char *report_qp(struct trace *trace, const struct first_error *error, char text[32])
+const char *report_qp(const struct first_error *error)
 {
-	const struct object *object = error->qp ? trace_object(trace, error->qp) : NULL;
-
-	if (object && object->name)
-		return object->name;
-	snprintf(text, 32, "a queue pair");
-	return text;
+	return error->name[0] ? error->name : "a queue pair";
 }
 
 /* What calls these is the same in every program. */

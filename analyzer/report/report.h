@@ -21,14 +21,16 @@ struct report {
 	bool full; /* findings of performance and information with steps and advice, too */
 };
 
-/* The first line is the first error. */
-void report_text(const struct report *report);
+/* The first screen, then each error and finding with its call stacks. Returns 0 or -ENOMEM. */
+int report_text(const struct report *report);
 
 /* Parts of it. @told has RULE_COUNT elements: rules whose advice has been printed already. */
 void report_first(const struct report *report, const struct first_error *error);
 void report_finding(const struct report *report, const struct finding *finding, bool *told);
 void report_unchecked(const struct report *report);
-void report_sum(const struct report *report);
+
+/* What went wrong, in at most 24 lines. Returns 0 or -ENOMEM after log_err(). */
+int report_screen(const struct report *report);
 
 /* One object; docs/man/verbatim-check.1 has its fields. Returns 0 or -ENOMEM after log_err(). */
 int report_json(const struct report *report);
@@ -52,8 +54,8 @@ const char *report_status(int status, char text[32]);
 /* "IBV_WR_RDMA_WRITE", "receive" */
 const char *report_opcode(const struct first_request *request, char text[32]);
 
-/* "qp2", or its number in @text */
-const char *report_qp(struct trace *trace, const struct first_error *error, char text[32]);
+/* "qp2", "a queue pair" */
+const char *report_qp(const struct first_error *error);
 
 enum { REPORT_FRAMES = 16 };
 

@@ -125,12 +125,12 @@ static void put_other(struct text *t, const struct report *report,
 
 static void put_first(struct text *t, const struct report *report, const struct first_error *error)
 {
-	char qp[32], status[32];
+	char status[32];
 
 	start_element(t);
 	text_char(t, '{');
 	put_number(t, "process", error->process);
-	put_text(t, "object", report_qp(report->trace, error, qp));
+	put_text(t, "object", report_qp(error));
 	put_number(t, "qp_num", error->qp_num);
 	put_event(t, "event", error->event);
 	put_number(t, "index", error->index);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "analyzer/rules/judge.h"
-#include "analyzer/report/known.h"
+#include "analyzer/report/groups.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/wrap.h"
 #include "core/base/printable.h"
@@ -87,12 +87,12 @@ static void print_other(const struct report *report, const struct first_error *e
 
 void report_first(const struct report *report, const struct first_error *error)
 {
-	char id[32], when[32], status[32], qp[32];
+	char id[32], when[32], status[32];
 	bool either = error->other.id.thread;
 	FILE *out = report->out;
 
 	fprintf(out, "first error: %s on ", report_status(error->status, status));
-	print_foreign(out, report_qp(report->trace, error, qp));
+	print_foreign(out, report_qp(error));
 	fprintf(out, " (number 0x%x) of process %u at %s, %s: ", error->qp_num, error->process,
 		event_id_text(error->event, id), judge_span(error->time, when));
 	if (error->request.id.thread)
@@ -213,43 +213,43 @@ void report_unchecked(const struct report *report)
 	}
 }
 
-void report_sum(const struct report *report)
+/* Once for each cause. */
+static void print_errors(const struct report *report, const struct groups *groups)
 {
-	const struct findings *findings = report->findings;
-	unsigned int checked = 0, muted = 0;
+	for (size_t i = 0; i < groups->nerrors; i++) {
+		const struct group *group = &groups->errors[i];
 
-	for (int i = 0; i < RULE_COUNT; i++) {
-		muted += findings->off[i];
-		checked += findings_checked(findings, (enum rule_id)i);
+		fputc('\n', report->out);
+		report_first(report, &report->findings->facts->errors.all[group->first]);
+		if (group->n > 1)
+			fprintf(report->out, "  and %zu more queue pairs like it\n", group->n - 1);
 	}
-	print_named(report->out, "\n", report->path, ": ");
-	print_count(report->out, findings_count(findings, 'E'), "error");
-	fprintf(report->out, ", ");
-	print_count(report->out, findings_count(findings, 'W'), "warning");
-	fprintf(report->out, "; %u of %d rules over ", checked, RULE_COUNT);
-	print_count(report->out, findings->events, "event");
-	if (muted)
-		fprintf(report->out, ", %u muted", muted);
-	known_print_sum(report);
-	fputc('\n', report->out);
-	if (findings->n)
-		fprintf(report->out, "`verbatim explain ID` tells more about a rule\n");
 }
 
-void report_text(const struct report *report)
+static void print_findings(const struct report *report)
 {
 	const struct findings *findings = report->findings;
 	bool told[RULE_COUNT] = { false };
 
-	for (size_t i = 0; i < findings->facts->errors.n; i++)
-		report_first(report, &findings->facts->errors.all[i]);
-	if (!findings->facts->errors.n)
-		fprintf(report->out, "first error: none%s\n",
-			findings->blind ? " seen, but the trace may not have all completions"
-					: ", no completion failed");
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->all[i]->known == FINDING_NEW)
 			report_finding(report, findings->all[i], told);
+}
+
+int report_text(const struct report *report)
+{
+	struct groups groups;
+	int err = report_screen(report);
+
+	if (!err)
+		err = groups_make(report->trace, &report->findings->facts->errors, &groups);
+	if (err)
+		return err;
+	print_errors(report, &groups);
+	print_findings(report);
 	report_unchecked(report);
-	report_sum(report);
+	if (report->findings->n)
+		fprintf(report->out, "\n`verbatim explain ID` tells more about a rule\n");
+	groups_fini(&groups);
+	return 0;
 }

@@ -23,6 +23,7 @@
 
 #include "analyzer/check.h"
 #include "analyzer/report/known.h"
+#include "analyzer/report/groups.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/row.h"
 #include "cli/record/guests.h"
@@ -50,6 +51,7 @@ struct watch {
 	struct report report;
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
+	struct map shown;        /* causes of errors that were */
 	size_t stored;           /* findings that are in the trace, or one before it */
 	uint64_t *stored_times;  /* for each of these: how many there were at its place */
 	uint64_t *said;          /* for each finding: how many at its place when it was printed */
@@ -79,6 +81,7 @@ void watch_free(struct watch *w)
 		return;
 	close_watch(w);
 	symbols_close(w->report.symbols);
+	map_fini(&w->shown);
 	free(w->said);
 	free(w->stored_times);
 	free(w);
@@ -166,11 +169,22 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 
 /* What is new */
 
+/* Errors of one cause are shown once. */
+static bool was_shown(struct watch *w, const struct first_error *error)
+{
+	uint64_t key = group_key_of_error(w->trace, error), shown;
+
+	if (map_get(&w->shown, key, &shown))
+		return true;
+	map_put(&w->shown, key, 1);
+	return false;
+}
+
 static void show_error(struct watch *w, const struct first_error *error)
 {
 	struct block block = { 0 };
 
-	if (block_begin(w, &block)) {
+	if (!was_shown(w, error) && block_begin(w, &block)) {
 		report_first(&w->report, error);
 		block_end(w, &block);
 	}
@@ -296,7 +310,8 @@ static void show_rest(struct watch *w, const struct findings *findings)
 			show_finding(w, findings->all[i]);
 	if (block_begin(w, &block)) {
 		report_unchecked(&w->report);
-		report_sum(&w->report);
+		fputc('\n', w->report.out);
+		report_screen(&w->report);
 		block_end(w, &block);
 	}
 	if (late)
@@ -367,7 +382,7 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	known_tell(w->options.known, findings);
 	if (!err && w->options.check->write_baseline)
 		known_write(w->options.check->write_baseline, &w->report);
-	*ret_found = findings_count(findings, 'E') || findings_count(findings, 'W');
+	*ret_found = check_is_bad(findings);
 	findings_free(findings);
 	return err;
 }

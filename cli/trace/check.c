@@ -1,8 +1,9 @@
 /*
  * verbatim check: the rules over a trace
  *
- * The exit status is 1 where a rule of severity error or warning has a finding
- * that is not muted; performance and information never fail a build.
+ * The exit status is 1 where a rule of severity error or warning has a finding, a queue pair has a
+ * completion in error, a call never returned, or a process was killed that had live objects; what
+ * is muted does not count. Performance and information never fail a build.
  */
 #include "analyzer/check.h"
 
@@ -35,12 +36,6 @@ const struct option_row cli_check_options[] = {
 	{ 0 },
 };
 
-static int exit_status(const struct findings *findings)
-{
-	return findings_count(findings, 'E') || findings_count(findings, 'W') ? CLI_FINDINGS
-									      : CLI_FINE;
-}
-
 static int print_report(const struct report *report, unsigned int format, int status)
 {
 	if (format == JSON)
@@ -49,8 +44,7 @@ static int print_report(const struct report *report, unsigned int format, int st
 		return report_sarif(report, status);
 	if (format == JUNIT)
 		return report_junit(report, status);
-	report_text(report);
-	return 0;
+	return report_text(report);
 }
 
 /* What is to be put into the trace once it is closed. */
@@ -66,7 +60,7 @@ static int make_report(struct report *report, const struct settings *set, struct
 	if (err < 0)
 		return cli_status(err);
 	known_judge(report->known, report);
-	status = exit_status(report->findings);
+	status = check_is_bad(report->findings) ? CLI_FINDINGS : CLI_FINE;
 	err = print_report(report, set->format, status);
 	known_tell(report->known, report->findings);
 	if (!err && set->check.write_baseline)

@@ -1,0 +1,502 @@
+/*
+ * The first screen: what went wrong first, where, and what to change
+ *
+ *	t.db: 2 processes, 2.06 s, 107 events, 0 lost               BAD: 1 verb failed, 1 error
+ *	failed verbs (1)
+ *	  1:39  ibv_modify_qp(qp1 -> RTS) = EINVAL: lacks IBV_QP_RNR_RETRY   to_rts (app.c:20)
+ *	never returned (0)   completions in error (0)   killed (0)   fatal events (0)
+ *	findings (1 error of 58 rules)
+ *	  E LIFE-001 use-after-destroy   1:45   acknowledge_events (app.c:55)
+ *	    what happened
+ *	    to do: what to change
+ *
+ * At most SCREEN lines. What has no room is counted; it is below, or in the JSON report.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/check.h"
+#include "analyzer/report/groups.h"
+#include "analyzer/report/known.h"
+#include "analyzer/report/report.h"
+#include "analyzer/report/wrap.h"
+#include "analyzer/rules/judge.h"
+#include "core/base/text.h"
+
+enum { SCREEN = 24, COLUMN = 60, FACTS_SHOWN = 4, ERRORS_SHOWN = 3, TEXT = 512 };
+
+struct screen {
+	const struct report *report;
+	struct groups groups;
+	unsigned int left; /* lines */
+	unsigned int kept; /* of them for what comes later */
+};
+
+/* Print @t in lines that begin at @indent, if there is room for them, and empty it. */
+static bool emit_text(struct screen *screen, unsigned int indent, struct text *t)
+{
+	unsigned int lines = 0;
+	char *shown = NULL;
+	size_t size = 0;
+	FILE *out = t->failed ? NULL : open_memstream(&shown, &size);
+
+	if (out) {
+		fprintf(out, "%*s", (int)indent, "");
+		wrap_text(out, (int)indent, (int)indent + 4, t->at ? t->at : "");
+		fclose(out);
+	}
+	text_cut(t, 0);
+	for (const char *c = shown; c && *c; c++)
+		lines += *c == '\n';
+	if (shown && lines + screen->kept <= screen->left) {
+		fputs(shown, screen->report->out);
+		screen->left -= lines;
+	} else {
+		lines = 0;
+	}
+	free(shown);
+	return lines;
+}
+
+/* Line 1 */
+
+static void put_part(struct text *t, uint64_t n, const char *one, const char *more)
+{
+	if (n)
+		text_addf(t, "%s%" PRIu64 " %s", t->used ? ", " : "", n, n == 1 ? one : more);
+}
+
+static void put_parts(struct text *t, const struct findings *findings)
+{
+	const struct facts *facts = findings->facts;
+
+	put_part(t, facts_count(facts, FACT_FAILED), "verb failed", "verbs failed");
+	put_part(t, facts_count(facts, FACT_HUNG), "call never returned", "calls never returned");
+	put_part(t, facts_count(facts, FACT_ERROR), "queue pair in error", "queue pairs in error");
+	put_part(t, facts_count(facts, FACT_KILLED), "process killed", "processes killed");
+	put_part(t, facts_count(facts, FACT_FATAL), "fatal event", "fatal events");
+	put_part(t, findings_count(findings, 'E'), "error", "errors");
+	put_part(t, findings_count(findings, 'W'), "warning", "warnings");
+}
+
+static void put_verdict(struct text *t, const struct findings *findings)
+{
+	struct text parts = { 0 };
+
+	put_parts(&parts, findings);
+	if (!findings->facts->verbs)
+		text_addf(t, "EMPTY: no verb was recorded");
+	else
+		text_addf(t, "%s%s", check_is_bad(findings) ? "BAD: " : "",
+			  parts.used ? parts.at : "nothing failed");
+	text_fini(&parts);
+}
+
+static void print_top(struct screen *screen)
+{
+	const struct report *report = screen->report;
+	struct text t = { 0 }, sizes = { 0 };
+	uint32_t processes = 0;
+	char when[32];
+
+	while (trace_process(report->trace, processes + 1))
+		processes++;
+	put_part(&sizes, processes, "process", "processes");
+	text_addf(&sizes, "%s%s", sizes.used ? ", " : "",
+		  judge_span(report->findings->facts->last, when));
+	put_part(&sizes, report->findings->events, "event", "events");
+	text_addf(&t, "%s: %s, %" PRIu64 " lost  ", report->path, sizes.at ? sizes.at : "",
+		  trace_loss(report->trace).events);
+	while (t.used < COLUMN && !t.failed)
+		text_char(&t, ' ');
+	put_verdict(&t, report->findings);
+	emit_text(screen, 0, &t);
+	text_fini(&sizes);
+	text_fini(&t);
+}
+
+/* Facts */
+
+/* An inline function of <infiniband/verbs.h> is not where the program is. */
+static bool is_of_header(const struct symbol *symbol)
+{
+	return symbol->file && !strcmp(symbol->file, "verbs.h");
+}
+
+/* "   to_rts (app.c:20)" */
+static void put_place(struct text *t, const struct report *report, uint32_t stack)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int i = 0, n = report_stack(report, stack, lines);
+	char text[TEXT];
+
+	while (i + 1 < n && is_of_header(&lines[i].symbol))
+		i++;
+	if (n && lines[i].symbol.function && lines[i].symbol.file)
+		text_addf(t, "   %s (%s:%d)", lines[i].symbol.function, lines[i].symbol.file,
+			  lines[i].symbol.line);
+	else if (n)
+		text_addf(t, "   %s", symbol_text(&lines[i].symbol, text, sizeof(text)));
+}
+
+static void put_times(struct text *t, const struct fact *fact)
+{
+	if (fact->count > 1)
+		text_addf(t, "   %" PRIu64 " times", fact->count);
+	if (fact->nin > 1)
+		text_addf(t, " in %zu processes", fact->nin);
+}
+
+static void put_errno(struct text *t, int error)
+{
+	const char *name = error > 0 ? strerrorname_np(error) : NULL;
+
+	if (name)
+		text_addf(t, "%s", name);
+	else
+		text_addf(t, "%d", error);
+}
+
+static void put_failed(struct text *t, const struct fact *fact)
+{
+	text_addf(t, "%s = ", fact->what ? fact->what : "?");
+	put_errno(t, fact->error);
+	if (fact->because)
+		text_addf(t, ": %s", fact->because);
+}
+
+static void put_hung(struct text *t, const struct fact *fact)
+{
+	char when[32];
+
+	text_addf(t, "%s had not returned %s later, when the %s ended",
+		  fact->what ? fact->what : "?", judge_span(fact->lasted, when),
+		  fact->ended ? "process" : "trace");
+}
+
+static void put_process(struct text *t, struct trace *trace, uint32_t id)
+{
+	const struct process *process = trace_process(trace, id);
+	const char *slash = process && process->exe ? strrchr(process->exe, '/') : NULL;
+
+	text_addf(t, "process %u", id);
+	if (process && process->exe)
+		text_addf(t, " (%s)", slash ? slash + 1 : process->exe);
+}
+
+static void put_killed(struct text *t, const struct report *report, const struct fact *fact)
+{
+	const char *signal = fact->error > 0 ? sigabbrev_np(fact->error) : NULL;
+	char at[32], last[32];
+
+	put_process(t, report->trace, fact->process);
+	text_addf(t, "%s%s at %s, with %" PRIu64 " object%s alive; its last verb at %s",
+		  signal ? " by SIG" : "", signal ? signal : "", judge_span(fact->time, at),
+		  fact->live, fact->live == 1 ? "" : "s", judge_span(fact->last, last));
+}
+
+static void put_fact(struct text *t, const struct report *report, const struct fact *fact)
+{
+	char id[32];
+
+	if (fact->event.thread)
+		text_addf(t, "%s  ", event_id_text(fact->event, id));
+	if (fact->kind == FACT_FAILED)
+		put_failed(t, fact);
+	else if (fact->kind == FACT_HUNG)
+		put_hung(t, fact);
+	else if (fact->kind == FACT_KILLED)
+		put_killed(t, report, fact);
+	else
+		text_addf(t, "%s", fact->what ? fact->what : "?");
+	put_place(t, report, fact->stack);
+	put_times(t, fact);
+}
+
+static void print_title(struct screen *screen, struct text *t, enum fact_kind kind)
+{
+	const struct facts *facts = screen->report->findings->facts;
+
+	text_addf(t, "%s (%" PRIu64 ")%s", fact_infos[kind].title, facts_count(facts, kind),
+		  facts->off[kind] ? ", muted" : "");
+	emit_text(screen, 0, t);
+}
+
+static void print_more(struct screen *screen, struct text *t, uint64_t n, const char *what)
+{
+	if (!n)
+		return;
+	text_addf(t, "and %" PRIu64 " more %s", n, what);
+	emit_text(screen, 2, t);
+}
+
+static void print_facts(struct screen *screen, enum fact_kind kind)
+{
+	const struct fact_list *list = &screen->report->findings->facts->list;
+	unsigned int shown = 0, more = 0;
+	struct text t = { 0 };
+
+	print_title(screen, &t, kind);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct fact *fact = &list->all[i];
+
+		if (fact->kind != kind || !fact->count)
+			continue;
+		put_fact(&t, screen->report, fact);
+		if (shown < FACTS_SHOWN && emit_text(screen, 2, &t))
+			shown++;
+		else
+			more++;
+		text_cut(&t, 0);
+	}
+	print_more(screen, &t, more, "of other causes");
+	text_fini(&t);
+}
+
+/* Completions in error */
+
+static void put_request(struct text *t, const struct first_error *error)
+{
+	const struct first_request *request = &error->request;
+	char opcode[32], id[32], when[32];
+
+	if (!request->id.thread) {
+		text_addf(t, "its work request is not known");
+		return;
+	}
+	text_addf(t, "%s", report_opcode(request, opcode));
+	if (request->nsge)
+		text_addf(t, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)", request->sge.length,
+			  request->sge.addr, request->sge.lkey);
+	if (request->remote_addr || request->rkey)
+		text_addf(t, ", remote 0x%" PRIx64 " (rkey 0x%x)", request->remote_addr,
+			  request->rkey);
+	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s before", error->wr_id,
+		  event_id_text(request->id, id),
+		  judge_span(error->time - request->posted_at, when));
+}
+
+/* Why it came, as far as the keys and the other end tell. */
+static void print_cause(struct screen *screen, struct text *t, const struct cause *cause)
+{
+	if (!cause)
+		return;
+	if (cause->key) {
+		text_addf(t, "%s", cause->key);
+		emit_text(screen, 4, t);
+	}
+	if (cause->peer) {
+		text_addf(t, "peer: %s", cause->peer);
+		emit_text(screen, 4, t);
+	}
+}
+
+static void print_error(struct screen *screen, struct text *t, const struct group *group)
+{
+	const struct report *report = screen->report;
+	const struct facts *facts = report->findings->facts;
+	const struct first_error *error = &facts->errors.all[group->first];
+	const struct cause *cause = facts_cause(facts, error);
+	char id[32], when[32], status[32];
+
+	text_addf(t, "%s  %s  ", event_id_text(error->event, id), judge_span(error->time, when));
+	if (group->n > 1)
+		text_addf(t, "%zu queue pairs of ", group->n);
+	if (group->nprocesses > 1)
+		text_addf(t, "%zu processes, the first of ", group->nprocesses);
+	put_process(t, report->trace, error->process);
+	text_addf(t, "%s %s", group->n > 1 ? ", each like" : "", report_qp(error));
+	if (cause && cause->name)
+		text_addf(t, " -> %s", cause->name);
+	text_addf(t, "   %s", report_status(error->status, status));
+	if (!emit_text(screen, 2, t))
+		return;
+	put_request(t, error);
+	put_place(t, report, error->request.stack);
+	if (group->flushes)
+		text_addf(t, "   %" PRIu64 " flushed behind %s", group->flushes,
+			  group->n > 1 ? "them" : "it");
+	emit_text(screen, 4, t);
+	print_cause(screen, t, cause);
+}
+
+static void print_errors(struct screen *screen)
+{
+	const struct groups *groups = &screen->groups;
+	struct text t = { 0 };
+	size_t shown = 0;
+
+	print_title(screen, &t, FACT_ERROR);
+	for (; shown < groups->nerrors && shown < ERRORS_SHOWN; shown++)
+		print_error(screen, &t, &groups->errors[shown]);
+	print_more(screen, &t, groups->nerrors - shown, "of other causes");
+	text_fini(&t);
+}
+
+/* In one line: what there is none of. */
+static void print_none(struct screen *screen)
+{
+	const struct findings *findings = screen->report->findings;
+	struct text t = { 0 };
+
+	for (int kind = 0; kind < FACT_COUNT; kind++) {
+		if (facts_count(findings->facts, (enum fact_kind)kind))
+			continue;
+		text_addf(&t, "%s%s (0%s)", t.used ? "   " : "", fact_infos[kind].title,
+			  kind == FACT_ERROR && findings->blind ? " seen, others may have been"
+								: "");
+	}
+	if (t.used)
+		emit_text(screen, 0, &t);
+	text_fini(&t);
+}
+
+/* Findings */
+
+static void put_rules(struct text *t, const struct findings *findings)
+{
+	unsigned int checked = 0, muted = 0;
+
+	for (int i = 0; i < RULE_COUNT; i++) {
+		muted += findings->off[i];
+		checked += findings_checked(findings, (enum rule_id)i);
+	}
+	text_addf(t, "; %u of %d rules", checked, RULE_COUNT);
+	if (muted)
+		text_addf(t, ", %u muted", muted);
+}
+
+/* Those that the user knows of. */
+static void put_known(struct text *t, const struct report *report)
+{
+	struct report copy = *report;
+	char *known = NULL;
+	size_t size = 0;
+
+	copy.out = open_memstream(&known, &size);
+	if (!copy.out)
+		return;
+	known_print_sum(&copy);
+	fclose(copy.out);
+	if (known)
+		text_addf(t, "%s", known);
+	free(known);
+}
+
+static void print_sums(struct screen *screen)
+{
+	const struct findings *findings = screen->report->findings;
+	struct text t = { 0 }, sums = { 0 };
+
+	put_part(&sums, findings_count(findings, 'E'), "error", "errors");
+	put_part(&sums, findings_count(findings, 'W'), "warning", "warnings");
+	put_part(&sums, findings_count(findings, 'P'), "on performance", "on performance");
+	put_part(&sums, findings_count(findings, 'I'), "information", "informations");
+	text_addf(&t, "findings (%s", sums.used ? sums.at : "0");
+	put_rules(&t, findings);
+	put_known(&t, screen->report);
+	text_addf(&t, ")");
+	emit_text(screen, 0, &t);
+	text_fini(&sums);
+	text_fini(&t);
+}
+
+/* The first sentence of what to do. */
+static void put_advice(struct text *t, enum rule_id rule)
+{
+	const char *advice = rules[rule].advice;
+	const char *end = strstr(advice, ". ");
+
+	text_addf(t, "to do: %.*s", end ? (int)(end - advice) + 1 : (int)strlen(advice), advice);
+}
+
+static bool print_finding(struct screen *screen, struct text *t, const struct finding *finding,
+			  bool *told)
+{
+	const struct report *report = screen->report;
+	const struct rule *rule = &rules[finding->rule];
+	char id[32], when[32];
+
+	text_addf(t, "%c %s %s  %s  %s", rule->severity, rule->id, rule->name,
+		  event_id_text(finding->event, id), judge_span(finding->time, when));
+	if (finding->nsteps)
+		put_place(t, report, finding->steps[finding->nsteps - 1].moment.stack);
+	if (finding->site->count > 1 && !finding->site->group)
+		text_addf(t, "   %" PRIu64 " times", finding->site->count);
+	if (finding->nalso)
+		text_addf(t, "   in %zu processes", finding->nalso + 1);
+	if (!emit_text(screen, 2, t))
+		return false;
+	text_addf(t, "%s", finding->says ? finding->says : "");
+	emit_text(screen, 4, t);
+	if (!told[finding->rule]) {
+		put_advice(t, finding->rule);
+		emit_text(screen, 4, t);
+	}
+	told[finding->rule] = true;
+	return true;
+}
+
+/* Of one severity, the first of each place. */
+static unsigned int print_severity(struct screen *screen, char severity, bool *told)
+{
+	const struct findings *findings = screen->report->findings;
+	unsigned int left_out = 0;
+	struct text t = { 0 };
+
+	for (size_t i = 0; i < findings->n; i++) {
+		const struct finding *finding = findings->all[i];
+
+		if (rules[finding->rule].severity == severity && finding->of_site == 1 &&
+		    finding->known == FINDING_NEW && !print_finding(screen, &t, finding, told))
+			left_out++;
+	}
+	text_fini(&t);
+	return left_out;
+}
+
+static void print_findings(struct screen *screen)
+{
+	bool told[RULE_COUNT] = { false };
+	unsigned int left_out = 0;
+	struct text t = { 0 };
+
+	print_sums(screen);
+	for (const char *severity = "EWPI"; *severity; severity++)
+		left_out += print_severity(screen, *severity, told);
+	screen->kept = 0;
+	print_more(screen, &t, left_out, "below");
+	text_fini(&t);
+}
+
+static void print_screen(struct screen *screen)
+{
+	const struct facts *facts = screen->report->findings->facts;
+
+	print_top(screen);
+	screen->kept =
+		1 + (screen->report->findings->n ? 5 : 1); /* what there is none of; findings */
+	for (int kind = 0; kind < FACT_COUNT; kind++) {
+		if (!facts_count(facts, (enum fact_kind)kind))
+			continue;
+		if (kind == FACT_ERROR)
+			print_errors(screen);
+		else
+			print_facts(screen, (enum fact_kind)kind);
+	}
+	screen->kept = 1;
+	print_none(screen);
+	print_findings(screen);
+}
+
+int report_screen(const struct report *report)
+{
+	struct screen screen = { .report = report, .left = SCREEN };
+	int err = groups_make(report->trace, &report->findings->facts->errors, &screen.groups);
+
+	if (!err)
+		print_screen(&screen);
+	groups_fini(&screen.groups);
+	return err;
+}
