@@ -50,19 +50,26 @@ static void add_place(struct hash *hash, const struct report *report, uint32_t s
 	hash_add(hash, "", 1);
 }
 
+/* Of the steps between the first and this one, and of those behind it, some are there by chance. */
+static bool is_event(const struct finding_step *step, const struct finding *finding)
+{
+	return step->moment.id.thread == finding->event.thread &&
+	       step->moment.id.n == finding->event.n;
+}
+
 const char *report_fingerprint(const struct report *report, const struct finding *finding,
 			       char text[FINGERPRINT])
 {
-	const struct finding_step *steps = finding->steps;
 	struct hash hash;
 
 	hash_begin(&hash, 0);
 	add_text(&hash, rules[finding->rule].id);
 	add_where(&hash, finding->where);
 	if (finding->nsteps)
-		add_place(&hash, report, steps[0].moment.stack);
-	if (finding->nsteps > 1)
-		add_place(&hash, report, steps[finding->nsteps - 1].moment.stack);
+		add_place(&hash, report, finding->steps[0].moment.stack);
+	for (unsigned int i = 1; i < finding->nsteps; i++)
+		if (is_event(&finding->steps[i], finding))
+			add_place(&hash, report, finding->steps[i].moment.stack);
 	snprintf(text, FINGERPRINT, "%016" PRIx64, hash_end(&hash));
 	return text;
 }
