@@ -50,9 +50,11 @@ incident 02 "LIFE-002" "cq1 was destroyed by ibv_destroy_cq\(\) at" "close_helpe
 	"drop_connection"
 incident 03 "LIFE-001" "qp_init_attr.send_cq cq3" "cq3 was destroyed by ibv_destroy_cq"
 incident 04 "IBV_WC_LOC_PROT_ERR" "which was mr1 of pd1 until ibv_dereg_mr" "handle_flush"
-incident 09 "LIFE-003" "pd1 was not destroyed: .* since mr3 still depended on it" "make_credits"
-incident 10 "LIFE-003" "cq2 was not destroyed: .* since qp2 still depended on it" "run_stream"
+incident 09 "LIFE-003" "pd1 was not destroyed: .* since mr3.* still depended on it" "make_credits"
+incident 10 "LIFE-003" "cq2 was not destroyed: .* since qp2.* still depended on it" "run_stream"
 incident 11 "COMPL-003" "1 completion event of cq2 had been got and not acknowledged"
+incident 14 "RETRY_EXC" "STATE-008" \
+	"from fe80::.* \(RoCE v1, sgid_index 0 of port 1\), which is link-local"
 incident 16 "MKEY-004" "is mr3 of pd2 of process 1, and qp2 there is in pd1"
 incident 17 "MKEY-004" "mr2 of pd1, whose lkey it is"
 incident 18 "MKEY-004" "was mr2 of pd1 of process 1 until ibv_dereg_mr\(\) at" "stop_initiator"
@@ -63,6 +65,6 @@ incident 25 "QUEUE-004" "8 of 8 outstanding, 0 of them signalled"
 incident 26 "QUEUE-003" "cq1 holds 16 entries"
 incident 27 "FORK-004" "not whole pages of 4096 bytes"
 incident 28 "ENV-001" "RLIMIT_MEMLOCK is 64 KiB"
-for number in 01 05 06 07 08 12 13 14 15 21 22 23; do
+for number in 01 05 06 07 08 12 13 15 21 22 23; do
 	try "$number corrected is silent" is_silent $number
 done
