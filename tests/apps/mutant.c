@@ -26,6 +26,10 @@ static _Alignas(4096) char area[2][AREA];
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_mr *mrs[2]; /* of both areas, with all rights */
+static bool numbered;         /* each request has a wr_id of its own; else all alike */
+static uint64_t serial;
+
+enum { SEND_ID = 1, RECEIVE_ID = 2 }; /* in the low bits of a wr_id */
 
 static uint32_t roll_dice(uint32_t sides)
 {
@@ -33,6 +37,11 @@ static uint32_t roll_dice(uint32_t sides)
 	dice ^= dice >> 7;
 	dice ^= dice << 17;
 	return (uint32_t)(dice >> 20) % sides;
+}
+
+static uint64_t next_id(int kind)
+{
+	return (numbered ? ++serial << 2 : 0) | (uint64_t)kind;
 }
 
 /* Two queue pairs that are connected to each other, on a completion queue of their own. */
@@ -138,8 +147,7 @@ static void open_pair(struct pair *p, enum ibv_qp_type type)
 
 static void note_completion(struct pair *p, const struct ibv_wc *wc)
 {
-	/* the wr_id says which, also on an error: 1 a send, 2 a receive */
-	if (wc->wr_id & 2)
+	if (wc->wr_id & RECEIVE_ID) /* it is valid on an error, too */
 		p->receives--;
 	else
 		p->signals--;
@@ -193,7 +201,8 @@ static struct ibv_sge piece_of(int side)
 
 static int post_receive(struct pair *p, int side, struct ibv_sge sge)
 {
-	struct ibv_recv_wr wr = { .wr_id = 2, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = next_id(RECEIVE_ID), .sg_list = &sge, .num_sge = 1 },
+			   *bad;
 	int err = ibv_post_recv(p->qp[side], &wr, &bad);
 
 	p->receives += !err;
@@ -214,7 +223,7 @@ static struct ibv_send_wr make_request(const struct pair *p, struct ibv_sge *sge
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
 						      IBV_WR_RDMA_WRITE_WITH_IMM,
 						      IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_READ };
-	struct ibv_send_wr wr = { .wr_id = 1,
+	struct ibv_send_wr wr = { .wr_id = next_id(SEND_ID),
 				  .sg_list = sge,
 				  .num_sge = 1,
 				  .opcode = opcodes[roll_dice(p->type == IBV_QPT_RC ? 5 : 4)],
@@ -457,12 +466,14 @@ static void write_by_stale_key(struct pair *p)
 
 static void deregister_in_flight(struct pair *p)
 {
-	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, area[1], AREA, IBV_ACCESS_LOCAL_WRITE));
-	struct ibv_sge sge = { (uintptr_t)area[1], PIECE, mr->lkey };
+	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, area[0], AREA, IBV_ACCESS_LOCAL_WRITE));
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = plain_write(p, &sge);
 
-	MUST(post_receive(p, 1, sge));
+	sge.lkey = mr->lkey;
+	MUST(post_one(p, 0, &wr));
 	MUST(ibv_dereg_mr(mr));
-	flush_pair(p);
+	drain_pair(p);
 }
 
 static void skip_a_state(struct pair *p)
@@ -488,13 +499,17 @@ static void send_too_early(struct pair *p)
 	MUST(ibv_destroy_qp(qp));
 }
 
+/* Again and again, whatever the completions say. */
 static void send_after_error(struct pair *p)
 {
 	struct ibv_sge sge;
-	struct ibv_send_wr wr = plain_write(p, &sge);
 
 	flush_pair(p);
-	send_wrong(p, &wr);
+	for (unsigned int n = 3 + roll_dice(4); n; n--) {
+		struct ibv_send_wr wr = plain_write(p, &sge);
+
+		send_wrong(p, &wr);
+	}
 }
 
 static void read_over_uc(struct pair *p)
@@ -509,46 +524,50 @@ static void read_over_uc(struct pair *p)
 	send_wrong(p, &wr);
 }
 
-/* Writes that are never signalled, up to one more than there is room for. */
-static void fill_queue(struct pair *p, unsigned int signaled_each)
+static uint32_t room_for_sends(struct ibv_qp *qp)
 {
-	struct ibv_sge sge;
-	struct ibv_send_wr wr = plain_write(p, &sge);
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	MUST(ibv_query_qp(p->qp[0], &attr, IBV_QP_CAP, &init));
-	for (unsigned int i = 0; i <= attr.cap.max_send_wr; i++) {
-		wr.send_flags = signaled_each && !(i % signaled_each) ? IBV_SEND_SIGNALED : 0;
+	MUST(ibv_query_qp(qp, &attr, IBV_QP_CAP, &init));
+	return attr.cap.max_send_wr;
+}
+
+/* Writes until the queue is full and no completion will ever make room. */
+static void never_signal(struct pair *p)
+{
+	struct ibv_sge sge;
+
+	for (uint32_t n = room_for_sends(p->qp[0]) + 1; n; n--) {
+		struct ibv_send_wr wr = plain_write(p, &sge);
+
+		wr.send_flags = 0;
 		if (post_one(p, 0, &wr))
 			break;
 	}
-	p->signals = 0;
 }
 
-static void overflow_queue(struct pair *p)
+/* Of a list the queue takes a part; as soon as there is room, it is posted again from its head. */
+static void post_list_again(struct pair *p)
 {
-	fill_queue(p, 1);
-	for (struct ibv_wc wc; ibv_poll_cq(p->cq, 1, &wc) > 0;)
+	uint32_t room = room_for_sends(p->qp[0]), n = room + 1 + roll_dice(LIST);
+	struct ibv_send_wr wr[n], *bad = NULL;
+	struct ibv_sge sge[n];
+	struct ibv_wc wc;
+
+	numbered = true; /* else nobody can tell */
+	for (uint32_t i = 0; i < n; i++) {
+		wr[i] = plain_write(p, &sge[i]);
+		wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
+	}
+	NEED(ibv_post_send(p->qp[0], wr, &bad));
+	p->signals += (unsigned int)(bad - wr);
+	while (!ibv_poll_cq(p->cq, 1, &wc))
 		;
-}
-
-static void never_signal(struct pair *p)
-{
-	fill_queue(p, 0);
-}
-
-static void overflow_receives(struct pair *p)
-{
-	struct ibv_sge sge = { (uintptr_t)area[1], PIECE, mrs[1]->lkey };
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
-
-	MUST(ibv_query_qp(p->qp[1], &attr, IBV_QP_CAP, &init));
-	for (unsigned int i = 0; i <= attr.cap.max_recv_wr; i++)
-		if (post_receive(p, 1, sge))
-			break;
-	flush_pair(p);
+	note_completion(p, &wc);
+	NEED(ibv_post_send(p->qp[0], wr, &bad));
+	p->signals += (unsigned int)(bad - wr);
+	drain_pair(p);
 }
 
 static void inline_too_much(struct pair *p)
@@ -592,8 +611,9 @@ static const struct mistake {
 	{ "MKEY-004", write_by_stale_key },  { "MKEY-005", deregister_in_flight },
 	{ "STATE-001", skip_a_state },       { "STATE-002", send_too_early },
 	{ "STATE-003", send_after_error },   { "STATE-004", read_over_uc },
-	{ "QUEUE-001", overflow_queue },     { "QUEUE-002", overflow_receives },
+
 	{ "QUEUE-004", never_signal },       { "QUEUE-005", inline_too_much },
+	{ "QUEUE-006", post_list_again },
 };
 enum { MISTAKES = sizeof(mistakes) / sizeof(mistakes[0]) };
 
@@ -650,6 +670,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	dice = (argc > 1 ? strtoull(argv[1], NULL, 0) : 1) * 0x9e3779b97f4a7c15ull | 1;
+	numbered = roll_dice(2);
 	context = open_first_device();
 	pd = NEED(ibv_alloc_pd(context));
 	for (int i = 0; i < 2; i++)
