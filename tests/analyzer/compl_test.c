@@ -209,8 +209,7 @@ TEST(more_is_acknowledged_than_was_got)
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_COMPL_003);
-	assert_non_null(
-		strstr(f->says, "cq1: 2 more events were acknowledged than had been got"));
+	assert_non_null(strstr(f->says, "cq1: 2 more events were acknowledged than had been got"));
 	assert_int_equal(f->nsteps, 4);
 	assert_int_equal(f->steps[2].moment.verb, VERB_ack_cq_events);
 	story_end(&s);

@@ -1,4 +1,4 @@
-/* analyzer/report: fingerprints, JUnit, baselines; tests/e2e/report.sh and known.sh have the rest. */
+/* analyzer/report: fingerprints, JUnit, baselines; the rest is in tests/e2e/report.sh, known.sh. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,7 +23,7 @@
 
 enum { DEPTH = 16, LONGEST = 200000, QKEY = 0x1234, GRH = 40 };
 
-/* Messages are received into the first half, all else is done in the second: each has one writer. */
+/* Messages are received into the first half, all else is in the second: each has one writer. */
 enum { HALF = END_BYTES / 2 };
 _Static_assert(HALF > LONGEST + GRH, "room for the longest");
 
