@@ -212,8 +212,12 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 		.vendor_err = wc->vendor_err,
 		.wr_id = wc->wr_id,
 		.candidates = wc->candidates,
-		.request = { wc->request, wc->request_index, wc->posted_at },
-		.other = { wc->other, wc->other_index, wc->other_posted_at },
+		.request = { .id = wc->request,
+			     .index = wc->request_index,
+			     .posted_at = wc->posted_at },
+		.other = { .id = wc->other,
+			   .index = wc->other_index,
+			   .posted_at = wc->other_posted_at },
 	};
 	choose_request(first, error);
 	name_qp(first, error);
