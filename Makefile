@@ -35,12 +35,14 @@ GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_re
 STORE  := $(call objects,core/store)
 TRACE  := $(call objects,shim/trace)
 LTTNG  := $(call objects,shim/lttng)
+MEMORY := $(call objects,shim/memory)
 SOFT   := $(call objects,shim/soft)
 MODEL  := $(call objects,tests/shim/soft/model)
 COMMAND = $(call objects,cli replay analyzer) $(STORE) $(WIRE)
 TESTS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(shell find tests -name '*_test.c')))
 APPS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
 LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so \
+	$(BUILD)/libverbatim-memory.so \
 	$(BUILD)/dropin/libibverbs.so.1 \
 	  $(BUILD)/libverbatim-sqlite.so
 
@@ -89,6 +91,11 @@ $(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)
 $(BUILD)/libverbatim-lttng.so: $(LTTNG) $(GUEST_WIRE) shim/lttng/lttng.map
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-lttng.so \
 		-Wl,--version-script=shim/lttng/lttng.map -o $@ $(filter %.o,$^) $(LTTNG_LIBS)
+
+# what watches registered memory: preloaded only where it is asked for
+$(BUILD)/libverbatim-memory.so: $(MEMORY) shim/memory/memory.map
+	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-memory.so \
+		-Wl,--version-script=shim/memory/memory.map -o $@ $(MEMORY)
 
 $(BUILD)/libverbatim-soft.so: $(SOFT) shim/soft/soft.map
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so \

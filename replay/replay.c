@@ -80,6 +80,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 		replica_clear(r, event->process);
 		return 0;
 	case TRACE_MARK:
+	case TRACE_MEMORY:
 	case TRACE_PROCESS:
 		return 0;
 	}

@@ -150,6 +150,11 @@ static int allow_order(void)
 	return err;
 }
 
+int device_watch_memory(void)
+{
+	return preload_library("libverbatim-memory.so");
+}
+
 int device_environment(const char *dir, bool soft)
 {
 	int err = 0;

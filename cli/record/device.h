@@ -25,5 +25,8 @@ void device_tell_soft(void);
  */
 int device_environment(const char *dir, bool soft);
 
+/* The program's calls that give memory back are watched, too. 0 or -errno after log_err(). */
+int device_watch_memory(void);
+
 /* The path of @name, one of our libraries. Returns 0, or -errno as above. */
 int device_library(const char *name, char path[PATH_MAX]);

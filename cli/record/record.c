@@ -67,6 +67,8 @@ const struct option_row cli_record_options[] = {
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },
 	{ "payload", 0, "none|hash|N|full", "what to keep of the bytes that are moved",
 	  PARSED_AT(SET, payload, parse_payload), .preset = "none" },
+	{ "memory", 0, NULL, "what becomes of registered memory: munmap, free...",
+	  FLAG_AT(SET, memory) },
 	{ "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too",
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },

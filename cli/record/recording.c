@@ -311,6 +311,7 @@ static int create_trace(struct recording *r)
 					   : "",
 		.filter = r->set->filter.text,
 		.copies_on_fork = copies_on_fork(),
+		.memory = r->set->memory,
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
 	};
@@ -394,7 +395,10 @@ static int prepare_session(struct recording *r)
 	r->session.page->flight = r->retention.flight != 0;
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
+	r->session.page->memory = r->set->memory;
 	err = device_environment(r->session.dir, r->set->soft);
+	if (!err && r->set->memory)
+		err = device_watch_memory();
 	if (!err)
 		err = create_trace(r);
 	if (!err)

@@ -16,6 +16,7 @@ struct recording_settings {
 	char **program;
 	bool soft;
 	bool lttng;
+	bool memory;
 	bool check;
 	struct check_settings findings; /* with --check */
 	struct known *known;            /* those that do not count; NULL: none */

@@ -220,6 +220,8 @@ static uint32_t event_stack(const struct trace_event *event)
 		return event->call->stack;
 	case TRACE_FORK:
 		return event->fork->stack;
+	case TRACE_MEMORY:
+		return event->memory->stack;
 	case TRACE_POST:
 		return event->post->stack;
 	case TRACE_POLL:

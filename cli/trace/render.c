@@ -357,6 +357,13 @@ static void put_mark(const struct values *v, const struct mark_event *mark)
 	print_foreign(v->out, mark->text);
 }
 
+static void put_memory(const struct values *v, const struct memory_event *memory)
+{
+	fprintf(v->out, "%s 0x%" PRIx64 " to 0x%" PRIx64 ", registered memory",
+		memory->what ? memory->what : "memory", memory->addr,
+		memory->addr + memory->length);
+}
+
 void render_event(const struct render *r, const struct trace_event *event)
 {
 	const struct values v = { r->out, r->trace, event->process, event->time };
@@ -381,6 +388,9 @@ void render_event(const struct render *r, const struct trace_event *event)
 		break;
 	case TRACE_MARK:
 		put_mark(&v, event->mark);
+		break;
+	case TRACE_MEMORY:
+		put_memory(&v, event->memory);
 		break;
 	case TRACE_PROCESS:
 	case TRACE_EXIT:

@@ -34,6 +34,7 @@ enum event_type {
 	EVENT_PAYLOAD,     /* bytes that a work request sends, or has received */
 	EVENT_SITE,        /* a place in the program that posts */
 	EVENT_DIRECT,      /* a provider's own function was called, bypassing the verbs */
+	EVENT_MEMORY,      /* registered memory of the program went away */
 	EVENT_TYPES,
 };
 
@@ -371,4 +372,26 @@ struct event_direct {
 	uint16_t bytes;
 	uint32_t pad;
 	/* char name[]: "mlx5dv_init_obj" */
+};
+
+/* What took the memory away. */
+enum event_memory_what {
+	MEMORY_MUNMAP,
+	MEMORY_MMAP,    /* other memory was mapped over it */
+	MEMORY_MREMAP,  /* it was moved, or made shorter */
+	MEMORY_MADVISE, /* its contents were given up: MADV_DONTNEED, MADV_REMOVE */
+	MEMORY_FREE,
+	MEMORY_REALLOC, /* it was moved */
+	MEMORY_WHATS,
+};
+
+struct event_memory {
+	struct event_head head;
+	uint64_t addr; /* what was given back, registered or not */
+	uint64_t length;
+	uint16_t what; /* enum event_memory_what */
+	uint16_t nframes;
+	uint32_t modules; /* the highest serial of its frames' modules */
+
+	/* uint64_t frames[nframes], innermost first */
 };

@@ -68,6 +68,7 @@ struct session_page {
 	uint64_t ring_bytes;
 	uint32_t collector;       /* pid; 0: there is none */
 	uint32_t lttng;           /* not 0: the program loads the tracepoints (tap.h), too */
+	uint32_t memory;          /* not 0: what becomes of registered memory is recorded */
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
 	uint64_t limit;             /* ON_FULL_GROW: bytes of all rings together */

@@ -55,6 +55,8 @@ static const char *const controls[] = {
 	"fork(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, fork_seq INTEGER,"
 	" child INTEGER, stack INTEGER, how TEXT, pid INTEGER, error INTEGER,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"memory(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT, addr INTEGER,"
+	" length INTEGER, stack INTEGER, mr INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"mark(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, kind TEXT, text TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"finding(id INTEGER PRIMARY KEY, rule TEXT, name TEXT, severity TEXT, thread INTEGER,"

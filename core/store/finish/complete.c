@@ -48,6 +48,16 @@ static const char forks_sql[] =
 	"  (SELECT child FROM fork WHERE child NOT NULL)"
 	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
 
+/* The region that lay there, the last one made of several. */
+static const char memory_sql[] =
+	"UPDATE memory SET mr = (SELECT o.id FROM object o JOIN call c"
+	"  ON c.thread = o.created_thread AND c.n = o.created_n"
+	"  WHERE o.kind = 'mr' AND o.process = memory.process AND o.created_at <= memory.time"
+	"  AND coalesce(o.destroyed_at, memory.time + 1) > memory.time AND json_valid(c.args)"
+	"  AND json_extract(c.args, '$.addr') < memory.addr + memory.length"
+	"  AND json_extract(c.args, '$.addr') + json_extract(c.args, '$.length') > memory.addr"
+	"  ORDER BY o.id DESC LIMIT 1);";
+
 static const char processes_sql[] =
 	/* the end of a process is not before the ends of its threads */
 	"UPDATE process SET end = max(process.end, t.end) FROM (SELECT process, max(end) AS end"
@@ -254,6 +264,8 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 		err = schema_complete(db); /* the statements below need its index on verbs */
 	if (!err)
 		err = sql_exec(db, devices_sql);
+	if (!err)
+		err = sql_exec(db, memory_sql);
 	if (!err)
 		err = schema_set_meta(db, "state",
 				      state == COMPLETE_WHOLE ? "complete" : "interrupted");

@@ -279,6 +279,8 @@ static int give_rare(struct stream *s, struct trace_event *event)
 	event->id = rare->id;
 	if (rare->kind == TRACE_MARK)
 		event->mark = &rare->mark;
+	else if (rare->kind == TRACE_MEMORY)
+		event->memory = &rare->memory;
 	else
 		event->fork = &rare->fork;
 	return s->sources->of[RARE].due(s);

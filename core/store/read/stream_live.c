@@ -24,13 +24,18 @@ static const char chunks_sql[] =
 	" UNION ALL SELECT * FROM (SELECT first_n, begin, data FROM chunk"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
-/* number, time, kind (enum trace_event_kind), process, child, stack, how, pid, error */
+/*
+ * number, time, kind (enum trace_event_kind), process, stack, text; then of a fork child, pid and
+ * error, of memory address and length
+ */
 static const char rares_sql[] =
-	"SELECT n, time, ?3, process, child, stack, how, pid, error FROM fork"
+	"SELECT n, time, ?3, process, stack, how, child, pid, error FROM fork"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, start, ?5, id, 0, 0, NULL, 0, 0 FROM process"
+	" UNION ALL SELECT n, start, ?5, id, 0, NULL, 0, 0, 0 FROM process"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, time, ?4, process, 0, 0, NULL, 0, 0 FROM mark"
+	" UNION ALL SELECT n, time, ?4, process, 0, NULL, 0, 0, 0 FROM mark"
+	"  WHERE thread = ?1 AND n > ?2"
+	" UNION ALL SELECT n, time, ?6, process, stack, what, addr, length, 0 FROM memory"
 	"  WHERE thread = ?1 AND n > ?2"
 	" ORDER BY 1 LIMIT 1";
 
@@ -51,8 +56,8 @@ static int ask_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
 	sqlite3_reset(stmt);
 	if (id == RARE)
-		sql_bind(stmt, "uiddd", s->thread, s->last[id], TRACE_FORK, TRACE_MARK,
-			 TRACE_PROCESS);
+		sql_bind(stmt, "uidddd", s->thread, s->last[id], TRACE_FORK, TRACE_MARK,
+			 TRACE_PROCESS, TRACE_MEMORY);
 	else
 		sql_bind(stmt, "ui", s->thread, s->last[id]);
 	return sql_step(stmt);
@@ -104,23 +109,30 @@ static int due_rare(struct stream *s)
 static int read_rare(struct stream *s)
 {
 	struct rare *rare = &s->rare_now;
+	const char *text;
 	int err = take_next(s, RARE, s->rares);
 
 	if (err)
 		return err;
 	rare->kind = (enum trace_event_kind)sqlite3_column_int(s->rares, 2);
 	rare->id = (struct event_id){ s->thread, s->last[RARE] };
+	text = (const char *)sqlite3_column_text(s->rares, 5);
 	if (rare->kind == TRACE_MARK)
 		rare->mark = (struct mark_event){ TRACE_MARK_POINT, "" };
+	else if (rare->kind == TRACE_MEMORY)
+		rare->memory =
+			(struct memory_event){ .what = trace_memory_what(text),
+					       .addr = (uint64_t)sqlite3_column_int64(s->rares, 6),
+					       .length =
+						       (uint64_t)sqlite3_column_int64(s->rares, 7),
+					       .stack = sql_u32(s->rares, 4) };
 	else
-		rare->fork = (struct fork_event){
-			.child = sql_u32(s->rares, 4),
-			.stack = sql_u32(s->rares, 5),
-			.how = trace_fork_how((const char *)sqlite3_column_text(s->rares, 6)),
-			.kind = trace_fork_kind((const char *)sqlite3_column_text(s->rares, 6)),
-			.pid = sqlite3_column_int(s->rares, 7),
-			.error = sqlite3_column_int(s->rares, 8)
-		};
+		rare->fork = (struct fork_event){ .child = sql_u32(s->rares, 6),
+						  .stack = sql_u32(s->rares, 4),
+						  .how = trace_fork_how(text),
+						  .kind = trace_fork_kind(text),
+						  .pid = sqlite3_column_int(s->rares, 7),
+						  .error = sqlite3_column_int(s->rares, 8) };
 	sqlite3_reset(s->rares);
 	s->rare = rare;
 	return 0;

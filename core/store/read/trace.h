@@ -147,6 +147,13 @@ struct mark_event {
 	const char *text;
 };
 
+/* Registered memory went away: table `memory`. */
+struct memory_event {
+	const char *what; /* "munmap", as in the table */
+	uint64_t addr, length;
+	uint32_t stack;
+};
+
 enum trace_event_kind {
 	TRACE_CALL,   /* a control verb begins; .call, its return already known */
 	TRACE_RETURN, /* it has returned; .call */
@@ -155,6 +162,7 @@ enum trace_event_kind {
 	TRACE_NOTIFY,
 	TRACE_FORK, /* in the parent */
 	TRACE_MARK,
+	TRACE_MEMORY,
 	TRACE_PROCESS, /* a new process; .id is its first event */
 	TRACE_EXIT,    /* a process has ended */
 };
@@ -173,6 +181,7 @@ struct trace_event {
 		const struct notify *notify;
 		const struct fork_event *fork;
 		const struct mark_event *mark;
+		const struct memory_event *memory;
 	};
 };
 

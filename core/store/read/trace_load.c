@@ -129,15 +129,28 @@ enum fork_how trace_fork_kind(const char *how)
 	return strcmp(how, "exec") ? TRACE_SPAWNED : TRACE_REPLACED;
 }
 
+static const char *find_word(const char *text, const char *const *words, size_t n)
+{
+	for (size_t i = 0; text && i < n; i++)
+		if (!strcmp(text, words[i]))
+			return words[i];
+	return NULL;
+}
+
 const char *trace_fork_how(const char *how)
 {
 	static const char *const hows[] = { "fork",  "vfork", "posix_spawn", "system",
 					    "popen", "clone", "exec" };
 
-	for (size_t i = 0; how && i < sizeof(hows) / sizeof(*hows); i++)
-		if (!strcmp(how, hows[i]))
-			return hows[i];
-	return NULL;
+	return find_word(how, hows, sizeof(hows) / sizeof(*hows));
+}
+
+const char *trace_memory_what(const char *what)
+{
+	static const char *const whats[] = { "munmap",  "mmap", "mremap",
+					     "madvise", "free", "realloc" };
+
+	return find_word(what, whats, sizeof(whats) / sizeof(*whats));
 }
 
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
@@ -170,6 +183,22 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 			  : *kind == 'b'        ? TRACE_MARK_BEGIN
 						: TRACE_MARK_END;
 	rare->mark.text = sql_strdup(stmt, 5);
+	return 0;
+}
+
+static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
+{
+	struct rare *rare = add_rare(trace, TRACE_MEMORY, sql_u32(stmt, 0),
+				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
+				     sql_time(stmt, 3));
+
+	if (!rare)
+		return log_err(-ENOMEM, "read what became of memory");
+	rare->memory = (struct memory_event){ .what = trace_memory_what(
+						      (const char *)sqlite3_column_text(stmt, 4)),
+					      .addr = (uint64_t)sqlite3_column_int64(stmt, 5),
+					      .length = (uint64_t)sqlite3_column_int64(stmt, 6),
+					      .stack = sql_u32(stmt, 7) };
 	return 0;
 }
 
@@ -270,6 +299,11 @@ int trace_load(struct trace *trace)
 	if (!err)
 		err = each_row(trace, "SELECT thread, n, process, time, kind, text FROM mark",
 			       read_mark);
+	if (!err)
+		err = each_row(trace,
+			       "SELECT thread, n, process, time, what, addr, length, stack"
+			       " FROM memory",
+			       read_memory);
 	if (!err)
 		err = each_row(trace, MODULE_SQL " ORDER BY id", read_module);
 	if (!err)

@@ -14,13 +14,14 @@ struct meta {
 
 /* An event of a small table: a fork, a mark, the first event of a process. */
 struct rare {
-	enum trace_event_kind kind; /* TRACE_FORK, TRACE_MARK, TRACE_PROCESS */
+	enum trace_event_kind kind; /* TRACE_FORK, TRACE_MARK, TRACE_MEMORY, TRACE_PROCESS */
 	struct event_id id;
 	uint32_t process;
 	int64_t time;
 	union {
 		struct fork_event fork;
 		struct mark_event mark;
+		struct memory_event memory;
 	};
 };
 
@@ -69,6 +70,7 @@ enum fork_how trace_fork_kind(const char *how);
 
 /* The same text, which stays; NULL: it is none of ours. */
 const char *trace_fork_how(const char *how);
+const char *trace_memory_what(const char *what);
 
 /* For a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
 int trace_read_process(struct trace *trace, uint32_t id);

@@ -52,7 +52,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	if (err || processes_new(writer, log->pid, time, &id))
 		return writer->err;
 	for (size_t i = log->id - 1; i < writer->nlogs; i++) {
-		char sql[320];
+		char sql[400];
 
 		if (writer->logs[i]->process != old)
 			continue;
@@ -62,8 +62,9 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 			 "UPDATE call SET process = %u WHERE thread = %zu;"
 			 "UPDATE fork SET process = %u WHERE thread = %zu;"
 			 "UPDATE event SET process = %u WHERE thread = %zu;"
+			 "UPDATE memory SET process = %u WHERE thread = %zu;"
 			 "UPDATE mark SET process = %u WHERE thread = %zu",
-			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1);
+			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1);
 		if (writer_fail(writer, sql_exec(writer->db, sql)))
 			return writer->err;
 	}
@@ -199,6 +200,26 @@ int processes_fork(struct writer *writer, struct thread_log *log, const struct e
 	}
 	return WRITER_RUN(writer, fork, "uiuiuzt", log->id, n, log->process, time, event->fork_seq,
 			  (int64_t)stack, hows[event->how]);
+}
+
+int processes_memory(struct writer *writer, struct thread_log *log,
+		     const struct event_memory *event, uint64_t n, int64_t time)
+{
+	static const char *const whats[MEMORY_WHATS] = {
+		[MEMORY_MUNMAP] = "munmap",   [MEMORY_MMAP] = "mmap", [MEMORY_MREMAP] = "mremap",
+		[MEMORY_MADVISE] = "madvise", [MEMORY_FREE] = "free", [MEMORY_REALLOC] = "realloc",
+	};
+	size_t bytes = event->head.words * 8u;
+	uint32_t stack;
+
+	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
+	    event->what >= MEMORY_WHATS)
+		return -EBADMSG;
+	if (stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
+			  event->nframes, &stack))
+		return writer->err;
+	return WRITER_RUN(writer, memory, "uiuitiiz", log->id, n, log->process, time,
+			  whats[event->what], event->addr, event->length, (int64_t)stack);
 }
 
 int processes_spawned(struct writer *writer, struct thread_log *log,

@@ -78,6 +78,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "sqlite", sqlite3_libversion() },
 		{ "filter", info->filter },
 		{ "copies_on_fork", info->copies_on_fork },
+		{ "memory", info->memory ? "yes" : "" },
 		{ "payload_seed", seed },
 		{ "payload", payload_text(info->payload.keep, payload) },
 	};
@@ -291,6 +292,8 @@ static int take_rare(struct writer *writer, struct thread_log *log, const struct
 		return stacks_site(writer, log, body);
 	case EVENT_MARK:
 		return take_mark(writer, log, event, n, time);
+	case EVENT_MEMORY:
+		return processes_memory(writer, log, body, n, time);
 	case EVENT_DIRECT:
 		return direct_event(writer, log, body, n, time);
 	default:
@@ -357,7 +360,7 @@ static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t
 		[EVENT_POLL] = "poll",       [EVENT_NOTIFY] = "notify", [EVENT_COUNT] = "count",
 		[EVENT_BLIND] = "blind",     [EVENT_MARK] = "mark",     [EVENT_SPAWNED] = "spawned",
 		[EVENT_EXIT] = "exit",       [EVENT_THREAD] = "thread", [EVENT_PAYLOAD] = "payload",
-		[EVENT_SITE] = "site",       [EVENT_DIRECT] = "direct",
+		[EVENT_SITE] = "site",       [EVENT_DIRECT] = "direct", [EVENT_MEMORY] = "memory",
 	};
 	char detail[64];
 

@@ -29,6 +29,7 @@ struct writer_info {
 	uint32_t one_of;             /* one of so many data verbs was recorded; 0 or 1: all */
 	struct payload_rule payload; /* what is captured of payloads */
 	const char *copies_on_fork;  /* "yes", "no": the kernel copies registered pages; NULL, "" */
+	bool memory;                 /* what becomes of registered memory is recorded */
 	bool live;                   /* events arrive as they are made */
 	bool elsewhere;              /* the clock is another machine's: any time is possible */
 };

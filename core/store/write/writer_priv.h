@@ -109,6 +109,7 @@ struct known_stack {
 	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL)") \
 	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread =" \
 	  " ?1 AND n = ?2") \
+	S(memory, "INSERT OR IGNORE INTO memory VALUES(?, ?, ?, ?, ?, ?, ?, ?, NULL)") \
 	S(mark, "INSERT OR IGNORE INTO mark VALUES(?, ?, ?, ?, ?, ?)") \
 	S(stack, "INSERT INTO stack VALUES(?, ?, ?, ?)") \
 	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
@@ -262,6 +263,8 @@ int processes_fork(struct writer *writer, struct thread_log *log, const struct e
 		   uint64_t n, int64_t time);
 int processes_spawned(struct writer *writer, struct thread_log *log,
 		      const struct event_spawned *event);
+int processes_memory(struct writer *writer, struct thread_log *log,
+		     const struct event_memory *event, uint64_t n, int64_t time);
 int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
 		   int64_t time);
 /* The process is dead; @status as from waitpid(), -1 if not known. */

@@ -191,8 +191,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
 }
 
-/* False in the child of a vfork: its actions are not its parent's. */
-static bool is_recorded(void)
+bool process_is_recorded(void)
 {
 	return recording_is_on() && getpid() == self;
 }
@@ -205,7 +204,7 @@ uint32_t process_fork(enum event_fork_how how)
 	if (vfork_is_child()) {
 		if (how == FORK_EXEC)
 			vfork_exec(getpid());
-	} else if (is_recorded() && !recorder.busy && record_ready()) {
+	} else if (process_is_recorded() && !recorder.busy && record_ready()) {
 		seq = atomic_fetch_add(&forks, 1) + 1;
 		announced = (struct origin){ seq, record_ticks() };
 		fork_write(how, seq, announced.ticks);
@@ -218,7 +217,7 @@ void process_forked(uint32_t seq, pid_t pid, int error)
 {
 	int saved = errno;
 
-	if (seq && is_recorded() && record_ready())
+	if (seq && process_is_recorded() && record_ready())
 		record_spawned(seq, pid, error);
 	errno = saved;
 }
@@ -236,7 +235,7 @@ void process_exit(enum event_exit_how how, int status)
 {
 	struct event_exit *event;
 
-	if (!is_recorded() || recorder.busy)
+	if (!process_is_recorded() || recorder.busy)
 		return;
 	record_abandon();
 	if (!record_ready())

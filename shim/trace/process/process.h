@@ -2,6 +2,7 @@
 /*
  * What is recorded of a process: program, command line, modules, forks.
  */
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "core/wire/event.h"
@@ -38,6 +39,9 @@ void process_forked(uint32_t seq, pid_t pid, int error);
 
 /* In a child with a copy of its parent's memory, made by fork @seq. */
 void process_child(uint32_t seq);
+
+/* False in the child of a vfork, too: its actions are not its parent's. */
+bool process_is_recorded(void);
 
 /* The process is about to end. Async-signal-safe once the thread has a ring. */
 void process_exit(enum event_exit_how how, int status);

@@ -12,6 +12,7 @@
 #include "shim/trace/objects/endpoints.h"
 #include "shim/trace/objects/keys.h"
 #include "shim/trace/objects/pollers.h"
+#include "shim/trace/objects/ranges.h"
 #include "shim/trace/payload/payload.h"
 
 static const void *get_argument(const struct call *call, int i)
@@ -157,12 +158,20 @@ void hook_destroy_wq(const struct call *call, int ret)
 	forget_queues(call, ret);
 }
 
+/* Is it recorded what becomes of registered memory? */
+static bool is_watched(void)
+{
+	return atomic_load_explicit(&ranges_on, memory_order_relaxed);
+}
+
 /* Remote peers see zero-based addresses from 0; devices disagree on what local ones mean. */
 static void add_region(const struct call *call, const struct ibv_mr *mr, uint64_t iova,
 		       uint64_t access)
 {
 	int saved = errno;
 
+	if (mr && is_watched())
+		ranges_add(mr, get_argument(call, 1), call->args[2]);
 	if (payload_on && mr && access & IBV_ACCESS_ZERO_BASED)
 		keys_remove(mr);
 	else if (payload_on && mr)
@@ -224,6 +233,8 @@ void hook_rereg_mr(const struct call *call, int ret)
 	const struct ibv_mr *mr = get_argument(call, 0);
 	int saved = errno;
 
+	if (is_watched() && !ret && call->args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)
+		ranges_add(mr, get_argument(call, 3), call->args[4]);
 	if (!payload_on || (ret && ret == IBV_REREG_MR_ERR_INPUT))
 		return;
 	if (ret)
@@ -240,6 +251,8 @@ void hook_rereg_mr(const struct call *call, int ret)
 
 void hook_dereg_mr(const struct call *call, int ret)
 {
+	if (is_watched() && !ret)
+		ranges_remove(get_argument(call, 0));
 	if (payload_on && !ret)
 		keys_remove(get_argument(call, 0));
 }

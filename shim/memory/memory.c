@@ -1,0 +1,178 @@
+/*
+ * libverbatim-memory.so: the functions by which a program gives memory back
+ *
+ * Preloaded by `verbatim record --memory` beside the recorder. Each calls the function behind it,
+ * libc's or that of another allocator, and tells the recorder if registered memory is concerned:
+ *
+ *	munmap, mremap, mmap over it, madvise	after they succeeded
+ *	realloc					after it has moved the memory
+ *	free					before: afterwards its size is not known
+ *
+ * free() and realloc() count only where a whole region lies in what is given back: a program may
+ * well register a heap, and free what is in it.
+ *
+ * Not here: system calls that libc makes itself, as free() does for large blocks; and those that
+ * the program makes by syscall(2).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "shim/trace/memory.h"
+
+#define OURS __attribute__((visibility("default")))
+
+#pragma weak verbatim_memory_holds
+#pragma weak verbatim_memory_gone
+
+#define FUNCTIONS(F) \
+	F(mmap) F(mmap64) F(munmap) F(mremap) F(madvise) F(free) F(realloc) F(malloc_usable_size)
+
+enum function {
+#define F(name) NEXT_##name,
+	FUNCTIONS(F)
+#undef F
+		NEXT_COUNT,
+};
+
+static _Atomic(void *) found[NEXT_COUNT];
+static __thread bool looking __attribute__((tls_model("initial-exec")));
+
+/* dlsym() may allocate and free, and so come here again. */
+static void *look_up(enum function function)
+{
+	static const char *const names[NEXT_COUNT] = {
+#define F(name) #name,
+		FUNCTIONS(F)
+#undef F
+	};
+	void *at;
+
+	if (looking)
+		return NULL;
+	looking = true;
+	at = dlsym(RTLD_NEXT, names[function]);
+	looking = false;
+	atomic_store_explicit(&found[function], at, memory_order_relaxed);
+	return at;
+}
+
+static void *find_next(enum function function)
+{
+	void *at = atomic_load_explicit(&found[function], memory_order_relaxed);
+
+	return at ? at : look_up(function);
+}
+
+#define NEXT(name) ((typeof(&name))find_next(NEXT_##name))
+
+__attribute__((constructor)) static void find_all(void)
+{
+	for (int i = 0; i < NEXT_COUNT; i++)
+		find_next((enum function)i);
+}
+
+static bool is_registered(const void *addr, size_t length, bool whole)
+{
+	return verbatim_memory_holds && verbatim_memory_holds(addr, length, whole);
+}
+
+static void tell_gone(enum event_memory_what what, const void *addr, size_t length)
+{
+	if (is_registered(addr, length, false))
+		verbatim_memory_gone(what, addr, length);
+}
+
+OURS void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	void *at = NEXT(mmap)(addr, length, prot, flags, fd, offset);
+
+	if (flags & MAP_FIXED && at != MAP_FAILED)
+		tell_gone(MEMORY_MMAP, at, length);
+	return at;
+}
+
+OURS void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_t offset)
+{
+	void *at = NEXT(mmap64)(addr, length, prot, flags, fd, offset);
+
+	if (flags & MAP_FIXED && at != MAP_FAILED)
+		tell_gone(MEMORY_MMAP, at, length);
+	return at;
+}
+
+OURS int munmap(void *addr, size_t length)
+{
+	int ret = NEXT(munmap)(addr, length);
+
+	if (!ret)
+		tell_gone(MEMORY_MUNMAP, addr, length);
+	return ret;
+}
+
+OURS void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
+{
+	void *wanted = NULL, *at;
+	va_list more;
+
+	if (flags & MREMAP_FIXED) {
+		va_start(more, flags);
+		wanted = va_arg(more, void *);
+		va_end(more);
+	}
+	at = NEXT(mremap)(old, old_size, new_size, flags, wanted);
+	if (at == MAP_FAILED || !old_size)
+		return at;
+	if (at != old)
+		tell_gone(MEMORY_MREMAP, old, old_size);
+	else if (new_size < old_size)
+		tell_gone(MEMORY_MREMAP, (char *)old + new_size, old_size - new_size);
+	return at;
+}
+
+OURS int madvise(void *addr, size_t length, int advice)
+{
+	int ret = NEXT(madvise)(addr, length, advice);
+
+	if (!ret && (advice == MADV_DONTNEED || advice == MADV_REMOVE))
+		tell_gone(MEMORY_MADVISE, addr, length);
+	return ret;
+}
+
+static size_t size_of(void *block)
+{
+	return block && NEXT(malloc_usable_size) ? NEXT(malloc_usable_size)(block) : 0;
+}
+
+OURS void free(void *block)
+{
+	void (*next)(void *) = NEXT(free);
+	size_t size;
+
+	if (!next)
+		return; /* inside dlsym(): it is little, and stays */
+	size = size_of(block);
+	if (is_registered(block, size, true))
+		verbatim_memory_gone(MEMORY_FREE, block, size);
+	next(block);
+}
+
+OURS void *realloc(void *block, size_t size)
+{
+	void *(*next)(void *, size_t) = NEXT(realloc), *at;
+	size_t before;
+
+	if (!next) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	before = size_of(block);
+	at = next(block, size);
+	if ((at ? at != block : !size) && is_registered(block, before, true))
+		verbatim_memory_gone(MEMORY_REALLOC, block, before);
+	return at;
+}
