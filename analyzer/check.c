@@ -236,6 +236,8 @@ static void tell_event(struct checker *checker, const struct trace_event *event)
 		tell_returned(checker, event);
 	else if (event->kind == TRACE_FORK)
 		tell_fork(checker, event);
+	else if (event->kind == TRACE_MEMORY)
+		tell_memory(checker, event);
 }
 
 static int see_event(struct checker *checker, const struct trace_event *event)
@@ -295,6 +297,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 	if (!err)
 		tell_finish(checker, findings);
 	alike_merge(checker->alike);
+	findings_sort_unchecked(findings);
 	if (!err && findings->err)
 		err = log_err(findings->err, "findings");
 	if (!err) {

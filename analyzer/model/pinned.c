@@ -145,6 +145,13 @@ ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_
 	return n < 0 ? n : kept;
 }
 
+const struct life *model_region(const struct model *model, uint32_t process, uint64_t handle)
+{
+	const struct life *life = lives_find(&model->lives, process, OBJECT_mr, handle);
+
+	return life && life->pinned && !life->inherited && life->state == LIFE_LIVE ? life : NULL;
+}
+
 static void region_moves(struct model *model, struct pinned *p, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;

@@ -42,6 +42,9 @@ const struct pinned *model_pinned(const struct model *model, uint32_t process);
  */
 ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_found);
 
+/* The live region at @handle that pins memory; NULL if there is none. */
+const struct life *model_region(const struct model *model, uint32_t process, uint64_t handle);
+
 /* What a fork of @process would do now. */
 enum fork_safety model_fork_safety(struct model *model, uint32_t process);
 

@@ -189,6 +189,17 @@ static void note_filtered(struct trace *trace, struct findings *findings)
 					   filter);
 }
 
+/* What becomes of registered memory is recorded only where it is asked for. */
+static void note_memory(struct trace *trace, struct findings *findings)
+{
+	const char *memory = trace_meta(trace, "memory");
+
+	for (int rule = 0; rule < RULE_COUNT && !(memory && *memory); rule++)
+		if (looks_at(rule, 'm'))
+			findings_unchecked(findings, rule, false,
+					   "it needs what `record --memory` records");
+}
+
 int evidence_gaps(struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
@@ -206,6 +217,7 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 	}
 	note_overwritten(findings, loss.overwritten);
 	note_filtered(trace, findings);
+	note_memory(trace, findings);
 	if (loss.interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: whether a destroy returned later is not "

@@ -219,6 +219,22 @@ uint64_t findings_new(const struct findings *findings, enum rule_id rule)
 	return n;
 }
 
+static int by_rule(const void *a, const void *b)
+{
+	const struct unchecked *x = a, *y = b;
+
+	if (x->rule != y->rule)
+		return x->rule < y->rule ? -1 : 1;
+	return strcmp(x->because ? x->because : "", y->because ? y->because : "");
+}
+
+void findings_sort_unchecked(struct findings *findings)
+{
+	if (findings->nunchecked)
+		qsort(findings->unchecked, findings->nunchecked, sizeof(*findings->unchecked),
+		      by_rule);
+}
+
 uint64_t findings_count(const struct findings *findings, char severity)
 {
 	uint64_t n = 0;

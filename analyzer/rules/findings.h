@@ -124,6 +124,9 @@ bool findings_checked(const struct findings *findings, enum rule_id rule);
 /* Findings of @rule that are not known. */
 uint64_t findings_new(const struct findings *findings, enum rule_id rule);
 
+/* Bring what was not checked into one order, in whatever order it was noticed. */
+void findings_sort_unchecked(struct findings *findings);
+
 /* Findings of @severity that are not muted and not known. */
 uint64_t findings_count(const struct findings *findings, char severity);
 

@@ -98,9 +98,11 @@ static inline int story_thread(struct story *s, int pid, int forked_from, uint32
 
 static inline void story_begin(struct story *s)
 {
-	struct writer_info info = {
-		.clock = &s->clock, .command = "story", .device = "", .copies_on_fork = story_copies
-	};
+	struct writer_info info = { .clock = &s->clock,
+				    .command = "story",
+				    .device = "",
+				    .memory = true,
+				    .copies_on_fork = story_copies };
 	static int number;
 
 	memset(s, 0, sizeof(*s));
@@ -245,6 +247,18 @@ static inline void story_forked(struct story *s, int thread, uint32_t fork_seq, 
 	event->pid = pid;
 	event->error = error;
 	story_event(s, thread, EVENT_SPAWNED, sizeof(*event) / 8);
+}
+
+/* The process has given memory back. */
+static inline void story_gives(struct story *s, int thread, enum event_memory_what what,
+			       const void *addr, uint64_t length)
+{
+	struct event_memory *event = (struct event_memory *)s->words;
+
+	event->addr = (uintptr_t)addr;
+	event->length = length;
+	event->what = (uint16_t)what;
+	story_event(s, thread, EVENT_MEMORY, sizeof(*event) / 8);
 }
 
 /* Process @pid ends with @status of waitpid(). */

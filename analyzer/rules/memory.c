@@ -1,0 +1,185 @@
+/*
+ * MKEY-006 and FORK-005: registered memory that the program gives back
+ *
+ * A region that merely stays registered behind its memory does no harm: caches of registrations
+ * deregister after the fact. What does is a request that is under way; and, under fork support,
+ * the flag that the library has put on the pages, which whoever is given them next inherits.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/key.h"
+#include "analyzer/model/pinned.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/rules/judge.h"
+
+/* A region that lost some of its memory, and the first request that needs it. */
+struct lost {
+	const struct key *key;
+	uint64_t from, to; /* the program's addresses */
+	const struct queue *queue;
+	struct queue_request request; /* valid with a queue */
+	uint64_t n;                   /* of them */
+};
+
+static bool has_lost(const struct lost *lost, const struct sge *sge)
+{
+	uint64_t at = lost->key->memory + (sge->addr - lost->key->addr);
+
+	return sge->lkey == lost->key->lkey && sge->length && at < lost->to &&
+	       at + sge->length > lost->from;
+}
+
+static bool look_at_request(void *arg, const struct queue *queue,
+			    const struct queue_request *request)
+{
+	struct lost *lost = arg;
+
+	if (queue->doubt || request->done || !queue->owner ||
+	    queue->owner->context != lost->key->context || request->flags & ABI_SEND_INLINE)
+		return false;
+	for (uint32_t i = 0; i < request->nsge; i++) {
+		if (!has_lost(lost, queue_sge(queue, request, i)))
+			continue;
+		if (!lost->n++) {
+			lost->queue = queue;
+			lost->request = *request;
+		}
+		break;
+	}
+	return false;
+}
+
+static struct moment moment_of_memory(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = VERB_COUNT,
+				.process = event->process,
+				.stack = event->memory->stack,
+				.time = event->time };
+}
+
+/* A finding of @rule, with its place filled in. */
+static struct finding *add_memory(struct check *check, enum rule_id rule,
+				  const struct trace_event *event, const struct life *mr)
+{
+	const char *what = event->memory->what;
+	struct finding *finding = findings_add(
+		check->findings, rule, findings_key(event->memory->stack, mr->created.stack, 0));
+
+	if (!finding)
+		return NULL;
+	finding->event = event->id;
+	finding->time = event->time;
+	finding->process = event->process;
+	finding->thread = event->id.thread;
+	finding_text(&finding->where, "%s()", what ? what : "memory");
+	finding_text(&finding->object, "%s", mr->name);
+	finding_step(finding, "registered", &mr->created);
+	return finding;
+}
+
+static void tell_in_use(struct check *check, const struct trace_event *event, const struct life *mr,
+			const struct lost *lost)
+{
+	struct finding *finding = add_memory(check, RULE_MKEY_006, event, mr);
+	struct moment given = moment_of_memory(event), posted;
+	char name[64], id[32];
+
+	if (!finding)
+		return;
+	posted = (struct moment){ .id = queue_id(&lost->request),
+				  .verb = VERB_COUNT,
+				  .process = event->process,
+				  .stack = lost->request.stack,
+				  .time = lost->request.time };
+	finding_text(&finding->says,
+		     "%s() gave back 0x%" PRIx64 " to 0x%" PRIx64 " of %s while %" PRIu64
+		     " work request%s needed it, %s wr_id 0x%" PRIx64 " on %s posted at %s.",
+		     event->memory->what, lost->from, lost->to, judge_name(mr, name, sizeof(name)),
+		     lost->n, lost->n == 1 ? "" : "s", lost->n == 1 ? "with" : "first",
+		     lost->request.wr_id, lost->queue->owner->name, event_id_text(posted.id, id));
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "given back", &given);
+}
+
+static void tell_early(struct check *check, const struct trace_event *event, const struct life *mr,
+		       const struct lost *lost)
+{
+	struct finding *finding = add_memory(check, RULE_FORK_005, event, mr);
+	struct moment given = moment_of_memory(event);
+	char name[64];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s() gave back 0x%" PRIx64 " to 0x%" PRIx64 " of %s, which was still "
+		     "registered: under fork support these pages stay hidden from children.",
+		     event->memory->what, lost->from, lost->to, judge_name(mr, name, sizeof(name)));
+	finding_step(finding, "given back", &given);
+}
+
+static void judge_in_use(struct check *check, const struct trace_event *event,
+			 const struct life *mr, const struct lost *lost)
+{
+	if (lost->n)
+		tell_in_use(check, event, mr, lost);
+}
+
+/* Where a request is under way, too, MKEY-006 says enough. */
+static void judge_early(struct check *check, const struct trace_event *event, const struct life *mr,
+			const struct lost *lost)
+{
+	if (!lost->n && strcmp(event->memory->what, "madvise") != 0 &&
+	    model_fork_safety(check->model, event->process) == FORK_KEPT)
+		tell_early(check, event, mr, lost);
+}
+
+typedef void judge_fn(struct check *check, const struct trace_event *event, const struct life *mr,
+		      const struct lost *lost);
+
+static void judge_region(struct check *check, const struct trace_event *event,
+			 const struct key *key, const struct life *mr, judge_fn *judge)
+{
+	const struct memory_event *memory = event->memory;
+	uint64_t end = memory->addr + memory->length, last = key->memory + mr->bytes;
+	struct lost lost = { .key = key,
+			     .from = memory->addr > key->memory ? memory->addr : key->memory,
+			     .to = end < last ? end : last };
+
+	queues_each(check->model, event->process, look_at_request, &lost);
+	judge(check, event, mr, &lost);
+}
+
+/* Regions of one's own only, and none that a device pages on demand. */
+static void judge_memory(struct check *check, const struct trace_event *event, judge_fn *judge)
+{
+	const struct memory_event *memory = event->memory;
+
+	if (!memory->what)
+		return;
+	for (const struct key *key = model_keys(check->model)->live.oldest; key; key = key->newer) {
+		const struct life *mr;
+
+		if (key->kind != OBJECT_mr || key->process != event->process || key->any)
+			continue;
+		mr = model_region(check->model, event->process, key->handle);
+		if (mr && key->memory < memory->addr + memory->length &&
+		    key->memory + mr->bytes > memory->addr)
+			judge_region(check, event, key, mr, judge);
+	}
+}
+
+/* MKEY-006 */
+void mkey_006(struct check *check, const struct trace_event *memory)
+{
+	judge_memory(check, memory, judge_in_use);
+}
+
+/* FORK-005 */
+void fork_005(struct check *check, const struct trace_event *memory)
+{
+	judge_memory(check, memory, judge_early);
+}

@@ -1,0 +1,165 @@
+/* The rules of analyzer/rules/memory.c over stored traces. */
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum { PAGE = 4096 };
+
+static struct ibv_mr region = { .context = &a_context,
+				.pd = &a_pd,
+				.addr = (void *)0x10000,
+				.length = 4 * PAGE,
+				.lkey = 0x60 };
+
+static int forget_surroundings(void **state)
+{
+	(void)state;
+	story_limits = (struct event_process){ .page_size = PAGE };
+	story_environ = story_copies = "";
+	return 0;
+}
+
+FIXTURE(forget_surroundings, NULL);
+
+/* A send of the region's second page is under way. */
+static void story_sends(struct story *s)
+{
+	struct event_sge sge = { .addr = 0x11000, .length = PAGE, .lkey = 0x60 };
+
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+	create_qp(s);
+	reg_mr(s, &region);
+	story_post(s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
+}
+
+TEST(memory_of_a_request_is_unmapped)
+{
+	const struct finding *f = NULL;
+	struct story s;
+
+	story_sends(&s);
+	story_gives(&s, 0, MEMORY_MUNMAP, (void *)0x11800, 8 * PAGE);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_006], 1);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_006)
+			f = s.findings->all[i];
+	assert_string_equal(f->where, "munmap()");
+	assert_string_equal(f->says,
+			    "munmap() gave back 0x11800 to 0x14000 of mr1 (lkey 0x60) while 1 work "
+			    "request needed it, with wr_id 0x7 on qp1 posted at 1:12.");
+	assert_int_equal(f->nsteps, 3);
+	story_end(&s);
+}
+
+/* How often MKEY-006 is found when this is given back while the send is under way. */
+static uint64_t in_use(enum event_memory_what what, uintptr_t addr, uint64_t length)
+{
+	struct story s;
+	uint64_t n;
+
+	story_sends(&s);
+	story_gives(&s, 0, what, (void *)addr, length);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_MKEY_006];
+	story_end(&s);
+	return n;
+}
+
+TEST(only_what_the_request_names_counts)
+{
+	assert_int_equal(in_use(MEMORY_FREE, 0x10000, 4 * PAGE), 1);
+	assert_int_equal(in_use(MEMORY_MADVISE, 0x11000, 1), 1);
+	assert_int_equal(in_use(MEMORY_MADVISE, 0x10000, PAGE), 0);
+	assert_int_equal(in_use(MEMORY_MREMAP, 0x12000, 2 * PAGE), 0);
+	assert_int_equal(in_use(MEMORY_MMAP, 0x20000, PAGE), 0);
+}
+
+TEST(after_its_completion_memory_may_go)
+{
+	struct story s;
+
+	story_sends(&s);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_SUCCESS, a_qp.qp_num);
+	story_gives(&s, 0, MEMORY_MUNMAP, region.addr, region.length);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_006], 0);
+	assert_int_equal(s.findings->rules[RULE_FORK_005], 0);
+	story_end(&s);
+}
+
+TEST(memory_of_a_region_that_is_gone_may_go)
+{
+	struct story s;
+
+	story_environ = "RDMAV_FORK_SAFE=1";
+	story_copies = "no";
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &region);
+	dereg_mr(&s, &region, 0);
+	story_gives(&s, 0, MEMORY_FREE, region.addr, region.length);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_finds_nothing(&s);
+}
+
+/* How often FORK-005 is found when @what comes before the region's end. */
+static uint64_t given_early(const char *copies, const char *variable, enum event_memory_what what)
+{
+	struct story s;
+	uint64_t n;
+
+	story_copies = copies;
+	story_environ = variable;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &region);
+	story_gives(&s, 0, what, region.addr, region.length);
+	dereg_mr(&s, &region, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_FORK_005];
+	assert_int_equal(story_found(&s), n);
+	story_end(&s);
+	return n;
+}
+
+TEST(memory_is_freed_under_fork_support)
+{
+	assert_int_equal(given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 1);
+	assert_int_equal(given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_MUNMAP), 1);
+	assert_int_equal(given_early("no", "RDMAV_FORK_SAFE=1", MEMORY_MADVISE), 0);
+	assert_int_equal(given_early("no", "", MEMORY_FREE), 0);
+	assert_int_equal(given_early("yes", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 0);
+}
+
+TEST(without_memory_events_the_rules_say_so)
+{
+	struct writer_info info = { .command = "story", .device = "" };
+	struct findings *findings;
+	char path[64];
+	struct writer *writer;
+	struct trace *trace;
+	struct clock clock = { .kind = CLOCK_KIND_MONOTONIC, .mult = 1 };
+	unsigned int told = 0;
+
+	info.clock = &clock;
+	snprintf(path, sizeof(path), "/tmp/verbatim-memory-%d.db", (int)getpid());
+	assert_int_equal(writer_create(path, &info, &writer), 0);
+	assert_int_equal(writer_finish(writer), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(check_trace(trace, NULL, &findings), 0);
+	for (size_t i = 0; i < findings->nunchecked; i++)
+		told += findings->unchecked[i].rule == RULE_MKEY_006 ||
+			findings->unchecked[i].rule == RULE_FORK_005;
+	assert_true(told >= 2);
+	findings_free(findings);
+	trace_close(trace);
+	unlink(path);
+}
