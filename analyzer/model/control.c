@@ -186,7 +186,7 @@ static void close_children(struct model *model, struct life *context)
 {
 	struct life_link *link, *next;
 
-	for (link = context->children; link; link = link->next_child) {
+	for (link = life_first_child(context); link; link = life_next_child(context, link)) {
 		struct model_leak leak = { .object = link->child, .at = context->destroyed };
 
 		if (link->child->state == LIFE_LIVE && !link->child->borrowed)

@@ -253,6 +253,24 @@ void life_unlink_kind(struct life *child, enum object_kind kind)
 	}
 }
 
+struct life_link *life_first_child(const struct life *parent)
+{
+	struct life_link *link = parent->children;
+
+	while (link && link->next_child)
+		link = link->next_child;
+	return link;
+}
+
+/* The newest is the first of the list. */
+struct life_link *life_next_child(const struct life *parent, const struct life_link *link)
+{
+	if (link->child_at == &parent->children)
+		return NULL;
+	return (struct life_link *)((char *)link->child_at -
+				    offsetof(struct life_link, next_child));
+}
+
 static bool is_left(const struct life *life)
 {
 	return life->state == LIFE_LIVE && !life->inherited && !life->borrowed;

@@ -126,6 +126,10 @@ void life_unlink(struct life *parent, struct life *child);
 /* Undo it for all parents of one kind. */
 void life_unlink_kind(struct life *child, enum object_kind kind);
 
+/* The children of @parent from the oldest to the newest; NULL: there is none, or no more. */
+struct life_link *life_first_child(const struct life *parent);
+struct life_link *life_next_child(const struct life *parent, const struct life_link *link);
+
 /*
  * Why @life, which nobody destroyed, was left: another one that was left, too, and is above it, so
  * that both went unnoticed together; or below it, where a destroy of @life failed; or itself.

@@ -387,6 +387,24 @@ TEST(a_busy_pd_is_told_with_what_kept_it)
 	story_end(&s);
 }
 
+TEST(leaks_of_a_closed_context_are_told_from_the_oldest)
+{
+	struct ibv_pd pds[3];
+	const struct finding *f;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	for (int i = 0; i < 3; i++)
+		story_do(&s, 0, VERB_alloc_pd, 2, W(&pds[i]), W(&a_context));
+	close_context(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_004);
+	assert_string_equal(f->object, "pd1");
+	assert_non_null(strstr(f->says, ": pd1 to pd3."));
+	story_end(&s);
+}
+
 TEST(the_killed_do_not_leak)
 {
 	struct story s;
