@@ -166,8 +166,10 @@ bool refused_resolution(const struct refused *r, char *text, size_t size)
 	const char *raw = args_text(r->event->call->args, "attr.ah_attr.grh.dgid.raw");
 	char peer[48], source[128];
 	uint8_t gid[DEVICE_GID];
+	int64_t global = 0;
 
-	if (!raw || !gid_parse(raw, gid))
+	args_get(r->event->call->args, "attr.ah_attr.is_global", &global);
+	if (!global || !raw || !gid_parse(raw, gid))
 		return false;
 	snprintf(text, size, "%s did not answer from %s", gid_text(gid, peer),
 		 refused_source(r, source, sizeof(source)));

@@ -48,41 +48,67 @@ static inline struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return NEED(ibv_create_qp(pd, &attr));
 }
 
-/* From RESET to RTS; on RoCE by the port's first GID. The other is on the same port. */
-static inline void connect_to(struct ibv_context *context, struct ibv_qp *qp, uint32_t number)
+static inline void to_init(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = 1,
 				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
-	struct ibv_port_attr port;
 
-	MUST(ibv_query_port(context, 1, &port));
 	MUST(ibv_modify_qp(qp, &attr,
 			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-	attr.qp_state = IBV_QPS_RTR;
-	attr.path_mtu = IBV_MTU_1024;
-	attr.dest_qp_num = number;
-	attr.max_dest_rd_atomic = 1;
-	attr.min_rnr_timer = 12;
-	attr.ah_attr.port_num = 1;
-	attr.ah_attr.dlid = port.lid;
-	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
-		attr.ah_attr.is_global = 1;
-		attr.ah_attr.grh.hop_limit = 1;
-		MUST(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid));
-	}
-	MUST(ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER));
-	attr.qp_state = IBV_QPS_RTS;
-	attr.timeout = 14;
-	attr.retry_cnt = 7;
-	attr.rnr_retry = 7;
-	attr.max_rd_atomic = 1;
+}
+
+/* To queue pair @number at @address; what ibv_modify_qp() returns. */
+static inline int to_rtr(struct ibv_qp *qp, uint32_t number, struct ibv_ah_attr address)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = IBV_MTU_1024,
+				    .dest_qp_num = number,
+				    .max_dest_rd_atomic = 1,
+				    .min_rnr_timer = 12,
+				    .ah_attr = address };
+
+	return ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
+}
+
+static inline void to_rts(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .timeout = 14,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
+				    .max_rd_atomic = 1 };
+
 	MUST(ibv_modify_qp(qp, &attr,
 			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+/* The address of this port by its LID, or by its GID at @index. */
+static inline struct ibv_ah_attr own_address(struct ibv_context *context, int index)
+{
+	struct ibv_ah_attr address = { .port_num = 1 };
+	struct ibv_port_attr port;
+
+	MUST(ibv_query_port(context, 1, &port));
+	address.dlid = port.lid;
+	if (port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return address;
+	address.is_global = 1;
+	address.grh.hop_limit = 1;
+	MUST(ibv_query_gid(context, 1, index, &address.grh.dgid));
+	return address;
+}
+
+/* From RESET to RTS; on RoCE by the port's first GID. The other is on the same port. */
+static inline void connect_to(struct ibv_context *context, struct ibv_qp *qp, uint32_t number)
+{
+	to_init(qp);
+	MUST(to_rtr(qp, number, own_address(context, 0)));
+	to_rts(qp);
 }
 
 /* Begin anew with the software device on an Ethernet link, unless it is. */

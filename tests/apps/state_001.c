@@ -3,7 +3,7 @@
  */
 #include "tests/apps/app.h"
 
-static void to_init(struct ibv_qp *qp, bool good)
+static void leave_reset(struct ibv_qp *qp, bool good)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 	struct ibv_cq *cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
 	struct ibv_qp *qp = create_rc_qp(pd, cq);
 
-	to_init(qp, is_good(argc, argv));
+	leave_reset(qp, is_good(argc, argv));
 	MUST(ibv_destroy_qp(qp));
 	MUST(ibv_destroy_cq(cq));
 	MUST(ibv_dealloc_pd(pd));
