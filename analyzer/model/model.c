@@ -56,6 +56,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 		return log_err(-ENOMEM, "model of live objects");
 	model->trace = trace;
 	model->watcher = *watcher;
+	watcher_fill(&model->watcher);
 	model->doubt = trace ? find_doubt(trace) : 0;
 	model->whole_from = trace ? trace_whole_from(trace) : INT64_MIN;
 	if (handles_init(&model->handles) < 0 || lives_init(&model->lives) < 0) {

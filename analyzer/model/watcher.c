@@ -7,6 +7,38 @@
 
 #include "analyzer/model/handles.h"
 
+#define EACH_FACT(X) \
+	X(use)       \
+	X(destroy) X(leak) X(key) X(modify) X(misfit) X(strain) X(unreached) X(device) X(foreign)
+
+/* clang-format off */
+#define NOTHING(fact)                                                                            \
+	static void ignore_##fact(void *arg, const struct model_##fact *what)                    \
+	{                                                                                        \
+		(void)arg, (void)what;                                                           \
+	}
+EACH_FACT(NOTHING)
+/* clang-format on */
+
+static void ignore_end(void *arg, const struct model_exit *end)
+{
+	(void)arg, (void)end;
+}
+
+#define ONE(fact) +1
+_Static_assert(sizeof(struct model_watcher) == (0 EACH_FACT(ONE) + 4) * sizeof(void *),
+	       "EACH_FACT has all functions but end, post and complete");
+
+void watcher_fill(struct model_watcher *watcher)
+{
+#define FILL(fact)          \
+	if (!watcher->fact) \
+		watcher->fact = ignore_##fact;
+	EACH_FACT(FILL)
+	if (!watcher->end)
+		watcher->end = ignore_end;
+}
+
 void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
 		 enum verb verb, const struct life *object, const char *path, unsigned int index)
 {

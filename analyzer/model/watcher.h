@@ -183,7 +183,7 @@ struct model_foreign {
 	const struct life *object; /* what it is; NULL: nothing that is known */
 };
 
-/* The functions are called in order of the events. */
+/* The functions are called in order of the events. One that is NULL is not called. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
 	void (*destroy)(void *arg, const struct model_destroy *destroy);
@@ -200,6 +200,9 @@ struct model_watcher {
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;
 };
+
+/* Put functions that do nothing where there are none, but for post and complete. */
+void watcher_fill(struct model_watcher *watcher);
 
 /* Tell of a use of @object, if there is one; @path as in struct model_use. */
 void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,

@@ -18,6 +18,7 @@
 #include "cli/format.h"
 #include "cli/quantity.h"
 #include "cli/verb_list.h"
+#include "cli/trace/names.h"
 #include "cli/trace/render.h"
 #include "core/base/vec.h"
 #include "core/store/read/trace.h"
@@ -343,9 +344,16 @@ static int dump_trace(struct dump *d)
 	if (status)
 		return status;
 	find_datagrams(d->trace, &datagrams);
-	d->render = (struct render){ stdout, d->trace, d->wanted.thread,
-				     d->payload && trace_has_payloads(d->trace), &datagrams };
+	d->render = (struct render){
+		.out = stdout,
+		.trace = d->trace,
+		.full = d->wanted.thread,
+		.payloads = d->payload && trace_has_payloads(d->trace),
+		.names = names_new(d->trace),
+		.datagrams = &datagrams,
+	};
 	status = cli_status(dump_events(d));
+	names_free(d->render.names);
 	map_fini(&datagrams);
 	cli_tell_loss(d->trace);
 	if (!status && d->wanted.thread && !d->found)

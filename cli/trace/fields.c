@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/trace/names.h"
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
 
@@ -80,6 +81,9 @@ static void put_field(const struct values *values, const struct field *field, co
 		values_flags(values->out, enum_find(field->names), value);
 		break;
 	}
+	if (field->part == WR_RDMA && field->offset == offsetof(struct wr, rkey))
+		names_rkey(values->names, values->out, values->queue, (uint32_t)value,
+			   values->time);
 	fputs(field->behind, values->out);
 }
 

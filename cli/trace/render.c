@@ -15,6 +15,7 @@
 #include "cli/trace/bytes.h"
 #include "cli/format.h"
 #include "cli/trace/fields.h"
+#include "cli/trace/names.h"
 #include "cli/trace/values.h"
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
@@ -128,9 +129,12 @@ static void put_call(const struct values *v, const struct call *call)
 static void put_sge(const struct values *v, const struct wr *wr)
 {
 	fputs(", sge=[", v->out);
-	for (uint32_t i = 0; i < wr->nsge; i++)
-		fprintf(v->out, "%s{addr=0x%" PRIx64 ", length=%u, lkey=0x%x}", i ? ", " : "",
+	for (uint32_t i = 0; i < wr->nsge; i++) {
+		fprintf(v->out, "%s{addr=0x%" PRIx64 ", length=%u, lkey=0x%x", i ? ", " : "",
 			wr->sge[i].addr, wr->sge[i].length, wr->sge[i].lkey);
+		names_lkey(v->names, v->out, v->queue, wr->sge[i].lkey, v->time);
+		fputc('}', v->out);
+	}
 	fputc(']', v->out);
 	if (wr->num_sge != (int)wr->nsge)
 		fprintf(v->out, ", num_sge=%d", wr->num_sge);
@@ -364,9 +368,18 @@ static void put_memory(const struct values *v, const struct memory_event *memory
 		memory->addr + memory->length);
 }
 
+/* The queue that the event is about: its keys and peer are meant. */
+static uint32_t queue_of(const struct trace_event *event)
+{
+	if (event->kind == TRACE_POST)
+		return event->post->object;
+	return event->kind == TRACE_CALL || event->kind == TRACE_RETURN ? event->call->object : 0;
+}
+
 void render_event(const struct render *r, const struct trace_event *event)
 {
-	const struct values v = { r->out, r->trace, event->process, event->time };
+	const struct values v = { r->out,      r->trace, event->process,
+				  event->time, r->names, queue_of(event) };
 
 	find_names();
 	switch (event->kind) {

@@ -8,11 +8,14 @@
 #include "core/base/map.h"
 #include "core/store/read/trace.h"
 
+struct names;
+
 struct render {
 	FILE *out;
 	struct trace *trace;
 	bool full;                   /* a work request and a completion a line */
 	bool payloads;               /* what was kept of them, in short */
+	struct names *names;         /* of keys and peers, or NULL */
 	const struct map *datagrams; /* queue pairs whose messages have a sender each; or NULL */
 };
 

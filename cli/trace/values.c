@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/trace/names.h"
 #include "core/base/printable.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
@@ -88,6 +89,8 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	case FIELD_UINT:
 	case FIELD_BE:
 		fprintf(v->out, reads_as_hex(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
+		if (!strcmp(field->name, "dest_qp_num"))
+			names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
 		break;
 	default:
 		fprintf(v->out, "%" PRId64, value);

@@ -7,12 +7,16 @@
 
 #include "core/store/read/trace.h"
 
+struct names;
+
 /* The place of a value, on which the names of objects depend. */
 struct values {
 	FILE *out;
 	struct trace *trace;
 	uint32_t process;
 	int64_t time;
+	struct names *names; /* of keys and peers; NULL: none */
+	uint32_t queue;      /* object: whose keys and peer they are; 0 unknown */
 };
 
 /* "IBV_QP_STATE|IBV_QP_AV|0x40000000"; "0" */

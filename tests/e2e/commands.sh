@@ -32,7 +32,7 @@ dump_decodes_arguments() {
 	rtr="{qp_state=IBV_QPS_RTR, path_mtu=IBV_MTU_1024, .*dest_qp_num=$hex"
 	rtr+=", ah_attr={grh={dgid=::, .*}"
 	send="{wr_id=0x2, opcode=IBV_WR_SEND, send_flags=IBV_SEND_SIGNALED"
-	sge="{addr=$hex, length=4096, lkey=$hex}"
+	sge="{addr=$hex, length=4096, lkey=$hex<mr1 of pd1>}"
 	recv="{wr_id=0x1, status=IBV_WC_SUCCESS, opcode=IBV_WC_RECV, byte_len=4096"
 	dump t.db >all || return
 	grep -q "ibv_modify_qp(qp1, $rtr, IBV_QP_STATE|IBV_QP_AV|.*) = 0 <" all &&
@@ -40,6 +40,10 @@ dump_decodes_arguments() {
 			all &&
 		grep -q "ibv_post_send(qp1, \[$send, sge=\[$sge\]}\]) = 0" all &&
 		grep -q "ibv_poll_cq(cq1) = 1 \[$recv, qp_num=$hex (qp1), of 1:[0-9]*\[0\]" all
+}
+dump_names_keys_of_regions_that_are_gone() {
+	"$VERBATIM" record -q --device soft -o keys.db "$apps/mkey_004" bad || return
+	dump keys.db | grep -qE 'rkey=0x[0-9a-f]+<mr2, deregistered [0-9.]+ [mun]s before>'
 }
 dump_is_in_the_order_of_time() { sort -s -n -k1,1 all | cmp - all; }
 dump_has_each_event_once() {
@@ -213,6 +217,7 @@ try info_counts_what_happened
 try info_in_json_is_the_same
 try info_takes_its_format_from_the_environment
 try dump_decodes_arguments
+try dump_names_keys_of_regions_that_are_gone
 try dump_is_in_the_order_of_time
 try dump_has_each_event_once
 try dump_of_a_thread

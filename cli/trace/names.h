@@ -1,0 +1,28 @@
+#pragma once
+/*
+ * Names for the numbers of a finished trace: which region a key is of, which queue pair is meant.
+ *
+ * Nothing is read before the first name is asked for; then the objects, and for the first remote
+ * one the control verbs. A name is given only where one thing can be meant. One thread.
+ */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/store/read/trace.h"
+
+struct names;
+
+/* NULL without memory, which is the same as no names. */
+struct names *names_new(struct trace *trace);
+
+/* Accepts NULL. */
+void names_free(struct names *names);
+
+/*
+ * Print "<mr2 of pd1>" for an lkey of a request on @queue (object) at @time, "<mr2, deregistered
+ * 2.00 ms before>"; "<process 2 mr1>" for an rkey that its peer has; "<process 2 qp1>" for the
+ * number of its peer. Nothing where it is not known; accept NULL.
+ */
+void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time);
+void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time);
+void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time);
