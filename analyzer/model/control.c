@@ -126,7 +126,7 @@ static void see_children(struct model_destroy *destroy, const struct life *life)
 	}
 }
 
-static void name_life(struct model *model, struct life *life, uint32_t id)
+void control_name(struct model *model, struct life *life, uint32_t id)
 {
 	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
 
@@ -150,22 +150,23 @@ static struct life *find_older(struct model *model, const struct parsed *p)
 	life->process = p->event->process;
 	life->handle = p->call->handle;
 	life->borrowed = true;
-	name_life(model, life, p->call->object);
+	control_name(model, life, p->call->object);
 	lives_add(&model->lives, life);
 	return life;
 }
 
-static int destroy_begins(struct model *model, const struct parsed *p)
+int control_destroy_begins(struct model *model, const struct trace_event *event)
 {
-	const char *self = handles_self(p->call->verb);
+	const struct parsed p = { .event = event, .call = event->call, .args = event->call->args };
+	const char *self = handles_self(p.call->verb);
 	struct pending *pending;
 	struct life *life;
 
 	if (!self)
 		return 0;
-	life = by_path(model, p, p->args, self, verb_infos[p->call->verb].object);
+	life = by_path(model, &p, p.args, self, verb_infos[p.call->verb].object);
 	if (!life)
-		life = find_older(model, p);
+		life = find_older(model, &p);
 	if (!life || life->inherited || life->state != LIFE_LIVE)
 		return 0;
 	pending = calloc(1, sizeof(*pending));
@@ -174,7 +175,7 @@ static int destroy_begins(struct model *model, const struct parsed *p)
 	life->state = LIFE_DYING;
 	pending->life = life;
 	pending->destroy.object = life;
-	pending->destroy.moment = begin_of_call(p);
+	pending->destroy.moment = begin_of_call(&p);
 	see_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;
@@ -225,20 +226,23 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	}
 	if (life->kind == OBJECT_context)
 		close_children(model, life);
+	if (life->kind == OBJECT_cm_id)
+		for (struct life_link *link = life->children; link; link = link->next_child)
+			link->child->orphaned = destroy->moment;
 	lives_bury(&model->lives, life, LIFE_GONE);
 }
 
-static void destroy_returns(struct model *model, const struct parsed *p)
+void control_destroy_returns(struct model *model, const struct trace_event *event)
 {
 	struct pending **at, *pending;
 
 	for (at = &model->pending; (pending = *at); at = &pending->next) {
 		struct event_id id = pending->destroy.moment.id;
 
-		if (id.thread != p->event->id.thread || id.n != p->event->id.n)
+		if (id.thread != event->id.thread || id.n != event->id.n)
 			continue;
 		*at = pending->next;
-		destroy_ends(model, pending, p->call);
+		destroy_ends(model, pending, event->call);
 		free(pending);
 		return;
 	}
@@ -291,8 +295,19 @@ static bool is_import(enum verb verb)
 static bool is_of_cm(const struct model *model, const struct trace_event *event,
 		     enum object_kind kind)
 {
-	return (kind == OBJECT_context || kind == OBJECT_pd) && event->id.thread < model->nin_cm &&
-	       model->in_cm[event->id.thread];
+	return (kind == OBJECT_context || kind == OBJECT_pd) && cm_call_of(model, event)->inside;
+}
+
+/* A queue pair of rdma_create_qp() depends on its identifier. */
+static int link_to_id(struct model *model, const struct trace_event *event, struct life *life)
+{
+	const struct cm_call *in = cm_call_of(model, event);
+	struct life *id;
+
+	if (life->kind != OBJECT_qp || !in->inside || !in->id)
+		return 0;
+	id = model_find(model, event->process, OBJECT_cm_id, in->id);
+	return id && id->state == LIFE_LIVE && !id->inherited ? life_link(id, life) : 0;
 }
 
 static int creation_returns(struct model *model, const struct parsed *p)
@@ -312,7 +327,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->handle = p->call->handle;
 	life->created = begin_of_call(p);
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
-	name_life(model, life, p->call->object);
+	control_name(model, life, p->call->object);
 	keys_note_parents(model, life, p->call);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
 		life->bytes = (uint64_t)bytes;
@@ -326,6 +341,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 		err = peer_add(&model->peers, life);
 	if (!err)
 		err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
+	if (!err)
+		err = link_to_id(model, p->event, life);
 	if (!err)
 		err = link_paths(model, p, p->out, &model->handles.made[kind], life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)
@@ -509,7 +526,7 @@ int control_call(struct model *model, const struct trace_event *event)
 	if (p.args)
 		call_uses(model, &p);
 	if (p.args && effect == EFFECT_DESTROY)
-		err = destroy_begins(model, &p);
+		err = control_destroy_begins(model, event);
 	if (effect == EFFECT_ACK)
 		events_are_acked(model, &p);
 	/* another thread may poll its completion before it returns */
@@ -525,7 +542,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	int err;
 
 	if (effect == EFFECT_DESTROY) {
-		destroy_returns(model, &p);
+		control_destroy_returns(model, event);
 		return 0;
 	}
 	if (event->call->failed || effect == EFFECT_QUERY || effect == EFFECT_ACK)

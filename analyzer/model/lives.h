@@ -55,13 +55,14 @@ struct life {
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;    /* found by lives_find() */
 	struct moment created, destroyed;
-	struct moment refused; /* the last destroy of it that failed */
-	uint64_t events;       /* of a CQ: taken from the channel and not acknowledged */
-	uint64_t async_events; /* the same, taken from the context */
-	struct moment got;     /* the last of either */
-	uint64_t over;         /* events of both kinds acknowledged that had not been got */
-	struct moment over_at; /* the first of these acknowledgements */
-	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
+	struct moment refused;  /* the last destroy of it that failed */
+	struct moment orphaned; /* of a QP: its identifier of librdmacm was destroyed before it */
+	uint64_t events;        /* of a CQ: taken from the channel and not acknowledged */
+	uint64_t async_events;  /* the same, taken from the context */
+	struct moment got;      /* the last of either */
+	uint64_t over;          /* events of both kinds acknowledged that had not been got */
+	struct moment over_at;  /* the first of these acknowledgements */
+	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
 	struct device *device; /* of a context: model/device.h; NULL: not known */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/cm.h"
 #include "analyzer/model/control.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/foreign.h"
@@ -276,25 +277,6 @@ static bool is_application(const struct trace_event *event)
 	return !event->inner && !event->call->ours && event->call->depth == 0;
 }
 
-/* Note whether the thread is inside a call of librdmacm from now on. */
-static int on_cm(struct model *model, const struct trace_event *event)
-{
-	uint32_t thread = event->id.thread;
-
-	if (thread >= model->nin_cm) {
-		bool *more = realloc(model->in_cm, thread + 1ul);
-
-		if (!more)
-			return log_err(-ENOMEM, "model of live objects");
-		memset(more + model->nin_cm, 0, thread + 1ul - model->nin_cm);
-		model->in_cm = more;
-		model->nin_cm = thread + 1;
-	}
-	if (!event->call->depth)
-		model->in_cm[thread] = event->kind == TRACE_CALL;
-	return 0;
-}
-
 /* A call, or its return. */
 static int on_call(struct model *model, const struct trace_event *event)
 {
@@ -337,7 +319,7 @@ int model_event(struct model *model, const struct trace_event *event)
 	model->now = event->time;
 	if ((event->kind == TRACE_CALL || event->kind == TRACE_RETURN) &&
 	    verb_infos[event->call->verb].via == VIA_CM)
-		return on_cm(model, event);
+		return is_application(event) ? cm_event(model, event) : 0;
 	if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
 		qp_call(model, event);
 	if (event->kind == TRACE_RETURN && on_query(model, event) < 0)

@@ -22,6 +22,12 @@ struct pending {
 	struct pending *next;
 };
 
+/* A call of librdmacm that a thread is inside. */
+struct cm_call {
+	bool inside;
+	uint64_t id; /* its cm_id; 0: none */
+};
+
 /* A process that inherited another's objects. */
 struct forked {
 	uint32_t process;
@@ -40,8 +46,8 @@ struct model {
 	struct pending *pending;
 	struct forked *forks;
 	struct device_lists device_lists;
-	bool binds;  /* ibv_bind_mw() was called */
-	bool *in_cm; /* by thread: it is inside a call of librdmacm */
+	bool binds;            /* ibv_bind_mw() was called */
+	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
 	struct queue *busy; /* with something outstanding */
 	struct map by_id;   /* QPs by the trace's number, to struct life; inherited ones are not */
@@ -57,4 +63,13 @@ static inline struct life *model_find(struct model *model, uint32_t process, enu
 				      uint64_t handle)
 {
 	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
+}
+
+/* What the event's thread is inside. */
+static inline const struct cm_call *cm_call_of(const struct model *model,
+					       const struct trace_event *event)
+{
+	static const struct cm_call none;
+
+	return event->id.thread < model->nin_cm ? &model->in_cm[event->id.thread] : &none;
 }

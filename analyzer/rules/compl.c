@@ -6,8 +6,6 @@
 
 #include "analyzer/rules/judge.h"
 
-enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge */
-
 static const char *list_owed(const struct life *object, char *text, size_t size)
 {
 	if (object->events && object->async_events)
@@ -46,28 +44,6 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 }
 
 /*
- * An acknowledgement may have been under way when the process ended abruptly,
- * or when the trace is a copy of one that was still recorded. Nothing ends at the
- * very time that it began; where the trace says so, as in an import, the end was
- * not seen.
- */
-static bool waits_in_vain(struct check *check, const struct model_destroy *destroy)
-{
-	int64_t waited = destroy->end - destroy->moment.time;
-	char when[32], id[32];
-
-	if (destroy->ended ? !waited || waited >= IN_VAIN_NS
-			   : !trace_meta(check->trace, "snapshot"))
-		return true;
-	findings_unchecked(check->findings, RULE_COMPL_003, true,
-			   "%s(), %s, had not returned %s later, when the %s ended",
-			   verb_infos[destroy->moment.verb].name,
-			   event_id_text(destroy->moment.id, id), judge_span(waited, when),
-			   destroy->ended ? "process" : "trace");
-	return false;
-}
-
-/*
  * COMPL-003. If a destroy returned, another thread has acknowledged its events
  * meanwhile, which is allowed: only events that are unacknowledged at its end count.
  */
@@ -78,7 +54,9 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 
 	if ((destroy->returned && destroy->failed) || !(object->events || object->async_events))
 		return;
-	if (!destroy->returned && !waits_in_vain(check, destroy))
+	if (object->kind == OBJECT_cm_id) /* CM-002 */
+		return;
+	if (!destroy->returned && !judge_vain(check, RULE_COMPL_003, destroy))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)

@@ -136,3 +136,27 @@ const char *judge_name(const struct life *object, char *text, size_t size)
 		snprintf(text, size, "%s", object->name);
 	return text;
 }
+
+enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge */
+
+/*
+ * An acknowledgement may have been under way when the process ended abruptly,
+ * or when the trace is a copy of one that was still recorded. Nothing ends at the
+ * very time that it began; where the trace says so, as in an import, the end was
+ * not seen.
+ */
+bool judge_vain(struct check *check, enum rule_id rule, const struct model_destroy *destroy)
+{
+	int64_t waited = destroy->end - destroy->moment.time;
+	char when[32], id[32];
+
+	if (destroy->ended ? !waited || waited >= IN_VAIN_NS
+			   : !trace_meta(check->trace, "snapshot"))
+		return true;
+	findings_unchecked(check->findings, rule, true,
+			   "%s(), %s, had not returned %s later, when the %s ended",
+			   verb_infos[destroy->moment.verb].name,
+			   event_id_text(destroy->moment.id, id), judge_span(waited, when),
+			   destroy->ended ? "process" : "trace");
+	return false;
+}

@@ -21,6 +21,12 @@ void judge_where(struct finding *finding, const struct model_use *use);
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy);
 
+/*
+ * Does a destroy that has not returned wait for an acknowledgement in vain? Where that is not
+ * certain, @rule is said to be checked in part.
+ */
+bool judge_vain(struct check *check, enum rule_id rule, const struct model_destroy *destroy);
+
 /* The event of a use as a moment; data verbs have no stack. */
 struct moment judge_moment(const struct model_use *use);
 

@@ -137,7 +137,8 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	const struct life *object = destroy->object;
 	struct finding *finding;
 
-	if (!destroy->returned || object->kind == OBJECT_context || object->borrowed)
+	if (!destroy->returned || object->kind == OBJECT_context || object->borrowed ||
+	    object->kind == OBJECT_cm_id || object->kind == OBJECT_cm_channel) /* CM-001 */
 		return;
 	if (!destroy->nchildren && !object->ngroups)
 		return;

@@ -1,0 +1,208 @@
+/*
+ * Objects of librdmacm
+ *
+ *	channel <- identifier		rdma_create_id(), a connection request, rdma_migrate_id()
+ *	identifier <- queue pair	rdma_create_qp()
+ *	identifier: events		got by rdma_get_cm_event(), until rdma_ack_cm_event()
+ *
+ * An event of a connection request is owed to the identifier that listens, and brings a new one.
+ * Those of multicast groups are owed to the group: rdma_leave_multicast() waits for them.
+ */
+#include "analyzer/model/cm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/control.h"
+#include "core/wire/log.h"
+
+static struct life *find_argument(struct model *model, const struct trace_event *event,
+				  const struct args *args, const char *path, enum object_kind kind)
+{
+	int64_t handle;
+
+	if (!args || !args_get(args, path, &handle))
+		return NULL;
+	return model_find(model, event->process, kind, (uint64_t)handle);
+}
+
+static struct life *find_live(struct model *model, const struct trace_event *event,
+			      const struct args *args, const char *path, enum object_kind kind)
+{
+	struct life *life = find_argument(model, event, args, path, kind);
+
+	return life && life->state == LIFE_LIVE && !life->inherited ? life : NULL;
+}
+
+/* Remember what the thread is inside of. */
+static int enter_call(struct model *model, const struct trace_event *event)
+{
+	uint32_t thread = event->id.thread;
+	bool begins = event->kind == TRACE_CALL;
+	int64_t id = 0;
+
+	if (thread >= model->nin_cm) {
+		struct cm_call *more = realloc(model->in_cm, (thread + 1ul) * sizeof(*more));
+
+		if (!more)
+			return log_err(-ENOMEM, "model of live objects");
+		memset(more + model->nin_cm, 0, (thread + 1ul - model->nin_cm) * sizeof(*more));
+		model->in_cm = more;
+		model->nin_cm = thread + 1;
+	}
+	if (begins && event->call->args)
+		args_get(event->call->args, "id", &id);
+	model->in_cm[thread] = (struct cm_call){ begins, (uint64_t)id };
+	return 0;
+}
+
+/* The sockets of librdmacm make identifiers of their own, which are not the program's. */
+static bool is_of_library(const struct model *model, uint32_t stack)
+{
+	struct frame frame;
+	const char *slash;
+
+	if (!model->trace || !stack || !trace_stack(model->trace, stack, &frame, 1) ||
+	    !frame.module)
+		return false;
+	slash = strrchr(frame.module, '/');
+	return !strncmp(slash ? slash + 1 : frame.module, "librdmacm.so", 12);
+}
+
+/* @channel may be NULL: librdmacm's own. */
+static int make_object(struct model *model, const struct trace_event *event, enum object_kind kind,
+		       uint64_t handle, struct life *channel)
+{
+	const struct call *call = event->call;
+	const struct object *object = NULL;
+	struct life *life;
+
+	if (!handle)
+		return 0;
+	life = calloc(1, sizeof(*life));
+	if (!life)
+		return log_err(-ENOMEM, "model of live objects");
+	life->kind = kind;
+	life->process = event->process;
+	life->handle = handle;
+	life->created = (struct moment){ .id = event->id,
+					 .verb = call->verb,
+					 .process = event->process,
+					 .stack = call->stack,
+					 .time = call->begin };
+	life->borrowed = is_of_library(model, call->stack);
+	if (model->trace) /* the call's object may be another one: the channel of an event */
+		object = trace_object_at(model->trace, event->process, kind, handle, call->end);
+	control_name(model, life, object ? object->id : 0);
+	lives_add(&model->lives, life);
+	return channel && life_link(channel, life) < 0 ? log_err(-ENOMEM, "model of live objects")
+						       : 0;
+}
+
+static const char *event_name(const struct args *args)
+{
+	const char *name = args_text(args, "event.event");
+
+	return name ? name : "";
+}
+
+/* Whose destroy waits for the acknowledgement; NULL: nobody's that is known. */
+static struct life *debtor_of(struct model *model, const struct trace_event *event,
+			      const struct args *args)
+{
+	const char *name = event_name(args);
+
+	if (!strncmp(name, "RDMA_CM_EVENT_MULTICAST", 23))
+		return NULL;
+	return find_argument(model, event, args,
+			     strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST") ? "event.id"
+									   : "event.listen_id",
+			     OBJECT_cm_id);
+}
+
+static int event_is_got(struct model *model, const struct trace_event *event)
+{
+	const struct args *out = event->call->out;
+	struct life *id = debtor_of(model, event, out);
+	int64_t new;
+
+	if (id) {
+		id->events++;
+		id->got = (struct moment){ .id = event->id,
+					   .verb = event->call->verb,
+					   .process = event->process,
+					   .stack = event->call->stack,
+					   .time = event->call->begin };
+	}
+	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
+	    !args_get(out, "event.id", &new))
+		return 0;
+	return make_object(
+		model, event, OBJECT_cm_id, (uint64_t) new,
+		find_live(model, event, event->call->args, "channel", OBJECT_cm_channel));
+}
+
+static void event_is_acked(struct model *model, const struct trace_event *event)
+{
+	struct life *id = debtor_of(model, event, event->call->args);
+
+	if (id && id->events)
+		id->events--;
+}
+
+static int id_moves(struct model *model, const struct trace_event *event)
+{
+	const struct args *args = event->call->args;
+	struct life *id = find_live(model, event, args, "id", OBJECT_cm_id);
+	struct life *channel = find_live(model, event, args, "channel", OBJECT_cm_channel);
+
+	if (!id)
+		return 0;
+	life_unlink_kind(id, OBJECT_cm_channel);
+	return channel ? life_link(channel, id) : 0;
+}
+
+static int call_begins(struct model *model, const struct trace_event *event)
+{
+	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)
+		event_is_acked(model, event);
+	if (verb_infos[event->call->verb].effect == EFFECT_DESTROY && event->call->args)
+		return control_destroy_begins(model, event);
+	return 0;
+}
+
+static int call_returns(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum verb_effect effect = verb_infos[call->verb].effect;
+
+	if (effect == EFFECT_DESTROY) {
+		control_destroy_returns(model, event);
+		return 0;
+	}
+	if (call->failed)
+		return 0;
+	if (effect == EFFECT_CREATE)
+		return make_object(
+			model, event, verb_infos[call->verb].object, call->handle,
+			find_live(model, event, call->args, "channel", OBJECT_cm_channel));
+	if (call->verb == VERB_rdma_get_cm_event && call->out)
+		return event_is_got(model, event);
+	return call->verb == VERB_rdma_migrate_id ? id_moves(model, event) : 0;
+}
+
+int cm_event(struct model *model, const struct trace_event *event)
+{
+	int err = args_parse(event->call->args);
+
+	if (!err && event->kind == TRACE_RETURN)
+		err = args_parse(event->call->out);
+	if (err)
+		return log_err(err, "arguments of a call");
+	err = enter_call(model, event);
+	if (!err)
+		err = event->kind == TRACE_CALL ? call_begins(model, event)
+						: call_returns(model, event);
+	return err;
+}

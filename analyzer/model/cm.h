@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Objects of librdmacm: identifiers and event channels, and the events owed to them.
+ *
+ * Of its own calls; the verbs that it calls inside them are the program's, as everywhere. One
+ * thread.
+ */
+#include "analyzer/model/model_state.h"
+
+/* A call of the application to librdmacm, or its return. 0 or -errno after log_err(). */
+int cm_event(struct model *model, const struct trace_event *event);

@@ -1,0 +1,91 @@
+/*
+ * CM: the communication manager
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/rules/judge.h"
+
+/* "qp1", "cm_id1, cm_id2 and 3 more" */
+static void list_names(const struct model_destroy *destroy, char *text, size_t size)
+{
+	unsigned int shown = destroy->nchildren < 3 ? destroy->nchildren : 3;
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < shown && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 destroy->children[i].name);
+	if (destroy->nchildren > shown && used < size)
+		snprintf(text + used, size - used, " and %u more", destroy->nchildren - shown);
+}
+
+/* CM-001: a channel. One whose destroy never returned is not judged. */
+void cm_001_channel(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *object = destroy->object;
+	struct finding *finding;
+	char names[128];
+
+	if (object->kind != OBJECT_cm_channel || object->borrowed || !destroy->returned ||
+	    !destroy->nchildren)
+		return;
+	finding = judge_destroy(check, RULE_CM_001, destroy);
+	if (!finding)
+		return;
+	list_names(destroy, names, sizeof(names));
+	finding_text(&finding->says, "%s was destroyed while %s used it.", object->name, names);
+	finding_step(finding, "created", &object->created);
+	finding_step(finding, "in the way since", &destroy->children[0].created);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+/* CM-001: a queue pair. ibv_destroy_qp() can still destroy it, and no harm is done then. */
+void cm_001_qp(struct check *check, const struct model_leak *leak)
+{
+	const struct moment *moment = &leak->object->orphaned;
+	struct finding *finding;
+
+	if (!moment->id.thread)
+		return;
+	finding = findings_add(check->findings, RULE_CM_001,
+			       findings_key(moment->verb, moment->stack, 0));
+	if (!finding)
+		return;
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->where, "%s(): id", verb_infos[moment->verb].name);
+	finding_text(&finding->object, "%s", leak->object->name);
+	finding_text(&finding->says,
+		     "Its identifier was destroyed before %s, which rdma_destroy_qp() could not "
+		     "destroy any more, and which nobody destroyed.",
+		     leak->object->name);
+	finding_step(finding, "created", &leak->object->created);
+	finding_step(finding, "identifier gone", moment);
+}
+
+/* CM-002. Another thread may acknowledge while it waits. */
+void cm_002(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *object = destroy->object;
+	const char *verb = verb_infos[destroy->moment.verb].name;
+	char when[32], id[32];
+	struct finding *finding;
+
+	if (object->kind != OBJECT_cm_id || !object->events || destroy->returned ||
+	    object->inherited || !judge_vain(check, RULE_CM_002, destroy))
+		return;
+	finding = judge_destroy(check, RULE_CM_002, destroy);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s(%s) never returned (%s, until the %s ended): %" PRIu64 " event%s got for "
+		     "it, the last by %s, and not acknowledged.",
+		     verb, object->name, judge_span(destroy->end - destroy->moment.time, when),
+		     destroy->ended ? "process" : "trace", object->events,
+		     object->events == 1 ? " was" : "s were", event_id_text(object->got.id, id));
+	finding_step(finding, "created", &object->created);
+	finding_step(finding, "last event got", &object->got);
+	finding_step(finding, "destroy hangs", &destroy->moment);
+}

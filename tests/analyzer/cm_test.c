@@ -1,0 +1,238 @@
+/* The rules of analyzer/rules/cm.c over stored traces. */
+#include <errno.h>
+#include <rdma/rdma_cma.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum { SECOND = 1000000000 };
+
+static struct rdma_event_channel channel = { .fd = 7 }, other = { .fd = 8 };
+static struct rdma_cm_id an_id = { .channel = &channel, .verbs = &a_context };
+static struct rdma_cm_id new_id = { .channel = &channel, .verbs = &a_context };
+
+static void begin_story(struct story *s)
+{
+	struct rdma_cm_id *id = &an_id;
+
+	story_begin(s);
+	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+}
+
+static void end_story(struct story *s)
+{
+	story_do(s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	story_do(s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_exit(s, STORY_PID, 0);
+}
+
+static struct rdma_cm_event made;
+
+static void get_event(struct story *s, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event = &made;
+	bool request = type == RDMA_CM_EVENT_CONNECT_REQUEST;
+
+	made = (struct rdma_cm_event){ .event = type,
+				       .id = request ? &new_id : &an_id,
+				       .listen_id = request ? &an_id : NULL };
+	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&event));
+}
+
+static void ack_event(struct story *s)
+{
+	story_do(s, 0, VERB_rdma_ack_cm_event, 25, 0, W(&made));
+}
+
+/* rdma_create_qp() with the verb inside it. */
+static void make_qp(struct story *s)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
+	struct story_call call;
+
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+	call = story_call(s, 0, VERB_rdma_create_qp, 26, W(&an_id), W(&a_pd), W(&attr));
+	create_qp(s);
+	story_return(s, &call, 0);
+}
+
+static void end_qp(struct story *s)
+{
+	destroy_qp(s, 0);
+	destroy_cq(s, 0);
+	dealloc_pd(s, 0);
+	close_context(s);
+}
+
+TEST(an_identifier_outlives_its_queue_pair)
+{
+	struct story s;
+
+	begin_story(&s);
+	make_qp(&s);
+	end_qp(&s);
+	end_story(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_queue_pair_outlives_its_identifier)
+{
+	const struct finding *f = NULL;
+	struct story s;
+
+	begin_story(&s);
+	make_qp(&s);
+	end_story(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_CM_001], 1);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_CM_001)
+			f = s.findings->all[i];
+	assert_non_null(strstr(f->says, "identifier was destroyed before qp1"));
+	assert_int_equal(f->steps[1].moment.verb, VERB_rdma_destroy_id);
+	story_end(&s);
+}
+
+TEST(a_verb_destroys_the_queue_pair_afterwards)
+{
+	struct story s;
+
+	begin_story(&s);
+	make_qp(&s);
+	story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	end_qp(&s);
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_exit(&s, STORY_PID, 0);
+	story_finds_nothing(&s);
+}
+
+/* rdma_destroy_ep() destroys the queue pair itself. */
+TEST(an_endpoint_takes_its_queue_pair_with_it)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_story(&s);
+	make_qp(&s);
+	call = story_call(&s, 0, VERB_rdma_destroy_ep, 27, W(&an_id));
+	end_qp(&s);
+	story_return(&s, &call, 0);
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_exit(&s, STORY_PID, 0);
+	story_finds_nothing(&s);
+}
+
+TEST(a_channel_is_destroyed_with_its_identifiers)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_CM_001);
+	assert_non_null(strstr(f->says, "cm_channel1 was destroyed while cm_id1 used it"));
+	story_end(&s);
+}
+
+TEST(an_identifier_has_moved)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&other));
+	story_do(&s, 0, VERB_rdma_migrate_id, 28, 0, W(&an_id), W(&other));
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&other));
+	story_exit(&s, STORY_PID, 0);
+	story_finds_nothing(&s);
+}
+
+TEST(a_destroy_waits_for_an_event)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, RDMA_CM_EVENT_ADDR_RESOLVED);
+	ack_event(&s);
+	get_event(&s, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	story_call(&s, 0, VERB_rdma_destroy_id, 22, W(&an_id));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 14);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_CM_002);
+	assert_non_null(strstr(f->says, "never returned (1.00 s, until the process ended): 1 event "
+					"was got for it, the last by"));
+	assert_int_equal(f->steps[1].moment.verb, VERB_rdma_get_cm_event);
+	story_end(&s);
+}
+
+/* Another thread has acknowledged it, or it is not owed to this one. */
+TEST(what_is_acknowledged_is_not_waited_for)
+{
+	struct rdma_cm_event multicast = { .id = &an_id, .event = RDMA_CM_EVENT_MULTICAST_JOIN };
+	struct rdma_cm_event *event = &multicast;
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, RDMA_CM_EVENT_ESTABLISHED);
+	ack_event(&s);
+	story_do(&s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&event));
+	story_call(&s, 0, VERB_rdma_destroy_id, 22, W(&an_id));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 14);
+	story_finds_nothing(&s);
+}
+
+/* It belongs to the one that listens, and brings another one. */
+TEST(a_request_is_owed_to_the_listener)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, RDMA_CM_EVENT_CONNECT_REQUEST);
+	story_do(&s, 0, VERB_rdma_destroy_id, 29, 0, W(&new_id));
+	story_call(&s, 0, VERB_rdma_destroy_id, 22, W(&an_id));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 14);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_CM_002);
+	assert_string_equal(f->object, "cm_id1");
+	story_end(&s);
+}
+
+TEST(what_is_left_at_exit_is_a_leak)
+{
+	struct story s;
+
+	begin_story(&s);
+	get_event(&s, RDMA_CM_EVENT_CONNECT_REQUEST);
+	ack_event(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_LIFE_004], s.findings->n);
+	assert_true(s.findings->n >= 1);
+	story_end(&s);
+}
+
+TEST(a_failed_destroy_destroys_nothing)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_story(&s);
+	make_qp(&s);
+	call = story_call(&s, 0, VERB_rdma_destroy_id, 22, W(&an_id));
+	story_fails(&s, &call, (uint64_t)-1, EBUSY);
+	end_qp(&s);
+	end_story(&s);
+	story_finds_nothing(&s);
+}
