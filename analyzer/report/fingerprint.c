@@ -73,3 +73,17 @@ const char *report_fingerprint(const struct report *report, const struct finding
 	snprintf(text, FINGERPRINT, "%016" PRIx64, hash_end(&hash));
 	return text;
 }
+
+const char *fingerprint_fact(const struct report *report, enum fact_kind kind, const char *verb,
+			     int error, uint32_t stack, char text[FINGERPRINT])
+{
+	struct hash hash;
+
+	hash_begin(&hash, 0);
+	add_text(&hash, fact_infos[kind].name);
+	add_text(&hash, verb);
+	hash_add(&hash, &error, sizeof(error));
+	add_place(&hash, report, stack);
+	snprintf(text, FINGERPRINT, "%016" PRIx64, hash_end(&hash));
+	return text;
+}

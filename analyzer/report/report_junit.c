@@ -1,5 +1,5 @@
 /*
- * Findings as JUnit: a test case a rule, of the class of its family
+ * Findings as JUnit: a test case a rule, of the class of its family; and one a kind of facts
  *
  * Rules of severity performance and information never fail; what they found is told as output. A
  * rule that was not checked, or is muted, is skipped.
@@ -10,6 +10,7 @@
 
 #include "analyzer/report/junit.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentence.h"
 
 /* The findings of @rule as text, for free(); NULL none. */
 static char *print_findings(const struct report *report, enum rule_id rule)
@@ -73,6 +74,52 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 	free(text);
 }
 
+static void tell_fact(struct text *t, const struct report *report, const struct fact *fact)
+{
+	char id[32];
+
+	if (fact->event.thread)
+		text_addf(t, "%s  ", event_id_text(fact->event, id));
+	sentence_fact(t, report->trace, fact);
+	if (fact->count > 1)
+		text_addf(t, ", %" PRIu64 " times", fact->count);
+	text_char(t, '\n');
+}
+
+static void tell_error(struct text *t, const struct report *report, const struct first_error *error)
+{
+	char id[32];
+
+	text_addf(t, "%s  ", event_id_text(error->event, id));
+	sentence_error(t, report->trace, error, facts_cause(report->findings->facts, error));
+	text_char(t, '\n');
+}
+
+/* All facts of a kind are one test case. */
+static void put_facts(struct junit *junit, const struct report *report, enum fact_kind kind)
+{
+	const struct facts *facts = report->findings->facts;
+	uint64_t n = facts_count(facts, kind);
+	const struct fact_info *info = &fact_infos[kind];
+	bool fails = n && info->bad && !facts->off[kind];
+	struct text t = { 0 };
+	char sum[64];
+
+	for (size_t i = 0; i < facts->list.n; i++)
+		if (facts->list.all[i].kind == kind && facts->list.all[i].count)
+			tell_fact(&t, report, &facts->list.all[i]);
+	for (size_t i = 0; kind == FACT_ERROR && i < facts->errors.n; i++)
+		tell_error(&t, report, &facts->errors.all[i]);
+	snprintf(sum, sizeof(sum), "%s: %" PRIu64, info->title, n);
+	junit_case(junit, "facts", info->name,
+		   &(struct junit_outcome){ .failure = fails ? sum : NULL,
+					    .type = "error",
+					    .details = t.at,
+					    .skipped = facts->off[kind] ? "muted" : NULL,
+					    .output = fails ? NULL : t.at });
+	text_fini(&t);
+}
+
 int report_junit(const struct report *report, int status)
 {
 	char events[32], exit_status[16];
@@ -86,6 +133,8 @@ int report_junit(const struct report *report, int status)
 		return err;
 	snprintf(events, sizeof(events), "%" PRIu64, report->findings->events);
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
+	for (int i = 0; i < FACT_COUNT; i++)
+		put_facts(&junit, report, (enum fact_kind)i);
 	for (int i = 0; i < RULE_COUNT; i++)
 		put_rule(&junit, report, (enum rule_id)i);
 	return junit_end(&junit, report->path, properties, report->out);

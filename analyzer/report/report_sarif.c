@@ -2,9 +2,10 @@
  * Findings as SARIF 2.1.0, the format that code hosts and editors read
  *
  *	run
- *	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id
+ *	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id; then
+ *	                         the kinds of facts
  *	  invocations            exit status; a notification for each rule that was not checked
- *	  results                a finding each
+ *	  results                a fact or a finding each
  *	    locations            the innermost known line of the event that broke the rule
  *	    codeFlows            made, destroyed, used: each step with its stack, by threads
  *	    partialFingerprints  fingerprint.h
@@ -22,6 +23,7 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentence.h"
 #include "core/base/json.h"
 #include "core/wire/log.h"
 
@@ -234,7 +236,7 @@ static void put_locations(struct sarif *s, const struct finding *f)
 	json_close(&s->json, ']');
 }
 
-static void put_facts(struct sarif *s, const struct finding *f)
+static void put_bag(struct sarif *s, const struct finding *f)
 {
 	char id[32];
 
@@ -282,7 +284,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
 	put_known(s, f);
 	put_flows(s, f);
-	put_facts(s, f);
+	put_bag(s, f);
 	json_close(&s->json, '}');
 }
 
@@ -310,6 +312,18 @@ static void put_rule(struct json *json, const struct rule *rule)
 	text_fini(&help);
 }
 
+/* The kinds of facts are rules behind the others. */
+static void put_fact_kind(struct json *json, const struct fact_info *info)
+{
+	json_open(json, NULL, '{');
+	json_put_text(json, "id", info->name);
+	put_message(json, "shortDescription", info->title);
+	json_open(json, "defaultConfiguration", '{');
+	json_put_text(json, "level", info->bad ? "error" : "note");
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
 static void put_note_kind(struct json *json, const char *id, const char *text)
 {
 	json_open(json, NULL, '{');
@@ -327,6 +341,8 @@ static void put_tool(struct json *json)
 	json_open(json, "rules", '[');
 	for (int i = 0; i < RULE_COUNT; i++)
 		put_rule(json, &rules[i]);
+	for (int i = 0; i < FACT_COUNT; i++)
+		put_fact_kind(json, &fact_infos[i]);
 	json_close(json, ']');
 	json_open(json, "notifications", '[');
 	put_note_kind(json, "not-checked", "The trace has no evidence for a rule.");
@@ -355,19 +371,25 @@ static void put_unchecked(struct json *json, const struct unchecked *u)
 	json_close(json, '}');
 }
 
+static void put_off(struct json *json, const char *id, int index)
+{
+	json_open(json, NULL, '{');
+	put_reference(json, "descriptor", id, index);
+	json_open(json, "configuration", '{');
+	json_put_bool(json, "enabled", false);
+	json_close(json, '}');
+	json_close(json, '}');
+}
+
 static void put_muted(struct json *json, const struct findings *findings)
 {
 	json_open(json, "ruleConfigurationOverrides", '[');
-	for (int i = 0; i < RULE_COUNT; i++) {
-		if (!findings->off[i])
-			continue;
-		json_open(json, NULL, '{');
-		put_reference(json, "descriptor", rules[i].id, i);
-		json_open(json, "configuration", '{');
-		json_put_bool(json, "enabled", false);
-		json_close(json, '}');
-		json_close(json, '}');
-	}
+	for (int i = 0; i < RULE_COUNT; i++)
+		if (findings->off[i])
+			put_off(json, rules[i].id, i);
+	for (int i = 0; i < FACT_COUNT; i++)
+		if (findings->facts->off[i])
+			put_off(json, fact_infos[i].name, RULE_COUNT + i);
 	json_close(json, ']');
 }
 
@@ -402,6 +424,60 @@ static void put_root(struct sarif *s)
 	json_close(&s->json, '}');
 }
 
+/* A result that is a fact: of @kind, with @text, at the place of @stack, of @key. */
+static void put_fact(struct sarif *s, enum fact_kind kind, struct text *text, uint32_t stack,
+		     uint64_t count, const char *fingerprint)
+{
+	const struct fact_info *info = &fact_infos[kind];
+	struct report_line lines[REPORT_FRAMES];
+	const struct report_line *line = choose_line(lines, report_stack(s->report, stack, lines));
+
+	json_open(&s->json, NULL, '{');
+	json_put_text(&s->json, "ruleId", info->name);
+	json_put_int(&s->json, "ruleIndex", RULE_COUNT + (int)kind);
+	json_put_text(&s->json, "level", info->bad ? "error" : "note");
+	put_message(&s->json, "message", text->at);
+	json_open(&s->json, "locations", '[');
+	if (line)
+		put_location(s, NULL, line, NULL);
+	json_close(&s->json, ']');
+	json_open(&s->json, "partialFingerprints", '{');
+	json_put_text(&s->json, "verbatim/v1", fingerprint);
+	json_close(&s->json, '}');
+	json_put_uint(&s->json, "occurrenceCount", count);
+	json_close(&s->json, '}');
+	s->json.out->failed |= text->failed;
+	text_fini(text);
+}
+
+static void put_facts(struct sarif *s)
+{
+	const struct facts *facts = s->report->findings->facts;
+	char fingerprint[FINGERPRINT];
+
+	for (size_t i = 0; i < facts->list.n; i++) {
+		const struct fact *fact = &facts->list.all[i];
+		const char *verb = fact->verb == VERB_COUNT ? "" : verb_infos[fact->verb].name;
+		struct text text = { 0 };
+
+		if (!fact->count || facts->off[fact->kind])
+			continue;
+		sentence_fact(&text, s->report->trace, fact);
+		put_fact(s, fact->kind, &text, fact->stack, fact->count,
+			 fingerprint_fact(s->report, fact->kind, verb, fact->error, fact->stack,
+					  fingerprint));
+	}
+	for (size_t i = 0; i < facts->errors.n && !facts->off[FACT_ERROR]; i++) {
+		const struct first_error *error = &facts->errors.all[i];
+		struct text text = { 0 };
+
+		sentence_error(&text, s->report->trace, error, facts_cause(facts, error));
+		put_fact(s, FACT_ERROR, &text, error->request.stack, 1,
+			 fingerprint_fact(s->report, FACT_ERROR, "", error->status,
+					  error->request.stack, fingerprint));
+	}
+}
+
 static void put_run(struct sarif *s, int status)
 {
 	const struct findings *findings = s->report->findings;
@@ -412,6 +488,7 @@ static void put_run(struct sarif *s, int status)
 	json_put_text(&s->json, "columnKind", "unicodeCodePoints");
 	put_invocation(s, status);
 	json_open(&s->json, "results", '[');
+	put_facts(s);
 	for (size_t i = 0; i < findings->n; i++)
 		put_result(s, findings->all[i]);
 	json_close(&s->json, ']');

@@ -20,6 +20,7 @@
 #include "analyzer/report/groups.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentence.h"
 #include "analyzer/report/wrap.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/text.h"
@@ -148,68 +149,13 @@ static void put_times(struct text *t, const struct fact *fact)
 		text_addf(t, " in %zu processes", fact->nin);
 }
 
-static void put_errno(struct text *t, int error)
-{
-	const char *name = error > 0 ? strerrorname_np(error) : NULL;
-
-	if (name)
-		text_addf(t, "%s", name);
-	else
-		text_addf(t, "%d", error);
-}
-
-static void put_failed(struct text *t, const struct fact *fact)
-{
-	text_addf(t, "%s = ", fact->what ? fact->what : "?");
-	put_errno(t, fact->error);
-	if (fact->because)
-		text_addf(t, ": %s", fact->because);
-}
-
-static void put_hung(struct text *t, const struct fact *fact)
-{
-	char when[32];
-
-	text_addf(t, "%s had not returned %s later, when the %s ended",
-		  fact->what ? fact->what : "?", judge_span(fact->lasted, when),
-		  fact->ended ? "process" : "trace");
-}
-
-static void put_process(struct text *t, struct trace *trace, uint32_t id)
-{
-	const struct process *process = trace_process(trace, id);
-	const char *slash = process && process->exe ? strrchr(process->exe, '/') : NULL;
-
-	text_addf(t, "process %u", id);
-	if (process && process->exe)
-		text_addf(t, " (%s)", slash ? slash + 1 : process->exe);
-}
-
-static void put_killed(struct text *t, const struct report *report, const struct fact *fact)
-{
-	const char *signal = fact->error > 0 ? sigabbrev_np(fact->error) : NULL;
-	char at[32], last[32];
-
-	put_process(t, report->trace, fact->process);
-	text_addf(t, "%s%s at %s, with %" PRIu64 " object%s alive; its last verb at %s",
-		  signal ? " by SIG" : "", signal ? signal : "", judge_span(fact->time, at),
-		  fact->live, fact->live == 1 ? "" : "s", judge_span(fact->last, last));
-}
-
 static void put_fact(struct text *t, const struct report *report, const struct fact *fact)
 {
 	char id[32];
 
 	if (fact->event.thread)
 		text_addf(t, "%s  ", event_id_text(fact->event, id));
-	if (fact->kind == FACT_FAILED)
-		put_failed(t, fact);
-	else if (fact->kind == FACT_HUNG)
-		put_hung(t, fact);
-	else if (fact->kind == FACT_KILLED)
-		put_killed(t, report, fact);
-	else
-		text_addf(t, "%s", fact->what ? fact->what : "?");
+	sentence_fact(t, report->trace, fact);
 	put_place(t, report, fact->stack);
 	put_times(t, fact);
 }
@@ -256,27 +202,6 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 
 /* Completions in error */
 
-static void put_request(struct text *t, const struct first_error *error)
-{
-	const struct first_request *request = &error->request;
-	char opcode[32], id[32], when[32];
-
-	if (!request->id.thread) {
-		text_addf(t, "its work request is not known");
-		return;
-	}
-	text_addf(t, "%s", report_opcode(request, opcode));
-	if (request->nsge)
-		text_addf(t, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)", request->sge.length,
-			  request->sge.addr, request->sge.lkey);
-	if (request->remote_addr || request->rkey)
-		text_addf(t, ", remote 0x%" PRIx64 " (rkey 0x%x)", request->remote_addr,
-			  request->rkey);
-	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s before", error->wr_id,
-		  event_id_text(request->id, id),
-		  judge_span(error->time - request->posted_at, when));
-}
-
 /* Why it came, as far as the keys and the other end tell. */
 static void print_cause(struct screen *screen, struct text *t, const struct cause *cause)
 {
@@ -305,14 +230,14 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 		text_addf(t, "%zu queue pairs of ", group->n);
 	if (group->nprocesses > 1)
 		text_addf(t, "%zu processes, the first of ", group->nprocesses);
-	put_process(t, report->trace, error->process);
+	sentence_process(t, report->trace, error->process);
 	text_addf(t, "%s %s", group->n > 1 ? ", each like" : "", report_qp(error));
 	if (cause && cause->name)
 		text_addf(t, " -> %s", cause->name);
 	text_addf(t, "   %s", report_status(error->status, status));
 	if (!emit_text(screen, 2, t))
 		return;
-	put_request(t, error);
+	sentence_request(t, error);
 	put_place(t, report, error->request.stack);
 	if (group->flushes)
 		text_addf(t, "   %" PRIu64 " flushed behind %s", group->flushes,

@@ -14,7 +14,7 @@ junit() { xmllint --xpath "string($1)" junit; }
 sarif_has_what_json_has() {
 	report json; report sarif
 	valid_sarif || return
-	is "$(sarif '.results[] | "\(.ruleId) \(.message.text) \(.occurrenceCount) " +
+	is "$(sarif '.results[] | select(.ruleId | test("^[A-Z]")) | "\(.ruleId) \(.message.text) \(.occurrenceCount) " +
 			"\(.properties.event) \(.properties.object) " +
 			"\(.codeFlows[].threadFlows | map(.locations | length) | add)"')" \
 		"$(jq -r '.findings[] | "\(.rule) \(.message) \(.count) \(.event) \(.object) " +
@@ -26,11 +26,13 @@ sarif_has_what_json_has() {
 junit_has_what_json_has() {
 	report json; report junit
 	valid_junit || return
-	is "$(junit 'count(//testcase)')" "$(jq '.rules | length' json)" &&
+	is "$(junit 'count(//testcase[@classname != "verbatim.facts"])')" \
+		"$(jq '.rules | length' json)" &&
+		is "$(junit 'count(//testcase[@classname = "verbatim.facts"])')" 5 &&
 		is "$(junit '//testsuite/@tests')" "$(junit 'count(//testcase)')" &&
 		is "$(junit '//testsuite/@failures') $(junit '//testsuite/@skipped')" \
 			"$(junit 'count(//failure)') $(junit 'count(//skipped)')" &&
-		is "$(junit 'count(//failure)')" "$(jq '[.findings[] |
+		is "$(junit 'count(//testcase[@classname != "verbatim.facts"]/failure)')" "$(jq '[.findings[] |
 			select(.severity == "error" or .severity == "warning") | .rule] |
 			unique | length' json)" &&
 		is "$(junit '//property[@name="exit-status"]/@value')" $status
@@ -40,7 +42,7 @@ both_have_what_json_has_of() { record "$apps/$1" bad; sarif_has_what_json_has &&
 
 each_level_is_that_of_the_severity() {
 	record "$apps/life_001" bad; report sarif
-	is "$(sarif '.tool.driver.rules[] | .properties.severity + " " +
+	is "$(sarif '.tool.driver.rules[] | select(.properties) | .properties.severity + " " +
 			.defaultConfiguration.level' |
 		grep -v '^E error$\|^W warning$\|^[PI] note$')" "" &&
 		is "$(sarif '.results[] | .ruleId + " " + .level' | sort -u)" "LIFE-001 error" &&
@@ -103,10 +105,26 @@ places_have_fingerprints_of_their_own() {
 	[ $places -gt 3 ] && [ $places -lt $findings ] ||
 		{ echo "$places places of $findings findings"; return 1; }
 }
+facts_are_results() {
+	record "$apps/first_error" bad; report sarif; report junit
+	valid_sarif && valid_junit && is $status 1 &&
+		is "$(sarif '.results[] | select(.ruleId == "error-completion") | .level + " " +
+			(.message.text | sub(":.*"; "")) + " " +
+			.locations[0].physicalLocation.artifactLocation.uri')" \
+			"error IBV_WC_REM_ACCESS_ERR tests/apps/first_error.c" &&
+		is "$(junit '//testcase[@name="error-completion"]/failure/@message')" \
+			"completions in error: 1" || return
+	report sarif --mute error-completion; report junit --mute error-completion
+	valid_sarif && valid_junit &&
+		is "$(sarif '[.results[] | select(.ruleId == "error-completion")] | length')" 0 &&
+		is "$(sarif '.invocations[0].ruleConfigurationOverrides[].descriptor.id')" \
+			error-completion &&
+		is "$(junit '//testcase[@name="error-completion"]/skipped/@message')" muted
+}
 muted_rules_are_told() {
 	record "$apps/life_001" bad; report sarif --mute LIFE-001; report junit --mute LIFE-001
 	valid_sarif && valid_junit &&
-		is "$(sarif '.results | length')" 0 &&
+		is "$(sarif '[.results[] | select(.ruleId == "LIFE-001")] | length')" 0 &&
 		is "$(sarif '.invocations[0] | "\(.exitCode) " +
 			"\(.ruleConfigurationOverrides[].descriptor.id)"')" "0 LIFE-001" &&
 		is "$(junit '//skipped[1]/@message')" muted
@@ -138,8 +156,8 @@ for app in life_001 life_002 life_003 life_004 fork_003 compl_003 demo_bug first
 done
 for each in each_level_is_that_of_the_severity steps_have_places sources_are_found \
 	    without_lines_there_are_modules fingerprints_last \
-	    places_have_fingerprints_of_their_own muted_rules_are_told unchecked_rules_are_told \
-	    names_of_others_do_no_harm; do
+	    places_have_fingerprints_of_their_own facts_are_results muted_rules_are_told \
+	    unchecked_rules_are_told names_of_others_do_no_harm; do
 	try $each
 done
 for change in 'del(.version)' 'del(.runs[0].tool.driver.name)' '.runs[0].results[0].level="fatal"' \

@@ -1,0 +1,111 @@
+/*
+ * Facts as sentences
+ */
+#include "analyzer/report/sentence.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/report/report.h"
+#include "analyzer/rules/judge.h"
+
+void sentence_process(struct text *t, struct trace *trace, uint32_t id)
+{
+	const struct process *process = trace_process(trace, id);
+	const char *slash = process && process->exe ? strrchr(process->exe, '/') : NULL;
+
+	text_addf(t, "process %u", id);
+	if (process && process->exe)
+		text_addf(t, " (%s)", slash ? slash + 1 : process->exe);
+}
+
+static void put_errno(struct text *t, int error)
+{
+	const char *name = error > 0 ? strerrorname_np(error) : NULL;
+
+	if (name)
+		text_addf(t, "%s", name);
+	else
+		text_addf(t, "%d", error);
+}
+
+static void put_failed(struct text *t, const struct fact *fact)
+{
+	text_addf(t, "%s = ", fact->what ? fact->what : "?");
+	put_errno(t, fact->error);
+	if (fact->because)
+		text_addf(t, ": %s", fact->because);
+}
+
+static void put_hung(struct text *t, const struct fact *fact)
+{
+	char when[32];
+
+	text_addf(t, "%s had not returned %s later, when the %s ended",
+		  fact->what ? fact->what : "?", judge_span(fact->lasted, when),
+		  fact->ended ? "process" : "trace");
+}
+
+static void put_killed(struct text *t, struct trace *trace, const struct fact *fact)
+{
+	const char *signal = fact->error > 0 ? sigabbrev_np(fact->error) : NULL;
+	char at[32], last[32];
+
+	sentence_process(t, trace, fact->process);
+	text_addf(t, "%s%s at %s, with %" PRIu64 " object%s alive; its last verb at %s",
+		  signal ? " by SIG" : "", signal ? signal : "", judge_span(fact->time, at),
+		  fact->live, fact->live == 1 ? "" : "s", judge_span(fact->last, last));
+}
+
+void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)
+{
+	if (fact->kind == FACT_FAILED)
+		put_failed(t, fact);
+	else if (fact->kind == FACT_HUNG)
+		put_hung(t, fact);
+	else if (fact->kind == FACT_KILLED)
+		put_killed(t, trace, fact);
+	else
+		text_addf(t, "%s", fact->what ? fact->what : "?");
+}
+
+void sentence_request(struct text *t, const struct first_error *error)
+{
+	const struct first_request *request = &error->request;
+	char opcode[32], id[32], when[32];
+
+	if (!request->id.thread) {
+		text_addf(t, "its work request is not known");
+		return;
+	}
+	text_addf(t, "%s", report_opcode(request, opcode));
+	if (request->nsge)
+		text_addf(t, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)", request->sge.length,
+			  request->sge.addr, request->sge.lkey);
+	if (request->remote_addr || request->rkey)
+		text_addf(t, ", remote 0x%" PRIx64 " (rkey 0x%x)", request->remote_addr,
+			  request->rkey);
+	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s before", error->wr_id,
+		  event_id_text(request->id, id),
+		  judge_span(error->time - request->posted_at, when));
+}
+
+void sentence_error(struct text *t, struct trace *trace, const struct first_error *error,
+		    const struct cause *cause)
+{
+	char status[32];
+
+	text_addf(t, "%s: ", report_status(error->status, status));
+	sentence_process(t, trace, error->process);
+	text_addf(t, " %s", report_qp(error));
+	if (cause && cause->name)
+		text_addf(t, " -> %s", cause->name);
+	text_addf(t, "; ");
+	sentence_request(t, error);
+	if (error->flushes)
+		text_addf(t, "; %" PRIu64 " flushed behind it", error->flushes);
+	if (cause && cause->key)
+		text_addf(t, "; %s", cause->key);
+	if (cause && cause->peer)
+		text_addf(t, "; peer: %s", cause->peer);
+}
