@@ -14,6 +14,8 @@
 #include "analyzer/model/abi.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/pinned.h"
+#include "analyzer/model/words.h"
 
 /* The limits of the device that the first argument, a PD or a context, belongs to. */
 static const struct device *device_of(const struct refused *r)
@@ -150,5 +152,22 @@ bool refused_memory(const struct refused *r, char *text, size_t size)
 				 access & ABI_ACCESS_LOCAL_WRITE
 			 ? " and may be written to"
 			 : "");
+	return true;
+}
+
+/* Queues pin memory, too; how much is not known, nor what else had no room. */
+bool refused_memlock(const struct refused *r, char *text, size_t size)
+{
+	const struct process *process =
+		r->model->trace ? trace_process(r->model->trace, r->event->process) : NULL;
+	const struct pinned *pinned = model_pinned(r->model, r->event->process);
+	char have[32], limit[32];
+
+	if (!process || !process->page_size || process->ipc_lock ||
+	    process->memlock == PROCESS_UNLIMITED)
+		return false;
+	snprintf(text, size, "%s pinned by %u region%s, RLIMIT_MEMLOCK %s, no CAP_IPC_LOCK",
+		 words_bytes(pinned->bytes, have), pinned->regions, pinned->regions == 1 ? "" : "s",
+		 words_bytes(process->memlock, limit));
 	return true;
 }

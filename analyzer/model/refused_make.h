@@ -11,3 +11,6 @@ bool refused_srq(const struct refused *r, char *text, size_t size);
 /* Registration: flags that need another; memory that is not there. */
 bool refused_access(const struct refused *r, char *text, size_t size);
 bool refused_memory(const struct refused *r, char *text, size_t size);
+
+/* ENOMEM: what the process has pinned, and its limit. */
+bool refused_memlock(const struct refused *r, char *text, size_t size);

@@ -50,3 +50,19 @@ const char *words_access(uint32_t access)
 {
 	return enum_name(enum_find("ibv_access_flags"), access & -access) ?: "an access flag";
 }
+
+const char *words_bytes(uint64_t bytes, char text[32])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	double n = (double)bytes / 1024;
+	int unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(text, 32, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
+		return text;
+	}
+	for (; n >= 1024 && unit < 3; n /= 1024)
+		unit++;
+	snprintf(text, 32, "%.*f %s", n != (double)(uint64_t)n, n, units[unit]);
+	return text;
+}

@@ -13,6 +13,9 @@ struct trace;
 /* 1234567 as "1.2 ms". */
 const char *words_span(int64_t ns, char text[32]);
 
+/* 65536 as "64 KiB". */
+const char *words_bytes(uint64_t bytes, char text[32]);
+
 /* "mr2 of pd1" */
 const char *words_key(struct trace *trace, const struct key *key, char *text, size_t size);
 

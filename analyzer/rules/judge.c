@@ -106,18 +106,7 @@ const char *judge_span(int64_t ns, char text[32])
 
 const char *judge_bytes(uint64_t bytes, char text[32])
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	double n = (double)bytes / 1024;
-	int unit = 0;
-
-	if (bytes < 1024) {
-		snprintf(text, 32, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
-		return text;
-	}
-	for (; n >= 1024 && unit < 3; n /= 1024)
-		unit++;
-	snprintf(text, 32, "%.*f %s", n != (double)(uint64_t)n, n, units[unit]);
-	return text;
+	return words_bytes(bytes, text);
 }
 
 const char *judge_name(const struct life *object, char *text, size_t size)

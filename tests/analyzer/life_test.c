@@ -264,6 +264,23 @@ TEST(a_channel_is_destroyed_under_its_cq)
 	story_end(&s);
 }
 
+TEST(a_thread_domain_is_deallocated_under_its_pd)
+{
+	struct ibv_td td = { .context = &a_context };
+	struct ibv_pd domain = { .context = &a_context };
+	struct ibv_td_init_attr of_td = { 0 };
+	struct ibv_parent_domain_init_attr attr = { .pd = &a_pd, .td = &td };
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_alloc_td, 60, W(&td), W(&a_context), W(&of_td));
+	story_do(&s, 0, VERB_alloc_parent_domain, 61, W(&domain), W(&a_context), W(&attr));
+	story_do(&s, 0, VERB_dealloc_td, 62, EBUSY, W(&td));
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "since pd2, made by thread 1"));
+	story_end(&s);
+}
+
 TEST(a_qp_in_a_multicast_group_is_destroyed)
 {
 	union ibv_gid gid = { .raw = { 0xff, 0x0e } };

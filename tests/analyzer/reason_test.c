@@ -329,3 +329,17 @@ TEST(memory_that_is_not_there_is_named)
 	failed_because(&s, "0x1000 to 0x3000 cannot be pinned: not all of it is mapped, or it is a "
 			   "GPU's");
 }
+
+TEST(a_limit_of_pinned_memory_is_named)
+{
+	struct story s;
+
+	story_limits = (struct event_process){ .page_size = 4096,
+					       .memlock = 64 << 10,
+					       .ipc_lock = IPC_LOCK_MISSING };
+	begin_story(&s);
+	reg_mr(&s, &a_mr);
+	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
+	story_limits = (struct event_process){ 0 };
+	failed_because(&s, "4 KiB pinned by 1 region, RLIMIT_MEMLOCK 64 KiB, no CAP_IPC_LOCK");
+}
