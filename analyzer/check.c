@@ -97,6 +97,11 @@ static void on_misfit(void *arg, const struct model_misfit *misfit)
 	tell_misfit(arg, misfit);
 }
 
+static void on_retire(void *arg, const struct life *object)
+{
+	tell_retire(arg, object);
+}
+
 static void on_strain(void *arg, const struct model_strain *strain)
 {
 	tell_strain(arg, strain);
@@ -165,6 +170,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.modify = on_modify,
 		.misfit = on_misfit,
 		.strain = on_strain,
+		.retire = on_retire,
 		.unreached = on_unreached,
 		.device = on_device,
 		.foreign = on_foreign,

@@ -20,6 +20,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/qp_events.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
 #include "core/wire/log.h"
 
@@ -499,8 +500,13 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 		return;
 	}
 	life = by_path(model, p, p->args, "cq", OBJECT_cq);
-	if (life && args_get(p->args, "nevents", &n))
-		ack_events(life, &life->events, (uint64_t)n, p);
+	if (!life || !args_get(p->args, "nevents", &n))
+		return;
+	ack_events(life, &life->events, (uint64_t)n, p);
+	if (!life->cq)
+		return;
+	life->cq->stats.acks++;
+	life->cq->stats.acked += (uint64_t)n;
 }
 
 /* Control verbs */

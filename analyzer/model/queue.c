@@ -50,6 +50,8 @@ void queue_put(struct queue *queue)
 	queue_clear(queue);
 	queue_cq_put(queue->cq);
 	free(queue->refusal);
+	unique_fini(&queue->wr_ids);
+	unique_fini(&queue->buffers);
 	free(queue);
 }
 
@@ -172,6 +174,10 @@ static void uncount_request(struct queue *queue, const struct queue_request *req
 	queue->outstanding--;
 	queue->signalled -= request->signalled;
 	queue->with_ah -= request->ah != 0;
+	if (!queue->wr_ids.off && request->signalled)
+		unique_remove(&queue->wr_ids, request->wr_id);
+	if (!queue->buffers.off && queue_fills(request))
+		unique_remove(&queue->buffers, queue_sge(queue, request, 0)->addr);
 	if (!queue->cq)
 		return;
 	queue->cq->could--;
@@ -238,6 +244,9 @@ void queue_clear(struct queue *queue)
 	queue->first = queue->count = queue->size = 0;
 	queue->sge_first = queue->sge_end = queue->sge_size = 0;
 	queue->run = 0;
+	queue->draining = false;
+	unique_clear(&queue->wr_ids);
+	unique_clear(&queue->buffers);
 }
 
 int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index)
@@ -314,10 +323,19 @@ static int64_t find_key(const struct queue *queue, const struct queue_request *r
 	return -1;
 }
 
+/*
+ * That an unsignalled request was carried out, a program may know from its peer: its AH is not
+ * outstanding for sure.
+ */
+static bool names_ah(const struct queue_request *request, const struct life *ah)
+{
+	return request->ah == ah->handle && request->signalled;
+}
+
 static void look_at(struct queue_named *named, const struct queue *queue,
 		    const struct queue_request *request, const struct life *object)
 {
-	int64_t sge = object->kind == OBJECT_ah   ? (request->ah == object->handle ? 0 : -1)
+	int64_t sge = object->kind == OBJECT_ah   ? (names_ah(request, object) ? 0 : -1)
 		      : object->kind == OBJECT_mr ? find_key(queue, request, object->number)
 						  : -1;
 

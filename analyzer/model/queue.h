@@ -17,12 +17,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyzer/model/abi.h"
 #include "analyzer/model/lives.h"
+#include "analyzer/model/unique.h"
 
 struct model;
 
 enum {
-	QUEUE_RECEIVE = -1, /* opcode of a receive */
+	QUEUE_RECEIVE = -1,  /* opcode of a receive */
+	QUEUE_BURST = 256,   /* completions of a large poll */
+	QUEUE_CHASED = 2000, /* ns between two posts that could have been one */
 };
 
 /* Why the content of a queue is not certain; 0: it is. */
@@ -87,6 +91,29 @@ struct queue_refusal {
 	bool ignored; /* the next of them, and nothing had completed meanwhile */
 };
 
+/* How a queue was used: for rules about time. */
+struct queue_stats {
+	uint64_t posts;  /* that were accepted */
+	uint64_t chased; /* of one request, right behind another such of the same thread */
+	uint64_t small;  /* sends that fit inline */
+	uint64_t small_inline;
+	uint32_t last_thread; /* of the last post */
+	uint64_t last_n;
+	int64_t last_time;
+};
+
+struct queue_cq_stats {
+	uint64_t polls, wcs; /* polls that returned completions, and how many */
+	uint64_t empty;
+	uint64_t chased;      /* polls of one completion, right behind another such */
+	uint64_t bursts;      /* polls of QUEUE_BURST or more */
+	uint32_t most;        /* of one poll */
+	uint64_t acks, acked; /* calls of ibv_ack_cq_events(), and events in them */
+	uint32_t last_thread;
+	uint64_t last_n;
+	bool last_single;
+};
+
 /* The requests of one direction. */
 struct queue {
 	struct life *owner; /* QP, SRQ or WQ; NULL when it is gone */
@@ -109,7 +136,13 @@ struct queue {
 	uint32_t with_ah;                /* outstanding requests that name an AH */
 	uint32_t run;                    /* unsignalled requests since the last signalled one */
 	uint64_t posted, completed;      /* requests of all time */
-	struct queue_refusal *refusal;   /* the first that is open, or the last; NULL: none */
+	bool draining;                   /* the program has put it into ERR itself, and ... */
+	uint64_t drained_from;           /* ... so many had completed then */
+	struct moment drain;
+	struct unique wr_ids;  /* of signalled requests */
+	struct unique buffers; /* that the device writes to, by address */
+	struct queue_stats stats;
+	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges; /* a request with more SGEs, or an inline one, is looked at */
 	bool beyond;   /* it was told that it holds more than it can */
 	/* the only thread that does it; 0: none, UINT32_MAX: several */
@@ -128,11 +161,26 @@ struct queue_cq {
 	uint64_t high;         /* most of `could` */
 	unsigned int doubt;    /* of all its queues */
 	bool strained;         /* it was told that it is too small */
+	struct queue_cq_stats stats;
 };
 
 static inline struct event_id queue_id(const struct queue_request *request)
 {
 	return (struct event_id){ request->thread, request->n };
+}
+
+/* The post of a request. */
+static inline struct moment queue_moment(const struct queue *queue,
+					 const struct queue_request *request)
+{
+	enum verb receive = queue->owner && queue->owner->kind == OBJECT_srq ? VERB_post_srq_recv
+									     : VERB_post_recv;
+
+	return (struct moment){ .id = queue_id(request),
+				.verb = queue->send ? VERB_post_send : receive,
+				.process = queue->owner ? queue->owner->process : 0,
+				.stack = request->stack,
+				.time = request->time };
 }
 
 /* Outstanding requests, oldest first: @i < queue->count; some are done. */
@@ -145,6 +193,15 @@ static inline const struct sge *queue_sge(const struct queue *queue,
 					  const struct queue_request *request, uint32_t i)
 {
 	return &queue->sges[(request->sge + i) & (queue->sge_size - 1)];
+}
+
+/* Does the device write to its first SGE? */
+static inline bool queue_fills(const struct queue_request *request)
+{
+	return request->nsge &&
+	       (request->opcode == QUEUE_RECEIVE || request->opcode == ABI_WR_RDMA_READ ||
+		request->opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
+		request->opcode == ABI_WR_ATOMIC_FETCH_AND_ADD);
 }
 
 /* The first that is outstanding, NULL if none is. */

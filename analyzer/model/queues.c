@@ -227,6 +227,19 @@ static void reset_queue(const struct model *model, struct queue *queue,
 	queue->doubt = first_doubt(model, event);
 }
 
+static void begin_drain(struct queue *queue, const struct trace_event *event)
+{
+	if (!queue || queue->draining)
+		return;
+	queue->draining = true;
+	queue->drained_from = queue->completed;
+	queue->drain = (struct moment){ .id = event->id,
+					.verb = event->call->verb,
+					.process = event->process,
+					.stack = event->call->stack,
+					.time = event->call->begin };
+}
+
 static void modify_qp(struct model *model, struct life *qp, const struct trace_event *event)
 {
 	const struct args *in = event->call->args, *out = event->call->out;
@@ -237,6 +250,12 @@ static void modify_qp(struct model *model, struct life *qp, const struct trace_e
 		reset_queue(model, qp->sq, event);
 		if (qp->rq && qp->rq->owner == qp)
 			reset_queue(model, qp->rq, event);
+	}
+	if (in && args_get(in, "attr.qp_state", &state) && state == ABI_QPS_ERR &&
+	    !cm_call_of(model, event)->inside) {
+		begin_drain(qp->sq, event);
+		if (qp->rq && qp->rq->owner == qp)
+			begin_drain(qp->rq, event);
 	}
 	read_number(in, (const char *const[]){ "attr.cap.max_send_wr", NULL }, &resized);
 	if (!resized)
@@ -299,6 +318,8 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 
 void queues_end(struct model *model, struct life *life, bool killed)
 {
+	if ((life->sq || life->rq || life->cq) && model->watcher.retire)
+		model->watcher.retire(model->watcher.arg, life);
 	if (life->sq)
 		strain_end(&model->watcher, life->sq, killed);
 	if (life->rq && life->rq->owner == life)
@@ -393,7 +414,45 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	limit_ring(queue);
 	queue->run = request.signalled ? 0 : queue->run + 1;
 	queue->posted++;
-	return queue_push(queue, &model->busy, &request, wr->sge);
+	if (queue_push(queue, &model->busy, &request, wr->sge))
+		return -ENOMEM;
+	if (!queue->wr_ids.off && request.signalled &&
+	    unique_add(&queue->wr_ids, request.wr_id, queue->high) == UNIQUE_TWICE)
+		strain_twice(&model->watcher, queue, false);
+	if (!queue->buffers.off && queue_fills(&request) &&
+	    unique_add(&queue->buffers, wr->sge[0].addr, queue->high) == UNIQUE_TWICE)
+		strain_twice(&model->watcher, queue, true);
+	return 0;
+}
+
+static void count_small(struct queue *queue, const struct post *post, uint32_t taken)
+{
+	for (uint32_t i = 0; i < taken; i++) {
+		const struct wr *wr = &post->wr[i];
+		uint64_t bytes = 0;
+
+		for (uint32_t j = 0; j < wr->nsge; j++)
+			bytes += wr->sge[j].length;
+		if (bytes > queue->limits.inline_given)
+			continue;
+		queue->stats.small++;
+		queue->stats.small_inline += (wr->send_flags & ABI_SEND_INLINE) != 0;
+	}
+}
+
+static void count_post(struct queue *queue, const struct trace_event *event, uint32_t taken)
+{
+	struct queue_stats *stats = &queue->stats;
+
+	stats->posts++;
+	stats->chased += event->post->nwr == 1 && event->id.n == stats->last_n + 1 &&
+			 event->id.thread == stats->last_thread &&
+			 event->time - stats->last_time < QUEUE_CHASED;
+	stats->last_n = event->post->nwr == 1 ? event->id.n : 0;
+	stats->last_thread = event->id.thread;
+	stats->last_time = event->time;
+	if (queue->send && queue->limits.inline_given)
+		count_small(queue, event->post, taken);
 }
 
 static void tell_post(struct model *model, const struct trace_event *event,
@@ -423,6 +482,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 	for (uint32_t i = 0; queue && i < taken; i++)
 		if (push_wr(model, queue, event, &post->wr[i], i, post->stack))
 			return log_err(-ENOMEM, "outstanding requests");
+	if (queue && taken)
+		count_post(queue, event, taken);
 	tell_post(model, event, object, queue, taken);
 	if (queue && strain_post(&model->watcher, event, queue, taken))
 		return log_err(-ENOMEM, "refused posts");
@@ -535,10 +596,31 @@ static void take_completion(struct model *model, const struct trace_event *event
 	queue_retire(queue, (uint32_t)at);
 }
 
+static void count_poll(struct queue_cq *cq, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	struct queue_cq_stats *stats = &cq->stats;
+	bool single = poll->nwc == 1;
+
+	stats->polls++;
+	stats->wcs += poll->nwc;
+	stats->empty += poll->empty;
+	stats->chased += single && stats->last_single && !poll->empty &&
+			 event->id.thread == stats->last_thread && event->id.n == stats->last_n + 1;
+	stats->bursts += poll->nwc >= QUEUE_BURST;
+	if (poll->nwc > stats->most)
+		stats->most = poll->nwc;
+	stats->last_single = single;
+	stats->last_thread = event->id.thread;
+	stats->last_n = event->id.n;
+}
+
 void queues_poll(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	if (cq && cq->inherited)
 		cq = NULL;
+	if (cq && cq->cq && event->poll->nwc)
+		count_poll(cq->cq, event);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		take_completion(model, event, i, cq);
 }

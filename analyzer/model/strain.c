@@ -216,6 +216,39 @@ static void settle_refusal(const struct model_watcher *watcher, const struct tra
 	refusal->later += taken;
 }
 
+/* The oldest that is outstanding with the number of the last one, or its buffer. */
+static const struct queue_request *find_earlier(const struct queue *queue, bool buffer)
+{
+	const struct queue_request *last = queue_at(queue, queue->count - 1);
+
+	for (uint32_t i = 0; i + 1 < queue->count; i++) {
+		const struct queue_request *request = queue_at(queue, i);
+
+		if (request->done)
+			continue;
+		if (buffer ? queue_fills(request) && queue_sge(queue, request, 0)->addr ==
+							     queue_sge(queue, last, 0)->addr
+			   : request->signalled && request->wr_id == last->wr_id)
+			return request;
+	}
+	return NULL;
+}
+
+void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool buffer)
+{
+	const struct queue_request *last = queue_at(queue, queue->count - 1);
+	struct model_strain strain = { .kind = buffer ? STRAIN_BUFFER : STRAIN_WR_ID,
+				       .index = last->index,
+				       .number = buffer ? queue_sge(queue, last, 0)->addr
+							: last->wr_id,
+				       .earlier = find_earlier(queue, buffer) };
+
+	if (!strain.earlier || !is_certain(queue))
+		return;
+	strain.moment = queue_moment(queue, last);
+	tell_strain(watcher, queue, &strain);
+}
+
 static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
 		       struct queue *queue, uint32_t taken)
 {
@@ -290,10 +323,6 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 	strain.kind = STRAIN_STUCK;
 	strain.limit = room_of(queue);
 	strain.index = last->index;
-	strain.moment = (struct moment){ .id = queue_id(last),
-					 .verb = VERB_post_send,
-					 .process = queue->owner->process,
-					 .stack = last->stack,
-					 .time = last->time };
+	strain.moment = queue_moment(queue, last);
 	tell_strain(watcher, queue, &strain);
 }

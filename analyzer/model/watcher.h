@@ -77,6 +77,8 @@ enum model_strain_kind {
 	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
 	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
 	STRAIN_CQ,       /* more outstanding that complete there than it holds: queue->cq */
+	STRAIN_WR_ID,    /* a number that is outstanding is posted again: .earlier */
+	STRAIN_BUFFER,   /* a buffer that the device may write to is: .earlier */
 };
 
 struct queue_refusal;
@@ -89,6 +91,7 @@ struct model_strain {
 	const struct queue *queue;
 	uint64_t number, limit;
 	const struct queue_refusal *refusal;
+	const struct queue_request *earlier;
 };
 
 /* How a process ended decides which objects it leaked. */
@@ -195,13 +198,15 @@ struct model_watcher {
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
 	void (*strain)(void *arg, const struct model_strain *strain);
+	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
+	void (*retire)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
 	void (*device)(void *arg, const struct model_device *device);
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;
 };
 
-/* Put functions that do nothing where there are none, but for post and complete. */
+/* Put functions that do nothing where there are none, but for post, complete and retire. */
 void watcher_fill(struct model_watcher *watcher);
 
 /* Tell of a use of @object, if there is one; @path as in struct model_use. */

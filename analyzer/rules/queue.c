@@ -35,15 +35,6 @@ static struct finding *add_strain(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-static struct moment moment_of(const struct queue *queue, const struct queue_request *request)
-{
-	return (struct moment){ .id = queue_id(request),
-				.verb = queue->send ? VERB_post_send : VERB_post_recv,
-				.process = queue->owner ? queue->owner->process : 0,
-				.stack = request->stack,
-				.time = request->time };
-}
-
 /* The request that has been there longest, and the post. */
 static void add_steps(struct finding *finding, const struct model_strain *strain)
 {
@@ -51,7 +42,7 @@ static void add_steps(struct finding *finding, const struct model_strain *strain
 	struct moment moment;
 
 	if (oldest) {
-		moment = moment_of(strain->queue, oldest);
+		moment = queue_moment(strain->queue, oldest);
 		finding_step(finding, "oldest outstanding", &moment);
 	}
 	finding_step(finding, "posted", &strain->moment);

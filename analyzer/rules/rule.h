@@ -37,6 +37,7 @@ enum rule_id {
 	X(post, struct model_post)           /* requests were posted; for each post: be quick */ \
 	X(complete, struct model_complete)   /* a completion was polled; be quick */             \
 	X(strain, struct model_strain)       /* a queue has no room for what it was asked */     \
+	X(retire, struct life)               /* a queue or CQ ends, what it saw still known */   \
 	X(fork, struct trace_event)          /* in the parent */                                 \
 	X(memory, struct trace_event)        /* registered memory was given back */              \
 	X(end, struct model_exit)            /* a process ended, its objects still known */      \

@@ -167,17 +167,15 @@ static const char *say_cause(const struct life *qp, char *text, size_t size)
 	return text;
 }
 
-/* STATE-003: told once an error. */
-void state_003(struct check *check, const struct model_misfit *misfit)
+/* Told once an error. */
+static void tell_error(struct check *check, enum rule_id rule, const struct model_misfit *misfit)
 {
 	const struct life *qp = misfit->object;
 	const struct post *post = misfit->event->post;
 	char name[64], outcome[128], cause[96], when[32];
 	struct finding *finding;
 
-	if (misfit->what != MISFIT_ERROR)
-		return;
-	finding = add_post(check, RULE_STATE_003, misfit);
+	finding = add_post(check, rule, misfit);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -186,6 +184,26 @@ void state_003(struct check *check, const struct model_misfit *misfit)
 		     judge_span(misfit->event->time - qp->qp->moved.time, when),
 		     post_is_send(post) ? "send" : "receive",
 		     say_outcome(post, outcome, sizeof(outcome)));
+}
+
+/* Was the program told by a completion, and not by its own call or an event? */
+static bool is_polled(const struct model_misfit *misfit)
+{
+	return misfit->object->qp->told && misfit->object->qp->status;
+}
+
+/* STATE-003 */
+void state_003(struct check *check, const struct model_misfit *misfit)
+{
+	if (misfit->what == MISFIT_ERROR && !is_polled(misfit))
+		tell_error(check, RULE_STATE_003, misfit);
+}
+
+/* COMPL-007 */
+void compl_007(struct check *check, const struct model_misfit *misfit)
+{
+	if (misfit->what == MISFIT_ERROR && is_polled(misfit))
+		tell_error(check, RULE_COMPL_007, misfit);
 }
 
 /* STATE-004 */

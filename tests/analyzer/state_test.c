@@ -366,7 +366,7 @@ TEST(a_post_after_an_error_completion_is_found)
 	post_send(&s);
 	story_check(&s, NULL);
 	assert_non_null(
-		strstr(story_only(&s, RULE_STATE_003)->says, "by IBV_WC_RETRY_EXC_ERR, polled at"));
+		strstr(story_only(&s, RULE_COMPL_007)->says, "by IBV_WC_RETRY_EXC_ERR, polled at"));
 	story_end(&s);
 }
 
@@ -389,7 +389,7 @@ TEST(another_thread_goes_on_for_ever)
 	s.now += 2000000000;
 	post_send(&s);
 	story_check(&s, NULL);
-	story_only(&s, RULE_STATE_003);
+	story_only(&s, RULE_COMPL_007);
 	story_end(&s);
 }
 

@@ -1,0 +1,117 @@
+/*
+ * Are the numbers of what is outstanding all different?
+ *
+ * A hash table with linear probing; removing moves back those behind. Many programs
+ * give all requests the same number, or all receives the same buffer, and do not
+ * care: they are found out at once. A number that is there twice is remarkable only
+ * after ROUNDS times as many as there can be at once, and LEAST, came and went
+ * without.
+ */
+#include "analyzer/model/unique.h"
+
+#include <stdlib.h>
+
+#include "core/base/map.h"
+
+enum { SMALL = 32, ROUNDS = 4, LEAST = 256 };
+
+struct unique_cell {
+	uint64_t number;
+	bool full;
+};
+
+static uint32_t home_of(const struct unique *unique, uint64_t number)
+{
+	return (uint32_t)map_hash(number) & (unique->size - 1);
+}
+
+/* Its cell, or the free one where it belongs. */
+static struct unique_cell *find_cell(const struct unique *unique, uint64_t number)
+{
+	uint32_t at = home_of(unique, number);
+
+	while (unique->cells[at].full && unique->cells[at].number != number)
+		at = (at + 1) & (unique->size - 1);
+	return &unique->cells[at];
+}
+
+static bool grow_cells(struct unique *unique)
+{
+	struct unique old = *unique;
+
+	unique->size = old.size ? old.size * 2 : SMALL;
+	unique->cells = calloc(unique->size, sizeof(*unique->cells));
+	if (!unique->cells) {
+		*unique = old;
+		return false;
+	}
+	for (uint32_t i = 0; i < old.size; i++)
+		if (old.cells[i].full)
+			*find_cell(unique, old.cells[i].number) = old.cells[i];
+	free(old.cells);
+	return true;
+}
+
+static void turn_off(struct unique *unique)
+{
+	unique_fini(unique);
+	unique->off = true;
+}
+
+enum unique_found unique_add(struct unique *unique, uint64_t number, uint32_t room)
+{
+	bool known = unique->clean >= LEAST && unique->clean / ROUNDS >= room;
+	struct unique_cell *cell;
+
+	if (unique->off)
+		return UNIQUE_OFF;
+	if (unique->used >= unique->size / 2 && !grow_cells(unique)) {
+		turn_off(unique);
+		return UNIQUE_OFF;
+	}
+	cell = find_cell(unique, number);
+	if (!cell->full) {
+		*cell = (struct unique_cell){ number, true };
+		unique->used++;
+		return UNIQUE_NEW;
+	}
+	turn_off(unique);
+	return known ? UNIQUE_TWICE : UNIQUE_OFF;
+}
+
+void unique_remove(struct unique *unique, uint64_t number)
+{
+	uint32_t mask = unique->size - 1, hole, at;
+
+	if (unique->off || !unique->size || !find_cell(unique, number)->full)
+		return;
+	unique->clean++;
+	unique->used--;
+	hole = at = (uint32_t)(find_cell(unique, number) - unique->cells);
+	for (;;) {
+		unique->cells[hole].full = false;
+		do {
+			at = (at + 1) & mask;
+			if (!unique->cells[at].full)
+				return;
+			/* may it move to the hole, which is not before its home? */
+		} while (((at - home_of(unique, unique->cells[at].number)) & mask) <
+			 ((at - hole) & mask));
+		unique->cells[hole] = unique->cells[at];
+		hole = at;
+	}
+}
+
+void unique_clear(struct unique *unique)
+{
+	for (uint32_t i = 0; i < unique->size; i++)
+		unique->cells[i].full = false;
+	unique->used = 0;
+}
+
+void unique_fini(struct unique *unique)
+{
+	free(unique->cells);
+	unique->cells = NULL;
+	unique->size = unique->used = 0;
+}

@@ -1,0 +1,149 @@
+/*
+ * What was outstanding when it should not have been
+ *
+ * Told only of queues whose content is certain (analyzer/model/queue.h).
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/queue.h"
+#include "analyzer/rules/judge.h"
+
+/* LIFE-008: what was posted while another thread destroyed it is that thread's mistake. */
+void life_008(struct check *check, const struct model_destroy *destroy)
+{
+	struct queue_named named;
+	struct finding *finding;
+	struct moment posted;
+	char name[64], id[32];
+
+	if (destroy->object->kind != OBJECT_ah || !destroy->returned || destroy->failed)
+		return;
+	named = queues_naming(check->model, destroy->object);
+	if (!named.n || named.request->time > destroy->moment.time)
+		return;
+	finding = judge_destroy(check, RULE_LIFE_008, destroy);
+	if (!finding)
+		return;
+	posted = queue_moment(named.queue, named.request);
+	judge_name(named.queue->owner, name, sizeof(name));
+	finding_text(&finding->says,
+		     "%s was destroyed while %" PRIu64
+		     " request%s that named it %s outstanding on %s; "
+		     "the oldest, wr_id 0x%" PRIx64 ", was posted at %s.",
+		     destroy->object->name, named.n, named.n == 1 ? "" : "s",
+		     named.n == 1 ? "was" : "were", name, named.request->wr_id,
+		     event_id_text(posted.id, id));
+	finding_step(finding, "created", &destroy->object->created);
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+/* A queue that the program put into ERR and that nobody has polled since. */
+static uint32_t left_in(const struct queue *queue)
+{
+	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from)
+		return 0;
+	return queue->outstanding;
+}
+
+/* COMPL-002 */
+void compl_002(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+	uint32_t sends = left_in(qp->sq), receives;
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (qp->kind != OBJECT_qp || !destroy->returned || destroy->failed)
+		return;
+	receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
+	if (!sends && !receives)
+		return;
+	finding = judge_destroy(check, RULE_COMPL_002, destroy);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was put into ERR at %s and destroyed with %u sends and %u receives "
+		     "outstanding: none of them was polled in between.",
+		     judge_name(qp, name, sizeof(name)), event_id_text(qp->sq->drain.id, id), sends,
+		     receives);
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "put into ERR", &qp->sq->drain);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+static struct finding *add_twice(struct check *check, enum rule_id rule,
+				 const struct model_strain *strain)
+{
+	const struct moment *moment = &strain->moment;
+	struct moment earlier = queue_moment(strain->queue, strain->earlier);
+	struct finding *finding = findings_add(check->findings, rule,
+					       findings_key(moment->verb, moment->stack, rule));
+
+	if (!finding)
+		return NULL;
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->object, "%s", strain->object->name);
+	finding_step(finding, "created", &strain->object->created);
+	finding_step(finding, "outstanding since", &earlier);
+	finding_step(finding, "posted again", moment);
+	return finding;
+}
+
+/* Do both requests name one buffer, too? Then MKEY-007 says it. */
+static bool is_same_buffer(const struct model_strain *strain)
+{
+	const struct queue *queue = strain->queue;
+	const struct queue_request *last = queue_at(queue, queue->count - 1);
+
+	return queue_fills(last) && queue_fills(strain->earlier) &&
+	       queue_sge(queue, last, 0)->addr == queue_sge(queue, strain->earlier, 0)->addr;
+}
+
+/* COMPL-006. Programs that give many requests one number are never told. */
+void compl_006(struct check *check, const struct model_strain *strain)
+{
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (strain->kind != STRAIN_WR_ID || is_same_buffer(strain))
+		return;
+	finding = add_twice(check, RULE_COMPL_006, strain);
+	if (!finding)
+		return;
+	judge_name(strain->object, name, sizeof(name));
+	finding_text(&finding->where, "%s(): wr[%u].wr_id", verb_infos[strain->moment.verb].name,
+		     strain->index);
+	finding_text(&finding->says,
+		     "wr_id 0x%" PRIx64 " is outstanding on %s since %s, and was given to another "
+		     "request. Of the %" PRIu64 " requests that completed there before, no two had "
+		     "one number at a time.",
+		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
+		     strain->queue->completed);
+}
+
+/* MKEY-007. Likewise for programs whose receives share a buffer. */
+void mkey_007(struct check *check, const struct model_strain *strain)
+{
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (strain->kind != STRAIN_BUFFER)
+		return;
+	finding = add_twice(check, RULE_MKEY_007, strain);
+	if (!finding)
+		return;
+	judge_name(strain->object, name, sizeof(name));
+	finding_text(&finding->where, "%s(): wr[%u].sg_list[0].addr",
+		     verb_infos[strain->moment.verb].name, strain->index);
+	finding_text(&finding->says,
+		     "The buffer at 0x%" PRIx64 " is outstanding on %s since %s, wr_id 0x%" PRIx64
+		     ", and was posted again before that completed. Of the %" PRIu64
+		     " requests that completed there before, no two had one buffer at a time.",
+		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
+		     strain->earlier->wr_id, strain->queue->completed);
+}

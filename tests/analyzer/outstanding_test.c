@@ -1,0 +1,244 @@
+/* The rules of analyzer/rules/outstanding.c over stored traces. */
+#include "tests/analyzer/posted.h"
+#include "tests/test.h"
+
+enum { MANY = 400 };
+
+static struct ibv_ah an_ah = { .context = &a_context, .pd = &a_pd, .handle = 3 };
+
+static void create_ah(struct story *s)
+{
+	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
+
+	story_do(s, 0, VERB_create_ah, 30, W(&an_ah), W(&a_pd), W(&attr));
+}
+
+static void destroy_ah(struct story *s, uint64_t ret)
+{
+	story_do(s, 0, VERB_destroy_ah, 31, ret, W(&an_ah));
+}
+
+static void post_datagram(struct story *s, uint64_t wr_id, uint32_t flags)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_ud *ud = (struct event_ud *)(wr + 1);
+
+	event->object = W(&a_qp);
+	event->verb = (unsigned int)VERB_post_send & 0x1ff;
+	event->nwr = 1;
+	*wr = (struct event_wr){
+		.wr_id = wr_id, .opcode = IBV_WR_SEND, .flags = (uint8_t)flags, .parts = WR_UD
+	};
+	*ud = (struct event_ud){ .ah = W(&an_ah), .remote_qpn = 1 };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*ud)) / 8);
+}
+
+static void begin_datagrams(struct story *s)
+{
+	begin_with(s, cap, cap);
+	create_ah(s);
+}
+
+TEST(an_address_handle_is_destroyed_too_early)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_datagrams(&s);
+	post_datagram(&s, 7, IBV_SEND_SIGNALED);
+	destroy_ah(&s, 0);
+	poll_sends(&s, 7, 1);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_008);
+	assert_non_null(strstr(f->says, "ah1 was destroyed while 1 request that named it was "
+					"outstanding on qp1 (number 0x21)"));
+	story_end(&s);
+}
+
+TEST(an_address_handle_is_destroyed_in_time)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	post_datagram(&s, 7, IBV_SEND_SIGNALED);
+	poll_sends(&s, 7, 1);
+	destroy_ah(&s, 0);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* The program may know from the answer that it was sent. */
+TEST(an_unsignalled_datagram_says_nothing)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	post_datagram(&s, 7, 0);
+	destroy_ah(&s, 0);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_handle_whose_destroy_failed_is_still_there)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	post_datagram(&s, 7, IBV_SEND_SIGNALED);
+	destroy_ah(&s, EINVAL);
+	poll_sends(&s, 7, 1);
+	destroy_ah(&s, 0);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+static void put_into_err(struct story *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	story_do(s, 0, VERB_modify_qp, 32, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE));
+}
+
+static void post_receives(struct story *s, uint64_t wr_id, uint32_t n)
+{
+	post_list(s, 0, &(struct posted){ .verb = VERB_post_recv, .wr_id = wr_id, .n = n });
+}
+
+TEST(a_queue_pair_in_err_is_destroyed_unpolled)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_receives(&s, 0, 3);
+	put_into_err(&s);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_COMPL_002);
+	assert_non_null(strstr(f->says, "destroyed with 0 sends and 3 receives outstanding"));
+	story_end(&s);
+}
+
+TEST(a_queue_pair_in_err_is_drained)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_receives(&s, 0, 3);
+	put_into_err(&s);
+	for (uint64_t i = 0; i < 3; i++)
+		story_poll(&s, 0, &a_cq, i, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* Most programs leave their receives to the destroy. */
+TEST(a_queue_pair_is_destroyed_with_its_receives)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_receives(&s, 0, 3);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* MANY receives, one at a time, @numbers and @buffers of them different. */
+static void receive_many(struct story *s, uint64_t numbers, uint64_t buffers)
+{
+	for (uint64_t i = 0; i < MANY; i++) {
+		struct posted p = { .verb = VERB_post_recv, .wr_id = i % numbers, .n = 1 };
+
+		p.buffer = 1 + i % buffers;
+		post_list(s, 0, &p);
+		poll_receive(s, 0, p.wr_id);
+	}
+}
+
+/* Of two receives that are outstanding at a time. */
+static void receive_two(struct story *s, uint64_t number, uint64_t buffer)
+{
+	struct posted p = { .verb = VERB_post_recv, .wr_id = 1000, .n = 1, .buffer = 1000 };
+
+	post_list(s, 0, &p);
+	p.wr_id = number;
+	p.buffer = buffer;
+	post_list(s, 0, &p);
+}
+
+TEST(a_number_is_given_to_two_requests)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	receive_many(&s, MANY, MANY);
+	receive_two(&s, 1000, 1001);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_COMPL_006);
+	assert_non_null(strstr(f->says, "wr_id 0x3e8 is outstanding on qp1 (number 0x21) since"));
+	assert_string_equal(f->where, "ibv_post_recv(): wr[0].wr_id");
+	story_end(&s);
+}
+
+TEST(a_buffer_is_posted_twice)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	receive_many(&s, MANY, 4);
+	receive_two(&s, 1001, 1000);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_MKEY_007);
+	assert_non_null(strstr(f->says, "Of the 400 requests that completed there before"));
+	story_end(&s);
+}
+
+TEST(the_same_request_twice_is_one_finding)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	receive_many(&s, MANY, MANY);
+	receive_two(&s, 1000, 1000);
+	end_well(&s);
+	story_check(&s, NULL);
+	story_only(&s, RULE_MKEY_007);
+	story_end(&s);
+}
+
+/* ibv_rc_pingpong has one number and one buffer for all its receives. */
+TEST(a_program_that_never_told_them_apart)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	receive_two(&s, 1000, 1000);
+	poll_receive(&s, 0, 1000);
+	poll_receive(&s, 0, 1000);
+	receive_many(&s, 1, 1);
+	receive_two(&s, 1000, 1000);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* A poll of another thread may be late: the first may have completed. */
+TEST(another_thread_polls)
+{
+	struct story s;
+	int other;
+
+	begin_with(&s, cap, cap);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	receive_many(&s, MANY, MANY);
+	post_receives(&s, 5000, 1);
+	poll_receive(&s, other, 5000);
+	receive_two(&s, 1000, 1000);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
