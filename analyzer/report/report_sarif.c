@@ -2,8 +2,8 @@
  * Findings as SARIF 2.1.0, the format that code hosts and editors read
  *
  *	run
- *	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id; then
- *	                         the kinds of facts
+ *	  tool.driver.rules      all rules, in the order of rules.def: ruleIndex is enum rule_id;
+ *	                         then the kinds of facts
  *	  invocations            exit status; a notification for each rule that was not checked
  *	  results                a fact or a finding each
  *	    locations            the innermost known line of the event that broke the rule

@@ -160,7 +160,8 @@ saving_puts_findings_into_the_trace() {
 	# the last one counts
 	local rule=$(sql "select rule from finding limit 1")
 	check --save --mute "$rule"; is "$(rows | grep -c "^$rule")" 0 || return
-	echo '*' >supp; check --save --suppress supp --mute $facts; ends 0 && is "$(rows)" "" || return
+	echo '*' >supp; check --save --suppress supp --mute $facts
+	ends 0 && is "$(rows)" "" || return
 	is "$(ls "$t"*)" "$t"
 }
 what_is_not_ours_is_not_saved_into() {

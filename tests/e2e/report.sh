@@ -14,7 +14,8 @@ junit() { xmllint --xpath "string($1)" junit; }
 sarif_has_what_json_has() {
 	report json; report sarif
 	valid_sarif || return
-	is "$(sarif '.results[] | select(.ruleId | test("^[A-Z]")) | "\(.ruleId) \(.message.text) \(.occurrenceCount) " +
+	is "$(sarif '.results[] | select(.ruleId | test("^[A-Z]")) |
+			"\(.ruleId) \(.message.text) \(.occurrenceCount) " +
 			"\(.properties.event) \(.properties.object) " +
 			"\(.codeFlows[].threadFlows | map(.locations | length) | add)"')" \
 		"$(jq -r '.findings[] | "\(.rule) \(.message) \(.count) \(.event) \(.object) " +
@@ -32,8 +33,8 @@ junit_has_what_json_has() {
 		is "$(junit '//testsuite/@tests')" "$(junit 'count(//testcase)')" &&
 		is "$(junit '//testsuite/@failures') $(junit '//testsuite/@skipped')" \
 			"$(junit 'count(//failure)') $(junit 'count(//skipped)')" &&
-		is "$(junit 'count(//testcase[@classname != "verbatim.facts"]/failure)')" "$(jq '[.findings[] |
-			select(.severity == "error" or .severity == "warning") | .rule] |
+		is "$(junit 'count(//testcase[@classname != "verbatim.facts"]/failure)')" \
+			"$(jq '[.findings[] | select(.severity == "error" or .severity == "warning") | .rule] |
 			unique | length' json)" &&
 		is "$(junit '//property[@name="exit-status"]/@value')" $status
 }
