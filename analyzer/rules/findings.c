@@ -85,7 +85,7 @@ static struct finding *keep_finding(struct findings *findings, struct finding_si
 	more[findings->n++] = finding;
 	finding->rule = site->rule;
 	finding->site = site;
-	finding->of_site = site->count;
+	finding->of_site = site->count ? site->count : 1; /* of a group that counts later */
 	site->kept++;
 	return finding;
 }

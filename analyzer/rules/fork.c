@@ -28,33 +28,92 @@ static void say_inherited(struct check *check, struct finding *finding, const st
 		     use->object->created.process, judge_outcome(use, outcome, sizeof(outcome)));
 }
 
-/* FORK-003 */
-void fork_003(struct check *check, const struct model_use *use)
+/* "2 qps, 1 pd" */
+static void list_kinds(const struct finding *finding, char *text, size_t size)
 {
-	const struct moment *fork;
-	struct finding *finding;
-	struct moment moment;
+	size_t used = 0;
 
-	if (!use->object->inherited)
-		return;
-	moment = judge_moment(use);
-	finding = findings_add(check->findings, RULE_FORK_003,
-			       findings_key(use->verb, moment.stack,
-					    ((uint64_t)moment.process << 32) | use->object->kind));
-	if (!finding)
-		return;
+	text[0] = '\0';
+	for (int kind = 0; kind < OBJECT_COUNT && used < size; kind++)
+		if (finding->with[kind])
+			used += (size_t)snprintf(text + used, size - used, "%s%u %s%s",
+						 used ? ", " : "", finding->with[kind],
+						 object_names[kind],
+						 finding->with[kind] == 1 ? "" : "s");
+}
+
+static void say_destroyed(struct check *check, struct finding *finding, const struct model_use *use,
+			  const struct moment *fork)
+{
+	const struct process *child = trace_process(check->trace, use->event->process);
+	char kinds[256], id[32], last[32];
+
+	list_kinds(finding, kinds, sizeof(kinds));
+	finding_text(&finding->says,
+		     "process %u (pid %d), forked from process %u at %s, called the destroys of %s "
+		     "that process %u had made, from %s on to %s at %s.",
+		     use->event->process, child ? child->pid : 0, fork ? fork->process : 0,
+		     fork ? event_id_text(fork->id, id) : "-", kinds, use->object->created.process,
+		     finding->object, use->object->name, event_id_text(use->event->id, last));
+}
+
+static void fill_inherited(struct finding *finding, const struct model_use *use,
+			   const struct moment *fork)
+{
+	struct moment moment = judge_moment(use);
+
 	finding->event = moment.id;
 	finding->time = moment.time;
 	finding->process = moment.process;
 	finding->thread = moment.id.thread;
 	judge_where(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
-	fork = model_fork(check->model, moment.process);
-	say_inherited(check, finding, use, fork);
 	finding_step(finding, "created", &use->object->created);
 	if (fork)
 		finding_step(finding, "forked", fork);
 	finding_step(finding, judge_deed(use), &moment);
+}
+
+/* All that a child destroys is the work of one exit handler or destructor. */
+static void destroy_inherited(struct check *check, const struct model_use *use,
+			      const struct moment *fork)
+{
+	uint64_t key = findings_key(use->event->process, 0, 0);
+	struct finding *finding = findings_group(check->findings, RULE_FORK_003, key, false);
+	bool first = finding && !finding->nsteps;
+
+	if (!finding)
+		return;
+	finding->with[use->object->kind]++;
+	if (first) {
+		findings_group(check->findings, RULE_FORK_003, key, true);
+		fill_inherited(finding, use, fork);
+		say_inherited(check, finding, use, fork);
+	} else {
+		say_destroyed(check, finding, use, fork);
+	}
+}
+
+/* FORK-003 */
+void fork_003(struct check *check, const struct model_use *use)
+{
+	const struct moment *fork = model_fork(check->model, use->event->process);
+	struct moment moment = judge_moment(use);
+	struct finding *finding;
+
+	if (!use->object->inherited)
+		return;
+	if (use->destroys) {
+		destroy_inherited(check, use, fork);
+		return;
+	}
+	finding = findings_add(check->findings, RULE_FORK_003,
+			       findings_key(use->verb, moment.stack,
+					    ((uint64_t)moment.process << 32) | use->object->kind));
+	if (!finding)
+		return;
+	fill_inherited(finding, use, fork);
+	say_inherited(check, finding, use, fork);
 }
 
 static struct moment moment_of_fork(const struct trace_event *fork)

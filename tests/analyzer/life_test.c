@@ -401,6 +401,7 @@ TEST(a_busy_pd_is_told_with_what_kept_it)
 	assert_string_equal(f->object, "mr1");
 	assert_non_null(strstr(f->says, "mr1 of 4 KiB, made by ibv_reg_mr(), was still there"));
 	assert_non_null(strstr(f->says, ", and with it 1 pd."));
+	assert_int_equal(f->of_site, 1); /* though the PD, which is the older, came first */
 	story_end(&s);
 }
 
