@@ -174,6 +174,8 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 	if (!pending)
 		return log_err(-ENOMEM, "destroys that have begun");
 	life->state = LIFE_DYING;
+	life->ending = begin_of_call(&p);
+	life->met = (struct moment){ 0 };
 	pending->life = life;
 	pending->destroy.object = life;
 	pending->destroy.moment = begin_of_call(&p);

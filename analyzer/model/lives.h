@@ -55,6 +55,8 @@ struct life {
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;    /* found by lives_find() */
 	struct moment created, destroyed;
+	struct moment ending;   /* the destroy that has begun last, */
+	struct moment met;      /* and what another thread began during it; a moment or nothing */
 	struct moment refused;  /* the last destroy of it that failed */
 	struct moment orphaned; /* of a QP: its identifier of librdmacm was destroyed before it */
 	uint64_t events;        /* of a CQ: taken from the channel and not acknowledged */

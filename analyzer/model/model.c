@@ -97,7 +97,7 @@ void model_free(struct model *model)
 static void use_ah(struct model *model, const struct trace_event *event, const struct life *queue,
 		   uint32_t i)
 {
-	const struct life *ah = model_find(model, event->process, OBJECT_ah, event->post->wr[i].ah);
+	struct life *ah = model_find(model, event->process, OBJECT_ah, event->post->wr[i].ah);
 
 	watcher_use(&model->watcher, event, event->post->verb, ah, "wr[].wr.ud.ah", i);
 	if (ah && queue && ah->state == LIFE_LIVE && ah->pd && queue->pd && ah->pd != queue->pd)

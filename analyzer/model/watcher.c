@@ -39,8 +39,26 @@ void watcher_fill(struct model_watcher *watcher)
 		watcher->end = ignore_end;
 }
 
+/*
+ * Another thread began this while the object was being destroyed. Acknowledging is what some
+ * destroys wait for.
+ */
+static void note_meeting(struct life *object, const struct trace_event *event, enum verb verb)
+{
+	if (event->id.thread == object->ending.id.thread || object->met.id.thread ||
+	    event->time <= object->ending.time || verb_infos[verb].effect == EFFECT_ACK)
+		return;
+	object->met = (struct moment){ .id = event->id,
+				       .verb = verb,
+				       .process = event->process,
+				       .stack = event->kind == TRACE_CALL   ? event->call->stack
+						: event->kind == TRACE_POST ? event->post->stack
+									    : 0,
+				       .time = event->time };
+}
+
 void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
-		 enum verb verb, const struct life *object, const char *path, unsigned int index)
+		 enum verb verb, struct life *object, const char *path, unsigned int index)
 {
 	struct model_use use = {
 		.event = event, .object = object, .verb = verb, .path = path, .index = index
@@ -49,6 +67,8 @@ void watcher_use(const struct model_watcher *watcher, const struct trace_event *
 
 	if (!object)
 		return;
+	if (object->state == LIFE_DYING)
+		note_meeting(object, event, verb);
 	use.destroys = verb_infos[verb].effect == EFFECT_DESTROY && self && !strcmp(self, path);
 	watcher->use(watcher->arg, &use);
 }

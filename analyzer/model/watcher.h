@@ -211,4 +211,4 @@ void watcher_fill(struct model_watcher *watcher);
 
 /* Tell of a use of @object, if there is one; @path as in struct model_use. */
 void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
-		 enum verb verb, const struct life *object, const char *path, unsigned int index);
+		 enum verb verb, struct life *object, const char *path, unsigned int index);

@@ -1,0 +1,146 @@
+/* The rules of analyzer/rules/thread.c over stored traces. */
+#include <errno.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+enum { OTHER = 1 };
+
+/* A queue pair, and a second thread. */
+static void story_threads(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+	create_qp(s);
+	assert_int_equal(story_thread(s, STORY_PID, 0, 0), OTHER);
+}
+
+static struct story_call story_destroys(struct story *s)
+{
+	return story_call(s, 0, VERB_destroy_qp, 6, W(&a_qp));
+}
+
+static void story_sends(struct story *s, int thread)
+{
+	struct event_sge sge = { .length = 0 };
+
+	story_post(s, thread, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
+}
+
+static uint64_t count_races(struct story *s)
+{
+	uint64_t n;
+
+	story_check(s, NULL);
+	n = s->findings->rules[RULE_THREAD_002];
+	story_end(s);
+	return n;
+}
+
+TEST(a_post_begins_during_the_destroy)
+{
+	const struct finding *f = NULL;
+	struct story_call destroy;
+	struct story s;
+
+	story_threads(&s);
+	destroy = story_destroys(&s);
+	story_sends(&s, OTHER);
+	story_return(&s, &destroy, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_THREAD_002], 1);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_THREAD_002)
+			f = s.findings->all[i];
+	assert_string_equal(f->where, "ibv_destroy_qp(): qp");
+	assert_string_equal(
+		f->says,
+		"Thread 2 called ibv_post_send() on qp1 (number 0x21) at 2:1, 1000 ns after "
+		"thread 1 had begun ibv_destroy_qp(), which took 2000 ns.");
+	assert_int_equal(f->nsteps, 3);
+	story_end(&s);
+}
+
+TEST(a_post_before_or_after_is_none)
+{
+	struct story_call destroy;
+	struct story s;
+
+	story_threads(&s);
+	story_sends(&s, OTHER);
+	destroy = story_destroys(&s);
+	story_return(&s, &destroy, 0);
+	story_sends(&s, OTHER); /* LIFE-001 */
+	assert_int_equal(count_races(&s), 0);
+}
+
+TEST(the_destroying_thread_does_not_race_with_itself)
+{
+	struct story_call destroy;
+	struct story s;
+
+	story_threads(&s);
+	destroy = story_destroys(&s);
+	story_sends(&s, 0); /* by a signal handler */
+	story_return(&s, &destroy, 0);
+	assert_int_equal(count_races(&s), 0);
+}
+
+TEST(a_destroy_that_failed_does_no_harm)
+{
+	struct story_call destroy;
+	struct story s;
+
+	story_threads(&s);
+	destroy = story_destroys(&s);
+	story_sends(&s, OTHER);
+	story_return(&s, &destroy, EBUSY);
+	destroy = story_destroys(&s); /* what raced with the first does not with the second */
+	story_return(&s, &destroy, 0);
+	assert_int_equal(count_races(&s), 0);
+}
+
+/* Destroys of CQs and queue pairs wait for that. */
+TEST(acknowledging_is_no_race)
+{
+	struct story_call destroy;
+	struct story s;
+
+	story_threads(&s);
+	destroy_qp(&s, 0);
+	destroy = story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	story_do(&s, OTHER, VERB_ack_cq_events, 0, 0, W(&a_cq), W(0));
+	story_return(&s, &destroy, 0);
+	assert_int_equal(count_races(&s), 0);
+}
+
+/* The address was given again before the destroy returned. */
+TEST(a_new_object_at_the_address_is_another)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC };
+	struct story_call destroy;
+	struct story s;
+
+	story_threads(&s);
+	destroy = story_destroys(&s);
+	story_do(&s, OTHER, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	story_sends(&s, OTHER);
+	story_return(&s, &destroy, 0);
+	assert_int_equal(count_races(&s), 0);
+}
+
+/* It was in use when the process died: of that, perhaps. */
+TEST(a_destroy_that_never_returned_races_too)
+{
+	struct story s;
+
+	story_threads(&s);
+	story_destroys(&s);
+	story_sends(&s, OTHER);
+	story_exit(&s, STORY_PID, 11);
+	assert_int_equal(count_races(&s), 1);
+}
