@@ -25,10 +25,12 @@ static bool is_call(const struct trace_event *event)
 
 static int error_of_call(const struct call *call)
 {
+	int error = verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0 ? (int)call->ret
+										 : call->error;
+
 	if (!call->failed)
 		return 0;
-	return verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0 ? (int)call->ret
-									    : call->error;
+	return error ? error : -1;
 }
 
 int reason_error(const struct trace_event *event)

@@ -12,7 +12,7 @@
 struct model;
 struct trace_event;
 
-/* The errno of a call, post, poll or notification that failed; 0 if it did not. */
+/* The errno of a call, post, poll or notification that failed, -1: not known; 0 if it did not. */
 int reason_error(const struct trace_event *event);
 
 /* "ibv_modify_qp(qp1 -> RTS)" */

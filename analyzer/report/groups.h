@@ -1,27 +1,37 @@
 #pragma once
 /*
- * Errors of several queue pairs that have one cause, to be told once.
+ * What is the same in several queue pairs, places or processes, to be told once.
  *
  * One thread.
  */
 #include "analyzer/facts/first.h"
+#include "core/base/map.h"
 
 struct group {
-	size_t first; /* index of the one that is told */
-	size_t n;     /* with it */
+	size_t first;   /* index of the one that is told */
+	uint64_t count; /* with it */
 	size_t nprocesses;
-	uint64_t flushes; /* of all queue pairs */
+	uint64_t flushes; /* behind errors */
 };
 
+/* Zeroed it is empty; groups are in the order of their first members. */
 struct groups {
-	struct group *errors; /* the same status, request and place; in order of time */
-	size_t nerrors;
+	struct group *all;
+	size_t n;
+	struct map by_key; /* 1 + index */
+	struct map seen;   /* processes of groups */
+	int err;           /* -ENOMEM: members are missing */
 };
 
-/* Equal where two errors are told once. */
-uint64_t group_key_of_error(struct trace *trace, const struct first_error *error);
+/* Member @i of the group @key, in @process, stands for @count. NULL without memory. */
+struct group *groups_add(struct groups *groups, uint64_t key, size_t i, uint32_t process,
+			 uint64_t count);
 
-/* Returns 0 or -ENOMEM after log_err(). */
-int groups_make(struct trace *trace, const struct first_list *errors, struct groups *ret_groups);
+/* Those of one status, request and place. Returns 0 or -ENOMEM after log_err(). */
+int groups_of_errors(struct trace *trace, const struct first_list *errors,
+		     struct groups *ret_groups);
+
+/* Equal where two errors are of one group. */
+uint64_t group_key_of_error(struct trace *trace, const struct first_error *error);
 
 void groups_fini(struct groups *groups);

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/check.h"
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
@@ -123,6 +124,14 @@ static void put_other(struct text *t, const struct report *report,
 	text_char(t, '}');
 }
 
+/* Why it came. */
+static void put_cause(struct text *t, const struct cause *cause)
+{
+	put_text(t, "keys", cause ? cause->key : NULL);
+	put_text(t, "peer", cause ? cause->name : NULL);
+	put_text(t, "peer_then", cause ? cause->peer : NULL);
+}
+
 static void put_first(struct text *t, const struct report *report, const struct first_error *error)
 {
 	char status[32];
@@ -144,7 +153,73 @@ static void put_first(struct text *t, const struct report *report, const struct 
 	put_stack(t, report, error->request.stack);
 	if (error->other.id.thread)
 		put_other(t, report, &error->other);
+	put_cause(t, facts_cause(report->findings->facts, error));
 	text_char(t, '}');
+}
+
+static void put_fact_parts(struct text *t, const struct fact *fact)
+{
+	if (fact->kind == FACT_FAILED) {
+		put_text(t, "error", fact->error > 0 ? strerrorname_np(fact->error) : NULL);
+		put_number(t, "errno", fact->error);
+		put_text(t, "because", fact->because);
+	} else if (fact->kind == FACT_HUNG) {
+		put_number(t, "lasted", fact->lasted);
+		put_bool(t, "process_ended", fact->ended);
+	} else if (fact->kind == FACT_KILLED) {
+		put_number(t, "signal", fact->error);
+		put_number(t, "live_objects", (int64_t)fact->live);
+		put_number(t, "last_verb", fact->last);
+	} else {
+		put_number(t, "type", fact->error);
+	}
+}
+
+static void put_fact(struct text *t, const struct report *report, const struct fact *fact)
+{
+	start_element(t);
+	text_char(t, '{');
+	put_event(t, "event", fact->event);
+	put_number(t, "time", fact->time);
+	put_number(t, "process", fact->process);
+	put_number(t, "thread", fact->thread);
+	put_text(t, "verb", fact->verb == VERB_COUNT ? NULL : verb_infos[fact->verb].name);
+	put_text(t, "what", fact->what);
+	put_fact_parts(t, fact);
+	put_number(t, "count", (int64_t)fact->count);
+	open_array(t, "processes");
+	for (size_t i = 0; i < fact->nin; i++)
+		text_addf(t, "%s%u", i ? "," : "", fact->in[i]);
+	text_char(t, ']');
+	put_stack(t, report, fact->stack);
+	text_char(t, '}');
+}
+
+static void put_facts(struct text *t, const struct report *report)
+{
+	static const char *const names[FACT_COUNT] = { [FACT_FAILED] = "failed_verbs",
+						       [FACT_HUNG] = "hung_calls",
+						       [FACT_KILLED] = "killed_processes",
+						       [FACT_FATAL] = "fatal_events" };
+	const struct facts *facts = report->findings->facts;
+
+	put_number(t, "verbs", (int64_t)facts->verbs);
+	for (int kind = 0; kind < FACT_COUNT; kind++) {
+		if (!names[kind])
+			continue;
+		open_array(t, names[kind]);
+		for (size_t i = 0; i < facts->list.n; i++)
+			if ((int)facts->list.all[i].kind == kind && facts->list.all[i].count)
+				put_fact(t, report, &facts->list.all[i]);
+		text_char(t, ']');
+	}
+	open_array(t, "muted_facts");
+	for (int kind = 0; kind < FACT_COUNT; kind++)
+		if (facts->off[kind]) {
+			start_element(t);
+			text_addf(t, "\"%s\"", fact_infos[kind].name);
+		}
+	text_char(t, ']');
 }
 
 static void put_step(struct text *t, const struct report *report, const struct finding_step *step)
@@ -243,6 +318,8 @@ int report_json(const struct report *report)
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
 	put_number(&t, "suppressed", (int64_t)known_count(findings, FINDING_SUPPRESSED));
 	put_number(&t, "in_baseline", (int64_t)known_count(findings, FINDING_BASELINE));
+	put_bool(&t, "bad", check_is_bad(findings));
+	put_facts(&t, report);
 	open_array(&t, "first_errors");
 	for (size_t i = 0; i < findings->facts->errors.n; i++)
 		put_first(&t, report, &findings->facts->errors.all[i]);

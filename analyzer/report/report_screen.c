@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "analyzer/check.h"
+#include "analyzer/explain/explain.h"
 #include "analyzer/report/groups.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
@@ -24,12 +25,13 @@
 #include "analyzer/report/wrap.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/text.h"
+#include "core/wire/hash.h"
 
 enum { SCREEN = 24, COLUMN = 60, FACTS_SHOWN = 4, ERRORS_SHOWN = 3, TEXT = 512 };
 
 struct screen {
 	const struct report *report;
-	struct groups groups;
+	struct groups errors;
 	unsigned int left; /* lines */
 	unsigned int kept; /* of them for what comes later */
 };
@@ -119,45 +121,61 @@ static void print_top(struct screen *screen)
 
 /* Facts */
 
-/* An inline function of <infiniband/verbs.h> is not where the program is. */
-static bool is_of_header(const struct symbol *symbol)
-{
-	return symbol->file && !strcmp(symbol->file, "verbs.h");
-}
-
 /* "   to_rts (app.c:20)" */
 static void put_place(struct text *t, const struct report *report, uint32_t stack)
 {
 	struct report_line lines[REPORT_FRAMES];
-	unsigned int i = 0, n = report_stack(report, stack, lines);
+	unsigned int n = report_stack(report, stack, lines);
+	const struct symbol *symbol = &lines[0].symbol;
 	char text[TEXT];
 
-	while (i + 1 < n && is_of_header(&lines[i].symbol))
-		i++;
-	if (n && lines[i].symbol.function && lines[i].symbol.file)
-		text_addf(t, "   %s (%s:%d)", lines[i].symbol.function, lines[i].symbol.file,
-			  lines[i].symbol.line);
+	if (n && symbol->function && symbol->file)
+		text_addf(t, "   %s (%s:%d)", symbol->function, symbol->file, symbol->line);
 	else if (n)
-		text_addf(t, "   %s", symbol_text(&lines[i].symbol, text, sizeof(text)));
+		text_addf(t, "   %s", symbol_text(symbol, text, sizeof(text)));
 }
 
-static void put_times(struct text *t, const struct fact *fact)
+/* The same for facts and findings of one @kind whose lines would have the same place. */
+static uint64_t line_key(const struct report *report, uint64_t kind, uint32_t stack)
 {
-	if (fact->count > 1)
-		text_addf(t, "   %" PRIu64 " times", fact->count);
-	if (fact->nin > 1)
-		text_addf(t, " in %zu processes", fact->nin);
+	struct text t = { 0 };
+	uint64_t key;
+
+	put_place(&t, report, stack);
+	key = t.used ? fact_key(kind, hash_of(t.at, t.used, 0), 0) : fact_key(kind, stack, 1);
+	text_fini(&t);
+	return key;
 }
 
-static void put_fact(struct text *t, const struct report *report, const struct fact *fact)
+static void put_times(struct text *t, uint64_t times, size_t processes)
+{
+	if (times > 1)
+		text_addf(t, "   %" PRIu64 " times", times);
+	if (processes > 1)
+		text_addf(t, "%s in %zu processes", times > 1 ? "" : "  ", processes);
+}
+
+/* Where the trace does not tell why. */
+static void put_likely(struct text *t, const struct explanation *explanation)
+{
+	const char *causes = explanation && explanation->causes ? explanation->causes : "";
+
+	if (*causes)
+		text_addf(t, ": often %.*s", (int)strcspn(causes, "\n"), causes);
+}
+
+static void put_fact(struct text *t, const struct report *report, const struct fact *fact,
+		     const struct group *group)
 {
 	char id[32];
 
 	if (fact->event.thread)
 		text_addf(t, "%s  ", event_id_text(fact->event, id));
 	sentence_fact(t, report->trace, fact);
+	if (fact->kind == FACT_FAILED && !fact->because && explain_has_own(fact->verb, fact->error))
+		put_likely(t, explain_errno(fact->verb, fact->error));
 	put_place(t, report, fact->stack);
-	put_times(t, fact);
+	put_times(t, group->count, group->nprocesses);
 }
 
 static void print_title(struct screen *screen, struct text *t, enum fact_kind kind)
@@ -177,36 +195,64 @@ static void print_more(struct screen *screen, struct text *t, uint64_t n, const 
 	emit_text(screen, 2, t);
 }
 
-static void print_facts(struct screen *screen, enum fact_kind kind)
+/* Those of one place. */
+static void group_facts(const struct report *report, enum fact_kind kind, struct groups *groups)
 {
-	const struct fact_list *list = &screen->report->findings->facts->list;
-	unsigned int shown = 0, more = 0;
-	struct text t = { 0 };
+	const struct fact_list *list = &report->findings->facts->list;
 
-	print_title(screen, &t, kind);
 	for (size_t i = 0; i < list->n; i++) {
 		const struct fact *fact = &list->all[i];
+		uint64_t key;
 
 		if (fact->kind != kind || !fact->count)
 			continue;
-		put_fact(&t, screen->report, fact);
-		if (shown < FACTS_SHOWN && emit_text(screen, 2, &t))
-			shown++;
-		else
-			more++;
-		text_cut(&t, 0);
+		key = line_key(report, (uint64_t)fact->verb << 32 | (uint32_t)fact->error,
+			       fact->stack);
+		if (kind == FACT_KILLED)
+			key = i;
+		for (size_t k = 0; k < fact->nin; k++)
+			groups_add(groups, key, i, fact->in[k], k ? 0 : fact->count);
 	}
-	print_more(screen, &t, more, "of other causes");
+}
+
+static void print_facts(struct screen *screen, enum fact_kind kind)
+{
+	const struct fact_list *list = &screen->report->findings->facts->list;
+	struct groups groups = { 0 };
+	size_t shown = 0;
+	struct text t = { 0 };
+
+	print_title(screen, &t, kind);
+	group_facts(screen->report, kind, &groups);
+	for (; shown < groups.n && shown < FACTS_SHOWN; shown++) {
+		const struct group *group = &groups.all[shown];
+
+		put_fact(&t, screen->report, &list->all[group->first], group);
+		if (!emit_text(screen, 2, &t))
+			break;
+	}
+	print_more(screen, &t, groups.n - shown, "of other places");
+	groups_fini(&groups);
 	text_fini(&t);
 }
 
 /* Completions in error */
 
+/* The most likely cause, where the trace tells of none. */
+static void print_likely(struct screen *screen, struct text *t, int status)
+{
+	const struct explanation *explanation = explain_status(status);
+
+	if (!explanation)
+		return;
+	text_addf(t, "%s", explanation->side ? explanation->side : "cause");
+	put_likely(t, explanation);
+	emit_text(screen, 4, t);
+}
+
 /* Why it came, as far as the keys and the other end tell. */
 static void print_cause(struct screen *screen, struct text *t, const struct cause *cause)
 {
-	if (!cause)
-		return;
 	if (cause->key) {
 		text_addf(t, "%s", cause->key);
 		emit_text(screen, 4, t);
@@ -226,12 +272,12 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	char id[32], when[32], status[32];
 
 	text_addf(t, "%s  %s  ", event_id_text(error->event, id), judge_span(error->time, when));
-	if (group->n > 1)
-		text_addf(t, "%zu queue pairs of ", group->n);
+	if (group->count > 1)
+		text_addf(t, "%" PRIu64 " queue pairs of ", group->count);
 	if (group->nprocesses > 1)
 		text_addf(t, "%zu processes, the first of ", group->nprocesses);
 	sentence_process(t, report->trace, error->process);
-	text_addf(t, "%s %s", group->n > 1 ? ", each like" : "", report_qp(error));
+	text_addf(t, "%s %s", group->count > 1 ? ", each like" : "", report_qp(error));
 	if (cause && cause->name)
 		text_addf(t, " -> %s", cause->name);
 	text_addf(t, "   %s", report_status(error->status, status));
@@ -241,21 +287,24 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	put_place(t, report, error->request.stack);
 	if (group->flushes)
 		text_addf(t, "   %" PRIu64 " flushed behind %s", group->flushes,
-			  group->n > 1 ? "them" : "it");
+			  group->count > 1 ? "them" : "it");
 	emit_text(screen, 4, t);
-	print_cause(screen, t, cause);
+	if (cause && (cause->key || cause->peer))
+		print_cause(screen, t, cause);
+	else
+		print_likely(screen, t, error->status);
 }
 
 static void print_errors(struct screen *screen)
 {
-	const struct groups *groups = &screen->groups;
+	const struct groups *groups = &screen->errors;
 	struct text t = { 0 };
 	size_t shown = 0;
 
 	print_title(screen, &t, FACT_ERROR);
-	for (; shown < groups->nerrors && shown < ERRORS_SHOWN; shown++)
-		print_error(screen, &t, &groups->errors[shown]);
-	print_more(screen, &t, groups->nerrors - shown, "of other causes");
+	for (; shown < groups->n && shown < ERRORS_SHOWN; shown++)
+		print_error(screen, &t, &groups->all[shown]);
+	print_more(screen, &t, groups->n - shown, "of other causes");
 	text_fini(&t);
 }
 
@@ -336,21 +385,23 @@ static void put_advice(struct text *t, enum rule_id rule)
 	text_addf(t, "to do: %.*s", end ? (int)(end - advice) + 1 : (int)strlen(advice), advice);
 }
 
-static bool print_finding(struct screen *screen, struct text *t, const struct finding *finding,
+static uint32_t last_stack(const struct finding *finding)
+{
+	return finding->nsteps ? finding->steps[finding->nsteps - 1].moment.stack : 0;
+}
+
+static bool print_finding(struct screen *screen, struct text *t, const struct group *group,
 			  bool *told)
 {
 	const struct report *report = screen->report;
+	const struct finding *finding = report->findings->all[group->first];
 	const struct rule *rule = &rules[finding->rule];
 	char id[32], when[32];
 
 	text_addf(t, "%c %s %s  %s  %s", rule->severity, rule->id, rule->name,
 		  event_id_text(finding->event, id), judge_span(finding->time, when));
-	if (finding->nsteps)
-		put_place(t, report, finding->steps[finding->nsteps - 1].moment.stack);
-	if (finding->site->count > 1 && !finding->site->group)
-		text_addf(t, "   %" PRIu64 " times", finding->site->count);
-	if (finding->nalso)
-		text_addf(t, "   in %zu processes", finding->nalso + 1);
+	put_place(t, report, last_stack(finding));
+	put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 	if (!emit_text(screen, 2, t))
 		return false;
 	text_addf(t, "%s", finding->says ? finding->says : "");
@@ -363,35 +414,40 @@ static bool print_finding(struct screen *screen, struct text *t, const struct fi
 	return true;
 }
 
-/* Of one severity, the first of each place. */
-static unsigned int print_severity(struct screen *screen, char severity, bool *told)
+/* Those of one rule and place, by severity. */
+static void group_findings(const struct report *report, struct groups *groups)
 {
-	const struct findings *findings = screen->report->findings;
-	unsigned int left_out = 0;
-	struct text t = { 0 };
+	const struct findings *findings = report->findings;
 
-	for (size_t i = 0; i < findings->n; i++) {
-		const struct finding *finding = findings->all[i];
+	for (const char *severity = "EWPI"; *severity; severity++)
+		for (size_t i = 0; i < findings->n; i++) {
+			const struct finding *finding = findings->all[i];
+			uint64_t key;
 
-		if (rules[finding->rule].severity == severity && finding->of_site == 1 &&
-		    finding->known == FINDING_NEW && !print_finding(screen, &t, finding, told))
-			left_out++;
-	}
-	text_fini(&t);
-	return left_out;
+			if (rules[finding->rule].severity != *severity ||
+			    finding->known != FINDING_NEW)
+				continue;
+			key = line_key(report, finding->rule, last_stack(finding));
+			groups_add(groups, key, i, finding->process, finding_times(finding));
+			for (size_t k = 0; k < finding->nalso; k++)
+				groups_add(groups, key, i, finding->also[k], 0);
+		}
 }
 
 static void print_findings(struct screen *screen)
 {
 	bool told[RULE_COUNT] = { false };
-	unsigned int left_out = 0;
+	struct groups groups = { 0 };
 	struct text t = { 0 };
+	size_t shown = 0;
 
 	print_sums(screen);
-	for (const char *severity = "EWPI"; *severity; severity++)
-		left_out += print_severity(screen, *severity, told);
+	group_findings(screen->report, &groups);
+	while (shown < groups.n && print_finding(screen, &t, &groups.all[shown], told))
+		shown++;
 	screen->kept = 0;
-	print_more(screen, &t, left_out, "below");
+	print_more(screen, &t, groups.n - shown, "below");
+	groups_fini(&groups);
 	text_fini(&t);
 }
 
@@ -418,10 +474,10 @@ static void print_screen(struct screen *screen)
 int report_screen(const struct report *report)
 {
 	struct screen screen = { .report = report, .left = SCREEN };
-	int err = groups_make(report->trace, &report->findings->facts->errors, &screen.groups);
+	int err = groups_of_errors(report->trace, &report->findings->facts->errors, &screen.errors);
 
 	if (!err)
 		print_screen(&screen);
-	groups_fini(&screen.groups);
+	groups_fini(&screen.errors);
 	return err;
 }

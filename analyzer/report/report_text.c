@@ -216,13 +216,13 @@ void report_unchecked(const struct report *report)
 /* Once for each cause. */
 static void print_errors(const struct report *report, const struct groups *groups)
 {
-	for (size_t i = 0; i < groups->nerrors; i++) {
-		const struct group *group = &groups->errors[i];
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct group *group = &groups->all[i];
 
 		fputc('\n', report->out);
 		report_first(report, &report->findings->facts->errors.all[group->first]);
-		if (group->n > 1)
-			fprintf(report->out, "  and %zu more queue pairs like it\n", group->n - 1);
+		if (group->count > 1)
+			fprintf(report->out, "  and %" PRIu64 " more like it\n", group->count - 1);
 	}
 }
 
@@ -242,7 +242,7 @@ int report_text(const struct report *report)
 	int err = report_screen(report);
 
 	if (!err)
-		err = groups_make(report->trace, &report->findings->facts->errors, &groups);
+		err = groups_of_errors(report->trace, &report->findings->facts->errors, &groups);
 	if (err)
 		return err;
 	print_errors(report, &groups);

@@ -25,6 +25,8 @@ static void put_errno(struct text *t, int error)
 
 	if (name)
 		text_addf(t, "%s", name);
+	else if (error == -1)
+		text_addf(t, "failure");
 	else
 		text_addf(t, "%d", error);
 }

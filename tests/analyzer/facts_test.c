@@ -1,0 +1,240 @@
+/* analyzer/facts over stored traces: what went wrong, apart from the rules. */
+#include <errno.h>
+#include <signal.h>
+
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+static const struct fact *only_fact(const struct story *s, enum fact_kind kind)
+{
+	const struct fact_list *list = &s->findings->facts->list;
+	const struct fact *found = NULL;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->all[i].kind == kind && list->all[i].count) {
+			assert_null(found);
+			found = &list->all[i];
+		}
+	assert_non_null(found);
+	return found;
+}
+
+static void has_none(struct story *s)
+{
+	story_check(s, NULL);
+	for (int kind = 0; kind < FACT_COUNT; kind++)
+		assert_int_equal(facts_count(s->findings->facts, (enum fact_kind)kind), 0);
+	assert_false(facts_bad(s->findings->facts));
+	story_end(s);
+}
+
+TEST(a_failed_verb_says_what_and_why)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &a_mr); /* 1:6 */
+	dealloc_pd(&s, EBUSY);
+	dereg_mr(&s, &a_mr, 0);
+	dealloc_pd(&s, 0);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_FAILED);
+	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
+	assert_int_equal(fact->error, EBUSY);
+	assert_string_equal(fact->because, "pd1 is kept by mr1, made by thread 1 at 1:6");
+	assert_false(facts_bad(s.findings->facts));
+	story_end(&s);
+}
+
+/* What is expected to fail: the table of probes.c. */
+TEST(a_question_that_a_device_cannot_answer_is_no_failure)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_do(&s, 0, VERB_query_device, 30, EOPNOTSUPP, W(&a_context), W(0));
+	has_none(&s);
+}
+
+static void ask_for_inline(struct story *s, uint32_t bytes, bool granted)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .cap = { .max_inline_data = bytes },
+					 .qp_type = IBV_QPT_RC };
+
+	story_do(s, 0, VERB_create_qp, 40, W(granted ? &a_qp : NULL), W(&a_pd), W(&attr));
+	if (granted)
+		story_do(s, 0, VERB_destroy_qp, 41, 0, W(&a_qp));
+}
+
+static void begin_search(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+}
+
+TEST(a_search_for_the_most_inline_data_is_no_failure)
+{
+	static const uint32_t refused[] = { 512, 384, 320, 288 };
+	struct story s;
+
+	begin_search(&s);
+	ask_for_inline(&s, 256, true);
+	for (int i = 0; i < 4; i++)
+		ask_for_inline(&s, refused[i], false);
+	has_none(&s);
+}
+
+TEST(less_inline_data_after_a_refusal_is_no_failure)
+{
+	struct story s;
+
+	begin_search(&s);
+	ask_for_inline(&s, 512, false);
+	ask_for_inline(&s, 64, true);
+	has_none(&s);
+}
+
+TEST(a_refusal_that_is_the_end_is_a_failure)
+{
+	struct story s;
+
+	begin_search(&s);
+	ask_for_inline(&s, 512, false);
+	story_check(&s, NULL);
+	assert_int_equal(only_fact(&s, FACT_FAILED)->count, 1);
+	story_end(&s);
+}
+
+static void live_for_a_second(struct story *s)
+{
+	s->now += 1000000000;
+}
+
+TEST(a_call_that_never_returned_is_told_with_its_time)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	story_call(&s, 0, VERB_dealloc_pd, 8, W(&a_pd));
+	live_for_a_second(&s);
+	story_exit(&s, STORY_PID, SIGKILL);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_HUNG);
+	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
+	assert_int_equal(fact->lasted, 1000001000);
+	assert_true(facts_bad(s.findings->facts));
+	story_end(&s);
+}
+
+TEST(a_call_that_had_just_begun_is_not_hung)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_call(&s, 0, VERB_close_device, 8, W(&a_context));
+	story_exit(&s, STORY_PID, 0);
+	has_none(&s);
+}
+
+TEST(to_wait_for_an_event_at_the_end_is_as_it_should_be)
+{
+	struct story s;
+
+	story_begin(&s);
+	story_call(&s, 0, VERB_get_async_event, 8, W(&a_context), W(0));
+	live_for_a_second(&s);
+	story_exit(&s, STORY_PID, 0);
+	has_none(&s);
+}
+
+TEST(with_events_lost_nothing_is_hung)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_call(&s, 0, VERB_close_device, 8, W(&a_context));
+	live_for_a_second(&s);
+	s.threads[0].head.dropped = 1;
+	s.threads[0].head.drop_first = s.threads[0].head.drop_last = s.now;
+	story_exit(&s, STORY_PID, 0);
+	has_none(&s);
+}
+
+TEST(a_killed_process_is_told_with_its_objects)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	story_exit(&s, STORY_PID, SIGKILL);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_KILLED);
+	assert_int_equal(fact->error, SIGKILL);
+	assert_int_equal(fact->live, 2);
+	assert_true(facts_bad(s.findings->facts));
+	story_end(&s);
+}
+
+TEST(a_killed_process_that_left_nothing_is_no_matter)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	close_context(&s);
+	story_exit(&s, STORY_PID, SIGKILL);
+	has_none(&s);
+}
+
+TEST(muted_facts_are_counted_and_not_bad)
+{
+	struct check_options options = { .mute_fact = { [FACT_KILLED] = true } };
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_exit(&s, STORY_PID, SIGKILL);
+	story_check(&s, &options);
+	assert_int_equal(facts_count(s.findings->facts, FACT_KILLED), 1);
+	assert_false(facts_bad(s.findings->facts));
+	story_end(&s);
+}
+
+TEST(the_same_in_several_processes_is_one_fact)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	for (int i = 0; i < 3; i++) {
+		int t = i ? story_thread(&s, STORY_PID + 10 * i, 0, 0) : 0;
+
+		story_do(&s, t, VERB_open_device, 0, W(NULL), W(0x1000));
+	}
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_FAILED);
+	assert_int_equal(fact->count, 3);
+	assert_int_equal(fact->nin, 3);
+	story_end(&s);
+}
+
+TEST(facts_have_names)
+{
+	assert_int_equal(fact_find("hung-call"), FACT_HUNG);
+	assert_int_equal(fact_find("LIFE-001"), -1);
+}
