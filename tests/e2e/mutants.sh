@@ -1,8 +1,8 @@
 # Correct random programs are silent; one mistake in them is found, and nothing else is said.
-# MUTANTS=100 makes the table of docs/RULES.md: that many programs of each kind of mistake.
+# MUTANTS_EACH=100 makes the table of docs/RULES.md: that many programs of each kind of mistake.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-count=${MUTANTS:-5}
+count=${MUTANTS_EACH:-5}
 
 # the rules of severity E and W that the program of seed @1 with the mistake @2 breaks
 rules_broken() {
