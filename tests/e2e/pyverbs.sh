@@ -38,17 +38,29 @@ recording_is_whole() {
 }
 
 # A test of device memory has forked children use their parent's context. Others make a mistake to
-# see it refused: an rkey in place of an lkey, access flags that need another, posts in RESET.
+# see it refused: keys, rights, sizes, posts in RESET, more inline data than was asked for. Traffic
+# over an SRQ has a CQ with room for the receives and none for a send.
+findings_known="FORK-003 ibv_alloc_dm(): context
+FORK-003 ibv_query_device_ex(): context
+MKEY-001 ibv_post_send(): wr[0].sg_list[0].lkey
+MKEY-003 ibv_post_send(): wr[0].wr.rdma.rkey
+MKEY-003 ibv_reg_mr_iova2(): access
+MKEY-004 ibv_post_send(): wr[0].wr.rdma.rkey
+QUEUE-002 ibv_post_recv(): wr[0]
+QUEUE-003 ibv_post_send(): wr[0]
+QUEUE-003 ibv_post_srq_recv(): wr[0]
+QUEUE-005 ibv_post_recv(): wr[0]
+QUEUE-005 ibv_wr_complete(): wr[0]
+STATE-002 ibv_post_recv(): qp
+STATE-002 ibv_wr_complete(): qp"
+
 findings_are_true() {
 	local found
 	"$VERBATIM" check --format json "$t" >"$tmp/found"
-	is status $? $(($(jq '.findings | length' "$tmp/found") > 0)) || return
-	found=$(jq -r '.findings[] | .rule + " " + .where' "$tmp/found" | sort -u | paste -sd,)
-	[ -z "$found" ] || is findings "$found" \
-		"FORK-003 ibv_alloc_dm(): context,FORK-003 ibv_query_device_ex(): context,$(
-			)MKEY-001 ibv_post_send(): wr[0].sg_list[0].lkey,$(
-			)MKEY-003 ibv_reg_mr_iova2(): access,STATE-002 ibv_post_recv(): qp,$(
-			)STATE-002 ibv_wr_complete(): qp"
+	[ $? -le 1 ] || return
+	found=$(jq -r '.findings[] | select(.severity == "error" or .severity == "warning") |
+		.rule + " " + .where' "$tmp/found" | sort -u | grep -vxF "$findings_known")
+	is "findings that are not known to be true" "$found" ""
 }
 
 replays_the_same() {

@@ -27,9 +27,10 @@ recorded_whole() {
 				group by wr_thread, wr_n, wr_i having count(*) > 1)')" 0
 }
 
-# RULE verb program, once each
+# RULE verb program, once each; what costs time or informs is not wrong
 recorded_found() {
-	join <(jq -r '.findings[] | "\(.process) \(.rule) \(.where)"' "$recorded_tmp/found" |
+	join <(jq -r '.findings[] | select(.severity == "error" or .severity == "warning") |
+		"\(.process) \(.rule) \(.where)"' "$recorded_tmp/found" |
 		sed 's/():.*//; s/()$//' | sort) \
 		<(recorded_sql 'select id, cmdline from process' |
 		sed 's/|\([^ ]*\).*/ \1/; s, .*/, ,' | sort) | cut -d' ' -f2- | sort -u
@@ -37,8 +38,7 @@ recorded_found() {
 
 recorded_findings() {
 	"$VERBATIM" check --format json "$recorded_tmp/t.db" >"$recorded_tmp/found"
-	recorded_is "status of check" $? \
-		$(($(jq '.findings | length' "$recorded_tmp/found") > 0)) || return
+	[ $? -le 1 ] || { echo "check failed"; return 1; } # some clients are killed, or refused
 	recorded_is "findings that are not known to be true" \
 		"$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" ""
 }
