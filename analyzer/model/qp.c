@@ -372,6 +372,7 @@ void qp_modified(struct life *life, const struct trace_event *event)
 		return;
 	if (qp->changing)
 		qp->changing--;
+	qp->settled = event->time;
 	if (event->call->failed)
 		return;
 	state = qp_read_change(life, args).to;
@@ -393,7 +394,9 @@ void qp_queried(struct life *life, const struct trace_event *event)
 	struct moment moment = moment_of(event);
 	int state;
 
-	if (!qp || qp->changing || qp->shared || event->call->failed)
+	/* the answer may be older than a modify that has returned since the question */
+	if (!qp || qp->changing || qp->shared || event->call->failed ||
+	    event->call->begin <= qp->settled)
 		return;
 	state = qp_read_change(life, event->call->out).to;
 	if (state != QP_UNKNOWN && state != qp->state)

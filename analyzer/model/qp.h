@@ -42,6 +42,7 @@ struct qp {
 	int status;  /* of the completion that told of it; 0: an asynchronous event did */
 	uint32_t changing;   /* modifies that have begun and not returned */
 	struct moment moved; /* the call, poll or event that led to the state */
+	int64_t settled;     /* when the last modify returned; 0 none has */
 	int64_t reset;       /* when it was last put into RESET; 0 never */
 	uint32_t polled;     /* completions of the poll that told of an error */
 	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */

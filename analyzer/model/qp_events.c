@@ -105,7 +105,8 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 	bool send = post_is_send(post);
 	int state = life && life->state == LIFE_LIVE ? qp_state(life) : QP_UNKNOWN;
 
-	if (state == QP_UNKNOWN || life->kind != OBJECT_qp || post->verb == VERB_wr_abort)
+	if (state == QP_UNKNOWN || life->kind != OBJECT_qp || life->qp->type == ABI_QPT_DRIVER ||
+	    life->qp->type == QP_UNKNOWN || post->verb == VERB_wr_abort || !post->nwr)
 		return;
 	if (send)
 		check_opcodes(model, event, life);

@@ -152,7 +152,7 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 			     post_is_send(post) ? "RTS" : "INIT", outcome);
 }
 
-/* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "by ibv_modify_qp() at 1:20" */
+/* "by IBV_WC_RETRY_EXC_ERR, polled at 1:20", "as ibv_query_qp() told at 1:20" */
 static const char *say_cause(const struct life *qp, char *text, size_t size)
 {
 	const struct moment *moved = &qp->qp->moved;
@@ -162,8 +162,10 @@ static const char *say_cause(const struct life *qp, char *text, size_t size)
 	event_id_text(moved->id, id);
 	if (qp->qp->told && qp->qp->status)
 		snprintf(text, size, "by %s, polled at %s", status ? status : "an error", id);
+	else if (moved->verb == VERB_modify_qp)
+		snprintf(text, size, "by ibv_modify_qp() at %s", id);
 	else
-		snprintf(text, size, "by %s() at %s", verb_infos[moved->verb].name, id);
+		snprintf(text, size, "as %s() told at %s", verb_infos[moved->verb].name, id);
 	return text;
 }
 

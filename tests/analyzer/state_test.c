@@ -432,7 +432,7 @@ TEST(a_fatal_event_ends_the_service)
 	story_do(&s, 0, VERB_ack_async_event, 35, 0, W(&fatal));
 	story_check(&s, NULL);
 	assert_non_null(
-		strstr(story_only(&s, RULE_STATE_003)->says, "by ibv_get_async_event() at"));
+		strstr(story_only(&s, RULE_STATE_003)->says, "as ibv_get_async_event() told at"));
 	story_end(&s);
 }
 
@@ -551,5 +551,64 @@ TEST(the_best_gid_is_not_blamed)
 
 	begin_sending(&s, 1);
 	story_poll(&s, 0, &a_cq, 7, IBV_WC_RETRY_EXC_ERR, a_qp.qp_num);
+	story_finds_nothing(&s);
+}
+
+static void query_state(struct story *s, int state)
+{
+	struct ibv_qp_attr attr = { .qp_state = (enum ibv_qp_state)state };
+	struct ibv_qp_init_attr init = { 0 };
+
+	story_do(s, 0, VERB_query_qp, 36, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE), W(&init));
+}
+
+TEST(the_state_of_an_answer_counts)
+{
+	struct story s;
+
+	begin_story(&s);
+	query_state(&s, IBV_QPS_RTS); /* somebody else has connected it */
+	post_send(&s);
+	query_state(&s, IBV_QPS_ERR);
+	post_send(&s);
+	post_send(&s);
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_STATE_003)->says, "as ibv_query_qp() told at"));
+	story_end(&s);
+}
+
+/* It was asked before another thread's modify, and answered after that. */
+TEST(an_old_answer_does_not_count)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+	struct ibv_qp_init_attr init = { 0 };
+	struct story_call query;
+	struct story s;
+	int other;
+
+	begin_story(&s);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	query = story_call(&s, other, VERB_query_qp, 36, W(&a_qp), W(&attr), W(IBV_QP_STATE),
+			   W(&init));
+	connect_qp(&s);
+	story_return(&s, &query, 0);
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+/* EFA, DCI: what states they need is the driver's. */
+TEST(a_driver_s_own_queue_pair_is_not_judged)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_DRIVER };
+	struct ibv_qp qp = a_qp;
+	struct story s;
+
+	begin_story(&s);
+	qp.state = IBV_QPS_RESET;
+	qp.qp_type = IBV_QPT_DRIVER;
+	story_do(&s, 0, VERB_create_qp, 32, W(&qp), W(&a_pd), W(&attr));
+	story_post(&s, 0, VERB_post_send, &qp, 7, IBV_WR_SEND, a_sge);
 	story_finds_nothing(&s);
 }
