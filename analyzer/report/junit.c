@@ -12,14 +12,16 @@
 #include "core/base/printable.h"
 #include "core/wire/log.h"
 
+typedef size_t make_printable(char *to, size_t size, const char *text, size_t n);
+
 /* Characters that XML has no place for are shown as other reports show them. */
-static void put_text(FILE *out, const char *text)
+static void put_quoted(FILE *out, const char *text, make_printable *make)
 {
 	size_t size = PRINTABLE_GROWS * strlen(text) + 1;
 	char *shown = malloc(size);
 
 	if (shown)
-		printable_lines(shown, size, text, strlen(text));
+		make(shown, size, text, strlen(text));
 	for (const char *c = shown ? shown : ""; *c; c++) {
 		if (*c == '<')
 			fputs("&lt;", out);
@@ -38,8 +40,19 @@ static void put_text(FILE *out, const char *text)
 static void put_attribute(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, " %s=\"", name);
-	put_text(out, value);
+	put_quoted(out, value, printable_text);
 	fputc('"', out);
+}
+
+void junit_line(struct text *text, const char *line)
+{
+	size_t size = PRINTABLE_GROWS * strlen(line) + 1;
+	char *shown = malloc(size);
+
+	if (shown)
+		text_add(text, shown, printable_text(shown, size, line, strlen(line)));
+	text_char(text, '\n');
+	free(shown);
 }
 
 int junit_begin(struct junit *junit)
@@ -55,7 +68,7 @@ static void put_failure(FILE *out, const struct junit_outcome *outcome)
 	put_attribute(out, "message", outcome->failure);
 	put_attribute(out, "type", outcome->type);
 	fputc('>', out);
-	put_text(out, outcome->details ? outcome->details : "");
+	put_quoted(out, outcome->details ? outcome->details : "", printable_lines);
 	fputs("</failure>\n", out);
 }
 
@@ -69,7 +82,7 @@ static void put_skipped(FILE *out, const char *why)
 static void put_output(FILE *out, const char *output)
 {
 	fputs("<system-out>", out);
-	put_text(out, output);
+	put_quoted(out, output, printable_lines);
 	fputs("</system-out>\n", out);
 }
 

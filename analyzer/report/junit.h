@@ -4,6 +4,8 @@
  */
 #include <stdio.h>
 
+#include "core/base/text.h"
+
 struct junit {
 	FILE *cases; /* private: what was written so far */
 	char *text;
@@ -11,14 +13,20 @@ struct junit {
 	unsigned int tests, failures, skipped;
 };
 
-/* How a test case ended; NULL: not so. A text may be anybody's, and have several lines. */
+/*
+ * How a test case ended; NULL: not so. Anybody's text is shown in one line; @details and @output
+ * have lines, which must be the caller's (junit_line()).
+ */
 struct junit_outcome {
-	const char *failure; /* in one line; @type and @details go with it */
+	const char *failure; /* @type and @details go with it */
 	const char *type;    /* "error" */
 	const char *details;
 	const char *skipped; /* why it was not tried */
 	const char *output;  /* something else to tell */
 };
+
+/* Add @line, which may be anybody's, and an end of line. */
+void junit_line(struct text *text, const char *line);
 
 /* Returns 0 or -ENOMEM. */
 int junit_begin(struct junit *junit);

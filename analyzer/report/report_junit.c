@@ -54,12 +54,16 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 	uint64_t n = findings_new(findings, id);
 	bool fails = n && strchr("EW", rule->severity);
 	char *text = print_findings(report, id);
-	char name[64], sum[64], why[512], family[16];
+	char name[64], sum[64], family[16];
+	struct text why = { 0 };
 
 	snprintf(name, sizeof(name), "%s %s", rule->id, rule->name);
 	snprintf(family, sizeof(family), "%.*s", (int)strcspn(rule->id, "-"), rule->id);
 	snprintf(sum, sizeof(sum), "%" PRIu64 " finding%s", n, n == 1 ? "" : "s");
-	snprintf(why, sizeof(why), "checked in part, because %s", partly ? partly : "");
+	if (partly) {
+		text_addf(&why, "checked in part, because ");
+		junit_line(&why, partly);
+	}
 	junit_case(junit, family, name,
 		   &(struct junit_outcome){ .failure = fails ? sum : NULL,
 					    .type = rule_severity(rule->severity),
@@ -68,31 +72,34 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 						       : findings->skip[id]
 							       ? find_why(findings, id, false)
 							       : NULL,
-					    .output = !fails && text ? text
-						      : partly       ? why
-								     : NULL });
+					    .output = !fails && text ? text : why.at });
+	text_fini(&why);
 	free(text);
 }
 
 static void tell_fact(struct text *t, const struct report *report, const struct fact *fact)
 {
+	struct text line = { 0 };
 	char id[32];
 
 	if (fact->event.thread)
-		text_addf(t, "%s  ", event_id_text(fact->event, id));
-	sentence_fact(t, report->trace, fact);
+		text_addf(&line, "%s  ", event_id_text(fact->event, id));
+	sentence_fact(&line, report->trace, fact);
 	if (fact->count > 1)
-		text_addf(t, ", %" PRIu64 " times", fact->count);
-	text_char(t, '\n');
+		text_addf(&line, ", %" PRIu64 " times", fact->count);
+	junit_line(t, line.at ? line.at : "");
+	text_fini(&line);
 }
 
 static void tell_error(struct text *t, const struct report *report, const struct first_error *error)
 {
+	struct text line = { 0 };
 	char id[32];
 
-	text_addf(t, "%s  ", event_id_text(error->event, id));
-	sentence_error(t, report->trace, error, facts_cause(report->findings->facts, error));
-	text_char(t, '\n');
+	text_addf(&line, "%s  ", event_id_text(error->event, id));
+	sentence_error(&line, report->trace, error, facts_cause(report->findings->facts, error));
+	junit_line(t, line.at ? line.at : "");
+	text_fini(&line);
 }
 
 /* All facts of a kind are one test case. */

@@ -71,6 +71,8 @@ static const struct form forms[] = {
 	{ "trace", "unpack -o o.db t.db", "03", "check o.db", "013" },
 	{ "trace", "check t.db", "013", NULL, NULL },
 	{ "trace", "check --format json t.db", "013", NULL, NULL },
+	{ "trace", "check --format sarif t.db", "013", NULL, NULL },
+	{ "trace", "check --format junit --save t.db", "0134", NULL, NULL },
 	{ "trace", "replay --timeout 0.2 t.db", "013", NULL, NULL },
 	{ "trace", "replay --timeout 0.2 --format json t.db", "013", NULL, NULL },
 	{ "session", "collect -q --keep -o o.db .", "034", "info o.db", "01" },

@@ -25,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		"stat --format json t.db",
 		"check t.db",
 		"check --format json t.db",
+		"check --format sarif t.db",
+		"check --format junit --save t.db",
 		"unpack -o o.db t.db",
 		"sql --json t.db SELECT*FROM\twr",
 		"sql --csv t.db SELECT*FROM\twc",
