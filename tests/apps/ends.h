@@ -180,11 +180,16 @@ static inline enum ibv_wc_status ends_await(int i, int n)
 	return wc.status;
 }
 
-/* To ERR, and everything that was posted is taken back. */
-static inline void ends_drain(int i, int n)
+static inline void ends_to_err(int i)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	MUST(ibv_modify_qp(ends.qp[i], &attr, IBV_QP_STATE));
+}
+
+/* To ERR, and everything that was posted is taken back. */
+static inline void ends_drain(int i, int n)
+{
+	ends_to_err(i);
 	ends_await(i, n);
 }

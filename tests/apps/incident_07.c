@@ -19,8 +19,9 @@ static bool send_burst(void)
 
 static void lose_connection(bool good)
 {
+	ends_to_err(0);
 	if (good) {
-		ends_drain(0, BURST);
+		ends_await(0, BURST);
 		pool += BURST;
 	}
 	for (int i = 0; i < 2; i++)
