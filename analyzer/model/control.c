@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "analyzer/model/key_call.h"
+#include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/qp_events.h"
@@ -549,6 +550,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	struct parsed p = { .event = event, .call = event->call };
 	int err;
 
+	hot_call(model, event);
 	if (effect == EFFECT_DESTROY) {
 		control_destroy_returns(model, event);
 		return 0;

@@ -17,6 +17,7 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/foreign.h"
 #include "analyzer/model/handles.h"
+#include "analyzer/model/hot.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
 #include "analyzer/model/model_state.h"
@@ -87,6 +88,7 @@ void model_free(struct model *model)
 	handles_fini(&model->handles);
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
+	free(model->hots);
 	free(model->in_cm);
 	free(model->pinned);
 	free(model);
@@ -421,5 +423,6 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	keys_end(model, process, time);
 	peer_end(&model->peers, process);
 	forget_fork(model, process);
+	hot_forget(model, process);
 	return 0;
 }

@@ -54,6 +54,8 @@ struct model {
 	struct life *qps[QPS]; /* found there last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */
 	uint32_t npinned;
+	struct hot *hots; /* by process */
+	uint32_t nhots;
 	unsigned int doubt; /* enum queue_doubt: of every queue that is made */
 	int64_t whole_from; /* before it posts may be missing */
 };

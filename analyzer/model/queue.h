@@ -24,9 +24,9 @@
 struct model;
 
 enum {
-	QUEUE_RECEIVE = -1,  /* opcode of a receive */
-	QUEUE_BURST = 256,   /* completions of a large poll */
-	QUEUE_CHASED = 2000, /* ns between two posts that could have been one */
+	QUEUE_RECEIVE = -1,   /* opcode of a receive */
+	QUEUE_BURST = 256,    /* completions of a large poll */
+	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 };
 
 /* Why the content of a queue is not certain; 0: it is. */
@@ -93,9 +93,10 @@ struct queue_refusal {
 
 /* How a queue was used: for rules about time. */
 struct queue_stats {
-	uint64_t posts;  /* that were accepted */
-	uint64_t chased; /* of one request, right behind another such of the same thread */
-	uint64_t small;  /* sends that fit inline */
+	uint64_t posts;     /* that were accepted */
+	uint64_t signalled; /* requests */
+	uint64_t chased;    /* of one request, right behind another such of the same thread */
+	uint64_t small;     /* sends that fit inline */
 	uint64_t small_inline;
 	uint32_t last_thread; /* of the last post */
 	uint64_t last_n;

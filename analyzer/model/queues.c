@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/strain.h"
@@ -414,6 +415,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	limit_ring(queue);
 	queue->run = request.signalled ? 0 : queue->run + 1;
 	queue->posted++;
+	queue->stats.signalled += request.signalled;
 	if (queue_push(queue, &model->busy, &request, wr->sge))
 		return -ENOMEM;
 	if (!queue->wr_ids.off && request.signalled &&
@@ -484,6 +486,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 			return log_err(-ENOMEM, "outstanding requests");
 	if (queue && taken)
 		count_post(queue, event, taken);
+	if (hot_post(model, event))
+		return log_err(-ENOMEM, "posts of a process");
 	tell_post(model, event, object, queue, taken);
 	if (queue && strain_post(&model->watcher, event, queue, taken))
 		return log_err(-ENOMEM, "refused posts");

@@ -18,15 +18,33 @@ struct self {
 
 static struct self self;
 
-static inline void self_open(int cqe)
+static inline struct ibv_qp *self_create(uint32_t room, uint32_t inline_bytes)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = self.cq,
+		.recv_cq = self.cq,
+		.cap = { room, room, 1, 1, inline_bytes },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	return NEED(ibv_create_qp(self.pd, &attr));
+}
+
+/* With room for @room requests and @inline_bytes. */
+static inline void self_open_with(int cqe, uint32_t room, uint32_t inline_bytes)
 {
 	self.context = open_first_device();
 	self.pd = NEED(ibv_alloc_pd(self.context));
 	self.cq = NEED(ibv_create_cq(self.context, cqe, NULL, NULL, 0));
 	self.mr = NEED(ibv_reg_mr(self.pd, self.buffer, sizeof(self.buffer),
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
-	self.qp = create_rc_qp(self.pd, self.cq);
+	self.qp = self_create(room, inline_bytes);
 	connect_to_itself(self.context, self.qp);
+}
+
+static inline void self_open(int cqe)
+{
+	self_open_with(cqe, SELF_ROOM, 0);
 }
 
 static inline void self_close(void)
@@ -80,4 +98,29 @@ static inline void self_poll(int n)
 
 	while (n)
 		n -= ibv_poll_cq(self.cq, 1, &wc);
+}
+
+enum { SELF_LIST = 512 };
+
+/* Post @n writes by one list, the last of them signalled, or all with @flags. */
+static inline void self_post_list(int n, unsigned int flags)
+{
+	struct ibv_send_wr wrs[SELF_LIST], *bad;
+	struct ibv_sge sges[SELF_LIST];
+
+	for (int i = 0; i < n; i++) {
+		wrs[i] =
+			self_write(i % 64, &sges[i], i < n - 1 ? flags : flags | IBV_SEND_SIGNALED);
+		wrs[i].next = i < n - 1 ? &wrs[i + 1] : NULL;
+	}
+	MUST(ibv_post_send(self.qp, wrs, &bad));
+}
+
+/* Poll @n completions, up to @at_once by a call. */
+static inline void self_poll_some(int n, int at_once)
+{
+	struct ibv_wc wcs[SELF_LIST];
+
+	while (n)
+		n -= ibv_poll_cq(self.cq, at_once < n ? at_once : n, wcs);
 }

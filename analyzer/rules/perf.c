@@ -1,0 +1,189 @@
+/*
+ * PERF: what costs time
+ *
+ * Told once of a queue, when it ends, from what the model has counted. What is rare
+ * is worth no change, and what is a matter of taste no finding:
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/hot.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/rules/judge.h"
+
+enum {
+	LEAST = 10000,  /* posts, polls, events: fewer are over in a few milliseconds */
+	MOST = 75,      /* percent of them: a program that does so as a rule */
+	DEEP = 16,      /* outstanding: one that waits for each has nothing to save */
+	HOT_CALLS = 16, /* fewer are a queue pair that is connected late */
+	HOT_SHARE = 5,  /* percent of the time: the noise of two runs is about that */
+	BURSTS = 16,    /* polls of QUEUE_BURST: fewer follow a stop of the program */
+};
+
+static bool is_most(uint64_t part, uint64_t all)
+{
+	return all >= LEAST && part * 100 >= all * MOST;
+}
+
+/* A finding of the whole life of a queue or CQ. */
+static struct finding *add_life(struct check *check, enum rule_id rule, const struct life *life,
+				const char *where, bool send)
+{
+	struct finding *finding = findings_add(check->findings, rule,
+					       findings_key(life->kind, life->created.stack, send));
+
+	if (!finding)
+		return NULL;
+	finding->event = life->created.id;
+	finding->time = life->created.time;
+	finding->process = life->process;
+	finding->thread = life->created.id.thread;
+	finding_text(&finding->where, "%s", where);
+	finding_text(&finding->object, "%s", life->name);
+	finding_step(finding, "created", &life->created);
+	return finding;
+}
+
+/* PERF-001 */
+void perf_001(struct check *check, const struct model_exit *end)
+{
+	const struct hot *hot = hot_of(check->model, end->process);
+	char share[32], whole[32], longest[32], id[32];
+	struct finding *finding;
+	int64_t time;
+
+	if (!hot || hot->posts < HOT_POSTS || hot->calls < HOT_CALLS)
+		return;
+	time = hot->until - hot->since;
+	if (hot->ns * 100 < time * HOT_SHARE)
+		return;
+	finding = findings_add(check->findings, RULE_PERF_001,
+			       findings_key(end->process, hot->longest.stack, 0));
+	if (!finding)
+		return;
+	finding->event = hot->longest.id;
+	finding->time = hot->longest.time;
+	finding->process = end->process;
+	finding->thread = hot->longest.id.thread;
+	finding_text(&finding->where, "%s()", verb_infos[hot->longest.verb].name);
+	finding_text(&finding->says,
+		     "%" PRIu64
+		     " calls that register memory or make queue pairs took %s of the %s in "
+		     "which the process posted, %" PRId64 " %%; the longest, %s, took %s.",
+		     hot->calls, judge_span(hot->ns, share), judge_span(time, whole),
+		     time ? hot->ns * 100 / time : 100, event_id_text(hot->longest.id, id),
+		     judge_span(hot->longest_ns, longest));
+	finding_step(finding, "the longest", &hot->longest);
+}
+
+static void tell_singles(struct check *check, const struct life *life, const struct queue *queue)
+{
+	const struct queue_stats *stats = &queue->stats;
+	struct finding *finding;
+	char name[64];
+
+	if (!is_most(stats->chased, stats->posts))
+		return;
+	finding =
+		add_life(check, RULE_PERF_002, life,
+			 queue->send ? "ibv_post_send(): wr" : "ibv_post_recv(): wr", queue->send);
+	if (!finding)
+		return;
+	judge_name(life, name, sizeof(name));
+	finding_text(
+		&finding->says,
+		"%" PRIu64 " of %" PRIu64 " posts to the %s queue of %s were of one request, and "
+		"came within %d us of another such, with no other verb in between: %.1f requests "
+		"could have been one list.",
+		stats->chased, stats->posts, queue->send ? "send" : "receive", name,
+		QUEUE_CHASED / 1000,
+		(double)stats->posts / (double)(stats->posts - stats->chased + 1));
+}
+
+/* PERF-002 */
+void perf_002(struct check *check, const struct life *life)
+{
+	if (life->sq)
+		tell_singles(check, life, life->sq);
+	if (life->rq && life->rq->owner == life)
+		tell_singles(check, life, life->rq);
+}
+
+/* PERF-003 */
+void perf_003(struct check *check, const struct life *life)
+{
+	const struct queue_cq_stats *stats = life->cq ? &life->cq->stats : NULL;
+	struct finding *finding;
+
+	if (!stats)
+		return;
+	if (is_most(stats->chased, stats->polls)) {
+		finding = add_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", false);
+		if (finding)
+			finding_text(&finding->says,
+				     "%" PRIu64 " of %" PRIu64
+				     " polls of %s returned one completion "
+				     "right behind another such: more were there. %" PRIu64
+				     " polls were empty.",
+				     stats->chased, stats->polls, life->name, stats->empty);
+	}
+	if (stats->acks < LEAST || stats->acks != stats->acked)
+		return;
+	finding = add_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
+	if (finding)
+		finding_text(&finding->says,
+			     "Each of the %" PRIu64
+			     " events of %s was acknowledged by a call of its "
+			     "own.",
+			     stats->acked, life->name);
+}
+
+/* PERF-004 */
+void perf_004(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->sq;
+	struct finding *finding;
+	char name[64];
+
+	if (!queue)
+		return;
+	judge_name(life, name, sizeof(name));
+	if (queue->posted >= LEAST && queue->stats.signalled == queue->posted &&
+	    queue->high >= DEEP) {
+		finding = add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags",
+				   true);
+		if (finding)
+			finding_text(&finding->says,
+				     "All %" PRIu64
+				     " sends of %s were signalled%s, and up to %u were "
+				     "outstanding.",
+				     queue->posted, name,
+				     queue->all_signalled ? " (sq_sig_all)" : "", queue->high);
+	}
+	if (queue->stats.small < LEAST || queue->stats.small_inline)
+		return;
+	finding = add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
+	if (finding)
+		finding_text(&finding->says,
+			     "%" PRIu64 " of %" PRIu64
+			     " sends of %s had at most %u bytes, which fit "
+			     "inline, and none was sent so.",
+			     queue->stats.small, queue->posted, name, queue->limits.inline_given);
+}
+
+/* PERF-005 */
+void perf_005(struct check *check, const struct life *life)
+{
+	const struct queue_cq_stats *stats = life->cq ? &life->cq->stats : NULL;
+	struct finding *finding;
+
+	if (!stats || stats->bursts < BURSTS)
+		return;
+	finding = add_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", false);
+	if (finding)
+		finding_text(&finding->says,
+			     "%" PRIu64 " of %" PRIu64
+			     " polls of %s returned %d completions or more, "
+			     "up to %u.",
+			     stats->bursts, stats->polls, life->name, QUEUE_BURST, stats->most);
+}

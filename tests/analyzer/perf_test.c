@@ -1,0 +1,195 @@
+/* The rules of analyzer/rules/perf.c over stored traces. */
+#include "tests/analyzer/posted.h"
+#include "tests/test.h"
+
+enum { MANY = 12000, WARM = 1100, DEPTH = 32 };
+
+static struct ibv_qp_cap deep = { DEPTH, DEPTH, 1, 1, 64 };
+
+static void post_and_poll(struct story *s, uint64_t wr_id)
+{
+	post_sends(s, wr_id, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	poll_sends(s, wr_id, 1);
+}
+
+static void register_and_forget(struct story *s)
+{
+	reg_mr(s, &a_mr);
+	dereg_mr(s, &a_mr, 0);
+}
+
+TEST(registrations_between_messages)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < WARM; i++)
+		post_and_poll(&s, i);
+	for (uint64_t i = 0; i < 20; i++) {
+		register_and_forget(&s);
+		post_and_poll(&s, i);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_PERF_001);
+	assert_non_null(strstr(f->says, "40 calls that register memory or make queue pairs took"));
+	story_end(&s);
+}
+
+TEST(registrations_before_and_after_the_work)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 50; i++) {
+		register_and_forget(&s);
+		post_and_poll(&s, i);
+	}
+	for (uint64_t i = 0; i < WARM; i++)
+		post_and_poll(&s, i);
+	for (uint64_t i = 0; i < 50; i++)
+		register_and_forget(&s);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* It does not keep the other from posting. */
+TEST(another_thread_registers)
+{
+	struct story s;
+	int other;
+
+	begin_with(&s, deep, deep);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	for (uint64_t i = 0; i < WARM; i++)
+		post_and_poll(&s, i);
+	for (uint64_t i = 0; i < 50; i++) {
+		story_do(&s, other, VERB_reg_mr, 5, W(&a_mr), W(&a_pd), W(0), W(4096), W(1));
+		story_do(&s, other, VERB_dereg_mr, 9, 0, W(&a_mr));
+		post_and_poll(&s, i);
+	}
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* @each sends at a time, by lists of @list. */
+static void post_in_lists(struct story *s, uint32_t each, uint32_t list)
+{
+	for (uint64_t i = 0; i < MANY; i += each) {
+		for (uint32_t j = 0; j < each - list; j += list)
+			post_sends(s, i + j, list, IBV_SEND_INLINE);
+		post_sends(s, i + each - list, list, IBV_SEND_INLINE | IBV_SEND_SIGNALED);
+		for (uint32_t j = 0; j < list; j++)
+			poll_sends(s, i + each - list + j, 1);
+	}
+}
+
+TEST(requests_are_posted_one_by_one)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_in_lists(&s, 8, 1);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_PERF_002);
+	assert_non_null(strstr(f->says, "10500 of 12000 posts to the send queue"));
+	story_end(&s);
+}
+
+TEST(requests_are_posted_by_lists)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_in_lists(&s, 8, 2);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_PERF_002], 0);
+	story_end(&s);
+}
+
+/* A ping-pong can do nothing else. */
+TEST(one_request_and_one_completion_at_a_time)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < MANY; i++)
+		post_and_poll(&s, i);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+static void post_deep(struct story *s, uint32_t flags)
+{
+	for (uint64_t i = 0; i < MANY; i += DEPTH / 2) {
+		post_sends(s, i, DEPTH / 2, flags);
+		poll_sends(s, i, DEPTH / 2);
+	}
+}
+
+TEST(completions_are_polled_one_by_one)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_deep(&s, IBV_SEND_INLINE | IBV_SEND_SIGNALED);
+	end_well(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_PERF_003], 1);
+	assert_int_equal(s.findings->rules[RULE_PERF_004], 1);
+	f = s.findings->all[0];
+	assert_non_null(strstr(f->says, "outstanding"));
+	story_end(&s);
+}
+
+static void poll_burst(struct story *s, uint32_t n)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&a_cq);
+	event->ret = (int32_t)n;
+	event->nwc = n;
+	for (uint32_t i = 0; i < n; i++) {
+		wc[i].wr_id = i;
+		wc[i].qp_num = a_qp.qp_num;
+	}
+	story_event(s, 0, EVENT_POLL, (sizeof(*event) + n * sizeof(*wc)) / 8);
+}
+
+static void poll_bursts(struct story *s, int times, uint32_t n)
+{
+	struct ibv_qp_cap huge = { 512, 1, 1, 1, 64 };
+
+	begin_with(s, huge, huge);
+	for (int i = 0; i < times; i++) {
+		for (uint32_t j = 0; j < n; j += 64)
+			post_sends(s, j, 64, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		poll_burst(s, n);
+	}
+	end_well(s);
+	story_check(s, NULL);
+}
+
+TEST(many_completions_at_once)
+{
+	struct story s;
+
+	poll_bursts(&s, 20, 320);
+	assert_int_equal(s.findings->rules[RULE_PERF_005], 1);
+	story_end(&s);
+}
+
+TEST(few_completions_at_once)
+{
+	struct story s;
+
+	poll_bursts(&s, 20, 192);
+	assert_int_equal(s.findings->rules[RULE_PERF_005], 0);
+	story_end(&s);
+}
