@@ -311,6 +311,23 @@ struct peer *peer_other(struct peers *peers, struct peer *peer)
 	return peer->other;
 }
 
+struct peer *peer_misled(struct peers *peers, const struct peer *peer)
+{
+	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
+
+	if (!peer->connected)
+		return NULL;
+	for (; other; other = other->same) {
+		if (other->gone != INT64_MAX || is_misaddressed(peer, other))
+			continue;
+		if (found || !other->device ||
+		    !(peer->is_global ? other->device->ngids : other->device->nports))
+			return NULL;
+		found = other;
+	}
+	return found && found->connected && found->dest != peer->number ? found : NULL;
+}
+
 void peer_fini(struct peers *peers)
 {
 	while (peers->oldest) /* all of them, once no object lives */

@@ -45,9 +45,10 @@ struct peer {
 	bool is_global;
 	uint16_t dlid;
 	uint8_t dgid[16];
-	uint32_t dest;      /* number of the other end */
-	int64_t since;      /* when it was told */
-	struct peer *other; /* valid while peers.changes is @changes */
+	uint32_t dest;       /* number of the other end */
+	int64_t since;       /* when it was told */
+	unsigned int stalls; /* sends that took a multiple of the longest RNR timer */
+	struct peer *other;  /* valid while peers.changes is @changes */
 	uint64_t changes;
 };
 
@@ -63,6 +64,9 @@ void peer_fini(struct peers *peers);
 
 /* The other end of @peer, there or gone; NULL: not known. */
 struct peer *peer_other(struct peers *peers, struct peer *peer);
+
+/* The only one that @peer can mean, at an address that is its device's, but which means another. */
+struct peer *peer_misled(struct peers *peers, const struct peer *peer);
 
 /* A queue pair was made; it is gone. 0 or -ENOMEM. */
 int peer_add(struct peers *peers, struct life *qp);

@@ -22,11 +22,17 @@ static struct end {
 	struct ibv_qp qp;
 	struct ibv_mr mr;
 	uint16_t lid;
+	struct ibv_qp_attr attr; /* what it is connected with */
 } ends[2];
 
 static inline void fill_end(struct end *end, uint32_t number, uint32_t key)
 {
-	*end = (struct end){ .lid = (uint16_t)number };
+	*end = (struct end){ .lid = (uint16_t)number,
+			     .attr = { .path_mtu = IBV_MTU_1024,
+				       .max_rd_atomic = 1,
+				       .max_dest_rd_atomic = 1,
+				       .min_rnr_timer = 12,
+				       .rnr_retry = 2 } };
 	end->context.num_comp_vectors = 1;
 	end->pd = (struct ibv_pd){ .context = &end->context, .handle = 1 };
 	end->cq = (struct ibv_cq){ .context = &end->context, .cqe = 16 };
@@ -65,25 +71,22 @@ static inline void make_end(struct story *s, int thread)
 static inline void connect_end(struct story *s, int thread, uint32_t number, uint16_t lid,
 			       int access)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .qp_access_flags = (unsigned int)access };
+	struct ibv_qp_attr attr = ends[thread].attr;
 	const uint64_t qp = W(&ends[thread].qp);
 
+	attr.qp_state = IBV_QPS_INIT;
+	attr.port_num = 1;
+	attr.qp_access_flags = (unsigned int)access;
 	story_do(s, thread, VERB_modify_qp, 30, 0, qp, W(&attr),
 		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	attr.qp_state = IBV_QPS_RTR;
-	attr.path_mtu = IBV_MTU_1024;
 	attr.dest_qp_num = number;
 	attr.ah_attr.dlid = lid;
 	attr.ah_attr.port_num = 1;
-	attr.max_dest_rd_atomic = 1;
-	attr.min_rnr_timer = 12;
 	story_do(s, thread, VERB_modify_qp, 31, 0, qp, W(&attr),
 		 W(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
 	attr.qp_state = IBV_QPS_RTS;
-	attr.rnr_retry = 2;
 	story_do(s, thread, VERB_modify_qp, 32, 0, qp, W(&attr),
 		 W(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));

@@ -1,0 +1,336 @@
+/*
+ * STATE: queue pairs whose other end is in the trace, too
+ *
+ * Attributes are compared when the first send completes: before that one end may still be in its
+ * last connection.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/judge.h"
+
+enum { REM_INV_REQ_ERR = 9, RETRY_EXC_ERR = 12, RNR_RETRY_EXC_ERR = 13 }; /* ibv_wc_status */
+enum { PSN_BITS = 0xffffff, MOST = 512 };
+
+/* min_rnr_timer 0, and how far from its multiples a completion may be polled */
+enum { STALL_NS = 655360000, STALL_NEAR = 20000000, STALLS = 3 };
+
+static const struct peer *other_end(struct check *check, const struct life *qp)
+{
+	return qp && qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+}
+
+/* "qp1 of process 2 (server)" */
+static const char *name_end(struct check *check, const struct life *qp, char text[MOST])
+{
+	char process[128];
+
+	snprintf(text, MOST, "%s of %s", qp->name,
+		 words_process(check->trace, qp->process, process, sizeof(process)));
+	return text;
+}
+
+static struct finding *add_at(struct check *check, enum rule_id rule, const struct life *qp,
+			      const struct moment *moment, const char *where)
+{
+	uint64_t process = moment->stack ? 0 : moment->process;
+	struct finding *finding = findings_add(check->findings, rule,
+					       findings_key(moment->verb, moment->stack, process));
+
+	if (!finding)
+		return NULL;
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+	finding_text(&finding->object, "%s", qp->name);
+	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name, where);
+	return finding;
+}
+
+static struct moment poll_moment(const struct model_complete *complete)
+{
+	return (struct moment){ .id = complete->event->id,
+				.verb = complete->event->poll->verb,
+				.process = complete->event->process,
+				.stack = complete->event->poll->stack,
+				.time = complete->event->time };
+}
+
+static struct moment request_moment(const struct life *qp, const struct queue_request *request)
+{
+	return (struct moment){ .id = queue_id(request),
+				.verb = VERB_post_send,
+				.process = qp->process,
+				.stack = request->stack,
+				.time = request->time };
+}
+
+/* Two attributes that must be equal. */
+struct pair {
+	const char *mine, *theirs;
+	uint32_t my_bit, their_bit;
+	uint32_t my, their;
+};
+
+static size_t add_pair(char *text, size_t used, const struct qp *a, const struct qp *b,
+		       const struct pair *pair)
+{
+	if (!(a->set & pair->my_bit) || !(b->set & pair->their_bit) || pair->my == pair->their)
+		return used;
+	used += (size_t)snprintf(text + used, MOST - used, "%s%s 0x%x and %s 0x%x",
+				 used ? ", " : "", pair->mine, pair->my, pair->theirs, pair->their);
+	return used < MOST ? used : MOST - 1;
+}
+
+static bool compare_ends(const struct qp *a, const struct qp *b, char text[MOST])
+{
+	const struct pair pairs[] = {
+		{ "sq_psn", "rq_psn", ABI_QP_SQ_PSN, ABI_QP_RQ_PSN, a->sq_psn & PSN_BITS,
+		  b->rq_psn & PSN_BITS },
+		{ "rq_psn", "sq_psn", a == b ? 0 : ABI_QP_RQ_PSN, ABI_QP_SQ_PSN,
+		  a->rq_psn & PSN_BITS, b->sq_psn & PSN_BITS },
+		{ "path_mtu", "path_mtu", ABI_QP_PATH_MTU, ABI_QP_PATH_MTU, a->path_mtu,
+		  b->path_mtu },
+	};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		used = add_pair(text, used, a, b, &pairs[i]);
+	return used;
+}
+
+static void say_disagree(struct check *check, const struct life *qp, const struct life *other,
+			 const char *what)
+{
+	const struct moment *told = &qp->qp->rtr;
+	char mine[MOST], theirs[MOST];
+	struct finding *finding;
+
+	if (!told->id.thread)
+		return;
+	finding = add_at(check, RULE_STATE_005, qp, told, "attr");
+	if (!finding)
+		return;
+	finding_text(&finding->says, "%s is connected to %s, and they do not fit: %s.",
+		     name_end(check, qp, mine), name_end(check, other, theirs), what);
+	finding_step(finding, "connected", told);
+	finding_step(finding, "and its peer", &other->qp->rtr);
+}
+
+/* More reads at once than the other end has room for, where that made one fail. */
+static void compare_reads(struct check *check, const struct model_complete *complete,
+			  const struct life *other)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	const struct qp *a = complete->qp->qp, *b = other->qp;
+	int opcode = complete->request ? complete->request->opcode : -1;
+	char what[MOST];
+
+	if (wc->status != REM_INV_REQ_ERR || wc->candidates > 1 ||
+	    (opcode != ABI_WR_RDMA_READ && opcode != ABI_WR_ATOMIC_CMP_AND_SWP &&
+	     opcode != ABI_WR_ATOMIC_FETCH_AND_ADD) ||
+	    !(a->set & ABI_QP_MAX_QP_RD_ATOMIC) || !(b->set & ABI_QP_MAX_DEST_RD_ATOMIC) ||
+	    a->max_rd_atomic <= b->max_dest_rd_atomic)
+		return;
+	snprintf(what, sizeof(what), "max_rd_atomic %u and max_dest_rd_atomic %u", a->max_rd_atomic,
+		 b->max_dest_rd_atomic);
+	say_disagree(check, complete->qp, other, what);
+}
+
+/* The only one that has the number is connected to another. */
+static void find_misled(struct check *check, const struct model_complete *complete)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	const struct peer *other;
+	char what[MOST];
+
+	if (wc->status != RETRY_EXC_ERR || !complete->qp->peer || !complete->request)
+		return;
+	other = peer_misled(model_peers(check->model), complete->qp->peer);
+	if (!other || !other->life || !other->life->qp || other->since > complete->request->time)
+		return;
+	snprintf(what, sizeof(what), "its dest_qp_num is 0x%x, and not 0x%x", other->dest,
+		 complete->qp->number);
+	say_disagree(check, complete->qp, other->life, what);
+}
+
+/* STATE-005 */
+void state_005(struct check *check, const struct model_complete *complete)
+{
+	const struct queue *queue = complete->queue;
+	const struct peer *other;
+	char what[MOST];
+
+	if (!queue || !queue->send || queue->doubt || !complete->qp || !complete->qp->qp)
+		return;
+	if (queue->completed && !complete->event->poll->wc[complete->index].status)
+		return;
+	other = other_end(check, complete->qp);
+	if (!other) {
+		find_misled(check, complete);
+		return;
+	}
+	if (!other->life || !other->life->qp)
+		return;
+	if (!queue->completed && compare_ends(complete->qp->qp, other->life->qp, what))
+		say_disagree(check, complete->qp, other->life, what);
+	else
+		compare_reads(check, complete, other->life);
+}
+
+/* The receive queue of a queue pair; NULL: not known, or it is an SRQ. */
+static const struct queue *own_receives(const struct life *qp)
+{
+	const struct queue *queue = qp ? qp->rq : NULL;
+
+	return queue && !queue->doubt && queue->owner == qp ? queue : NULL;
+}
+
+static bool needs_receive(const struct queue_request *request)
+{
+	return request->opcode == ABI_WR_SEND || request->opcode == ABI_WR_SEND_WITH_IMM ||
+	       request->opcode == ABI_WR_SEND_WITH_INV ||
+	       request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* STATE-006: the first receive of a queue pair, which sends have waited for. */
+void state_006(struct check *check, const struct model_post *post)
+{
+	const struct queue *queue = post->queue, *sends;
+	const struct queue_request *first = NULL;
+	const struct peer *other;
+	struct finding *finding;
+	struct moment moment, here;
+	char mine[MOST], theirs[MOST], when[32];
+	uint64_t n = 0;
+
+	if (!queue || queue->send || queue->posted != post->taken || !post->taken ||
+	    queue != own_receives(post->object))
+		return;
+	other = other_end(check, post->object);
+	sends = other && other->life ? other->life->sq : NULL;
+	if (!sends || sends->doubt)
+		return;
+	for (uint32_t i = 0; i < sends->count; i++) {
+		const struct queue_request *request = queue_at(sends, i);
+
+		if (request->done || !needs_receive(request) || request->time >= post->event->time)
+			continue;
+		first = first ? first : request;
+		n++;
+	}
+	if (!first)
+		return;
+	moment = request_moment(other->life, first);
+	here = (struct moment){ .id = post->event->id,
+				.verb = post->event->post->verb,
+				.process = post->event->process,
+				.stack = post->event->post->stack,
+				.time = post->event->time };
+	finding = add_at(check, RULE_STATE_006, other->life, &moment, "wr");
+	if (!finding)
+		return;
+	finding_text(
+		&finding->says, "%" PRIu64 " send%s of %s waited %s for the first receive of %s.",
+		n, n == 1 ? "" : "s", name_end(check, other->life, mine),
+		words_span(here.time - moment.time, when), name_end(check, post->object, theirs));
+	finding_step(finding, "sent", &moment);
+	finding_step(finding, "first receive", &here);
+}
+
+/* STATE-006: a send failed, and no receive had ever been posted. */
+void state_006_failed(struct check *check, const struct model_complete *complete)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	const struct peer *other;
+	const struct queue *receives;
+	char mine[MOST], theirs[MOST];
+	struct finding *finding;
+	struct moment moment, polled = poll_moment(complete);
+
+	if (wc->status != RNR_RETRY_EXC_ERR || !complete->request || wc->candidates > 1)
+		return;
+	other = other_end(check, complete->qp);
+	receives = other ? own_receives(other->life) : NULL;
+	if (!receives || receives->posted)
+		return;
+	moment = request_moment(complete->qp, complete->request);
+	finding = add_at(check, RULE_STATE_006, complete->qp, &moment, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "A send of %s failed with IBV_WC_RNR_RETRY_EXC_ERR: %s had never posted a "
+		     "receive.",
+		     name_end(check, complete->qp, mine), name_end(check, other->life, theirs));
+	finding_step(finding, "sent", &moment);
+	finding_step(finding, "failed", &polled);
+}
+
+static void say_impatient(struct check *check, const struct model_complete *complete)
+{
+	struct moment moment = request_moment(complete->qp, complete->request);
+	struct moment polled = poll_moment(complete);
+	struct finding *finding = add_at(check, RULE_STATE_007, complete->qp, &moment, "wr");
+	char name[MOST];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "A send of %s found no receive and failed at once: rnr_retry is 0, so that "
+		     "the peer may never be late.",
+		     name_end(check, complete->qp, name));
+	finding_step(finding, "sent", &moment);
+	finding_step(finding, "failed", &polled);
+}
+
+static bool is_stall(int64_t lasted)
+{
+	int64_t away = lasted % STALL_NS;
+
+	return lasted > STALL_NS - STALL_NEAR &&
+	       (away < STALL_NEAR || away > STALL_NS - STALL_NEAR);
+}
+
+/* STATE-007 */
+void state_007(struct check *check, const struct model_complete *complete)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	const struct queue_request *request = complete->request;
+	const struct life *qp = complete->qp;
+	const struct peer *other;
+	struct finding *finding;
+	struct moment moment;
+	char mine[MOST], theirs[MOST], when[32];
+
+	if (!request || !qp || !qp->qp || !(qp->qp->set & ABI_QP_RNR_RETRY) || wc->candidates > 1)
+		return;
+	if (wc->status == RNR_RETRY_EXC_ERR && !qp->qp->rnr_retry) {
+		say_impatient(check, complete);
+		return;
+	}
+	if (wc->status || qp->qp->rnr_retry != 7 || !needs_receive(request) ||
+	    !is_stall(complete->event->time - request->time))
+		return;
+	other = other_end(check, qp);
+	if (!other || !other->life || !other->life->qp || other->life->qp->min_rnr_timer ||
+	    !(other->life->qp->set & ABI_QP_MIN_RNR_TIMER) || ++qp->peer->stalls < STALLS)
+		return;
+	moment = request_moment(qp, request);
+	finding = add_at(check, RULE_STATE_007, qp, &moment, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%u sends of %s took a multiple of 655.36 ms, this one %s: min_rnr_timer of "
+		     "%s is 0, which is that long, and rnr_retry 7 waits for ever.",
+		     qp->peer->stalls, name_end(check, qp, mine),
+		     words_span(complete->event->time - request->time, when),
+		     name_end(check, other->life, theirs));
+	finding_step(finding, "sent", &moment);
+}

@@ -1,0 +1,237 @@
+/* analyzer/rules/state_peer.c: attributes and receives of two ends. */
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { STALL = 655360000 };
+
+static void connect_both(struct story *s)
+{
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	register_as(s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(s, 1, &ends[1].mr, FAR);
+}
+
+static void receive_as_peer(struct story *s)
+{
+	const struct event_sge sge = { AT, 8, 0x20 };
+
+	story_post(s, 1, VERB_post_recv, &ends[1].qp, 1, 0, sge);
+}
+
+static void send_to_peer(struct story *s)
+{
+	const struct event_sge sge = { AT, 8, 0x10 };
+
+	story_post(s, 0, VERB_post_send, &ends[0].qp, 1, IBV_WR_SEND, sge);
+}
+
+static void finds_once(struct story *s, enum rule_id rule, const char *says)
+{
+	story_check(s, NULL);
+	assert_int_equal(s->findings->rules[rule], 1);
+	for (size_t i = 0; i < s->findings->n; i++)
+		if (s->findings->all[i]->rule == rule && !strstr(s->findings->all[i]->says, says))
+			fail_msg("no '%s' in: %s", says, s->findings->all[i]->says);
+	story_end(s);
+}
+
+/* What the first end, and the second, are connected with. */
+static const struct pair {
+	const char *name;
+	struct ibv_qp_attr first, second;
+	const char *says; /* NULL: nothing */
+} pairs[] = {
+	{ "psns_that_fit",
+	  { .path_mtu = IBV_MTU_1024, .sq_psn = 7, .rq_psn = 9 },
+	  { .path_mtu = IBV_MTU_1024, .sq_psn = 9, .rq_psn = 7 },
+	  NULL },
+	{ "psns_have_24_bits",
+	  { .path_mtu = IBV_MTU_1024, .sq_psn = 0x1000007 },
+	  { .path_mtu = IBV_MTU_1024, .rq_psn = 7 },
+	  NULL },
+	{ "a_psn_that_is_not_expected",
+	  { .path_mtu = IBV_MTU_1024, .sq_psn = 7, .rq_psn = 9 },
+	  { .path_mtu = IBV_MTU_1024, .sq_psn = 9, .rq_psn = 8 },
+	  "sq_psn 0x7 and rq_psn 0x8." },
+	{ "another_mtu",
+	  { .path_mtu = IBV_MTU_1024 },
+	  { .path_mtu = IBV_MTU_4096 },
+	  "path_mtu 0x3 and path_mtu 0x5." },
+};
+
+static void ends_fit(void **state)
+{
+	const struct pair *pair = *state;
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr = pair->first;
+	ends[1].attr = pair->second;
+	connect_both(&s);
+	receive_as_peer(&s);
+	for (int i = 0; i < 2; i++) { /* told once */
+		send_to_peer(&s);
+		poll_as(&s, IBV_WC_SUCCESS);
+	}
+	if (pair->says) {
+		finds_once(&s, RULE_STATE_005, pair->says);
+	} else {
+		story_finds_nothing(&s);
+	}
+}
+TEST_ROWS(pairs, ends_fit);
+
+TEST(more_reads_than_the_peer_has_room_for)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.max_rd_atomic = 16;
+	connect_both(&s);
+	register_as(&s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
+	finds_once(&s, RULE_STATE_005, "max_rd_atomic 16 and max_dest_rd_atomic 1.");
+}
+
+TEST(more_reads_allowed_than_are_used)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.max_rd_atomic = 16;
+	connect_both(&s);
+	register_as(&s, 1, &ends[1].mr, FAR | IBV_ACCESS_REMOTE_READ);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+TEST(the_one_that_is_meant_means_another)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x99, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	finds_once(&s, RULE_STATE_005, "its dest_qp_num is 0x99, and not 0x21");
+}
+
+TEST(a_number_at_another_lid_is_somebody_else)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x55, FAR);
+	connect_end(&s, 1, 0x99, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	story_finds_nothing(&s);
+}
+
+TEST(sends_that_waited_for_the_first_receive)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_both(&s);
+	send_to_peer(&s);
+	send_to_peer(&s);
+	receive_as_peer(&s);
+	receive_as_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	poll_as(&s, IBV_WC_SUCCESS);
+	finds_once(&s, RULE_STATE_006,
+		   "2 sends of qp1 of process 1 (app) waited 2000 ns for the first receive");
+}
+
+TEST(a_write_waits_for_no_receive)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_both(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	receive_as_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+TEST(a_receive_before_the_send)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_both(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s);
+	receive_as_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	story_finds_nothing(&s);
+}
+
+TEST(a_send_that_failed_since_no_receive_ever_came)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_both(&s);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	finds_once(&s, RULE_STATE_006, "qp1 of process 2 (app) had never posted a receive");
+}
+
+TEST(no_retry_at_all)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.rnr_retry = 0;
+	connect_both(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	finds_once(&s, RULE_STATE_007, "rnr_retry is 0");
+}
+
+/* Three sends that take @lasted each, by timers of the receiver. */
+static const struct stall {
+	const char *name;
+	uint8_t timer;
+	uint64_t lasted;
+	bool wrong;
+} stalls[] = {
+	{ "the_longest_timer_over_and_over", 0, 2ull * STALL, true },
+	{ "another_timer", 1, 2ull * STALL, false },
+	{ "another_reason", 0, STALL + STALL / 2, false },
+	{ "nothing_to_wait_for", 0, 1000, false },
+};
+
+static void sends_take_long(void **state)
+{
+	const struct stall *stall = *state;
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.rnr_retry = 7;
+	ends[1].attr.min_rnr_timer = stall->timer;
+	connect_both(&s);
+	receive_as_peer(&s);
+	for (int i = 0; i < 3; i++) {
+		send_to_peer(&s);
+		s.now += stall->lasted;
+		poll_as(&s, IBV_WC_SUCCESS);
+	}
+	if (stall->wrong)
+		finds_once(&s, RULE_STATE_007, "3 sends of qp1");
+	else
+		story_finds_nothing(&s);
+}
+TEST_ROWS(stalls, sends_take_long);
