@@ -102,6 +102,11 @@ static void on_retire(void *arg, const struct life *object)
 	tell_retire(arg, object);
 }
 
+static void on_wait(void *arg, const struct model_wait *wait)
+{
+	tell_wait(arg, wait);
+}
+
 static void on_strain(void *arg, const struct model_strain *strain)
 {
 	tell_strain(arg, strain);
@@ -170,6 +175,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.modify = on_modify,
 		.misfit = on_misfit,
 		.strain = on_strain,
+		.wait = on_wait,
 		.retire = on_retire,
 		.unreached = on_unreached,
 		.device = on_device,

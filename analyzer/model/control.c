@@ -23,6 +23,7 @@
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
+#include "analyzer/model/wake.h"
 #include "core/wire/log.h"
 
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
@@ -314,6 +315,16 @@ static int link_to_id(struct model *model, const struct trace_event *event, stru
 	return id && id->state == LIFE_LIVE && !id->inherited ? life_link(id, life) : 0;
 }
 
+static int make_wake(struct model *model, struct life *cq)
+{
+	for (const struct life_link *link = cq->parents; link; link = link->next_parent)
+		if (link->parent->kind == OBJECT_comp_channel) {
+			model->wakes = true;
+			return wake_made(cq, true);
+		}
+	return 0;
+}
+
 static int creation_returns(struct model *model, const struct parsed *p)
 {
 	enum object_kind kind = verb_infos[p->call->verb].object;
@@ -347,6 +358,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 		err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
 	if (!err)
 		err = link_to_id(model, p->event, life);
+	if (!err && kind == OBJECT_cq)
+		err = make_wake(model, life);
 	if (!err)
 		err = link_paths(model, p, p->out, &model->handles.made[kind], life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)
@@ -512,8 +525,6 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 	life->cq->stats.acked += (uint64_t)n;
 }
 
-/* Control verbs */
-
 static int parse_call(const struct trace_event *event, bool out, struct parsed *p)
 {
 	const struct call *call = event->call;
@@ -523,6 +534,29 @@ static int parse_call(const struct trace_event *event, bool out, struct parsed *
 		p->out = call->out;
 	return args_parse(p->args) ?: args_parse(p->out);
 }
+
+static int wait_begins(struct model *model, const struct parsed *p)
+{
+	int64_t channel = 0;
+
+	args_get(p->args, "channel", &channel);
+	return wake_waits(model, p->event, (uint64_t)channel);
+}
+
+/* Also one that has failed. 0 or -errno after log_err(). */
+static int wait_ends(struct model *model, const struct trace_event *event)
+{
+	struct parsed p;
+	int err = parse_call(event, true, &p);
+
+	if (err < 0)
+		return log_err(err, "arguments of a call");
+	wake_got(model, event,
+		 event->call->failed || !p.out ? NULL : by_path(model, &p, p.out, "cq", OBJECT_cq));
+	return 0;
+}
+
+/* Control verbs */
 
 int control_call(struct model *model, const struct trace_event *event)
 {
@@ -538,6 +572,8 @@ int control_call(struct model *model, const struct trace_event *event)
 		err = control_destroy_begins(model, event);
 	if (effect == EFFECT_ACK)
 		events_are_acked(model, &p);
+	if (!err && p.call->verb == VERB_get_cq_event && p.args)
+		err = wait_begins(model, &p);
 	/* another thread may poll its completion before it returns */
 	if (p.call->verb == VERB_bind_mw && !p.call->failed && p.call->end >= 0)
 		err = queues_bind(model, find_argument(model, &p, "qp", OBJECT_qp), event);
@@ -554,6 +590,11 @@ int control_return(struct model *model, const struct trace_event *event)
 	if (effect == EFFECT_DESTROY) {
 		control_destroy_returns(model, event);
 		return 0;
+	}
+	if (event->call->verb == VERB_get_cq_event) {
+		err = wait_ends(model, event);
+		if (err)
+			return err;
 	}
 	if (event->call->failed || effect == EFFECT_QUERY || effect == EFFECT_ACK)
 		return 0;

@@ -66,13 +66,16 @@ struct life {
 	struct moment over_at;  /* the first of these acknowledgements */
 	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
-	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
-	struct device *device; /* of a context: model/device.h; NULL: not known */
-	struct event_id bind;  /* of an MW: the call that bound it last */
-	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
-	struct queue_cq *cq;   /* of a CQ */
-	uint64_t context, pd;  /* addresses; @pd is the one below a parent domain; 0 unknown */
-	struct peer *peer;     /* of a QP: peer.h */
+	struct qp *qp;           /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
+	struct device *device;   /* of a context: model/device.h; NULL: not known */
+	struct event_id bind;    /* of an MW: the call that bound it last */
+	struct queue *sq, *rq;   /* queue.h; a QP's rq is its SRQ's, if it has one */
+	struct queue_cq *cq;     /* of a CQ */
+	struct wake *wake;       /* of a CQ with a channel: wake.h; and of a QP, */
+	uint64_t arrived, taken; /* its receives that the other end knows of, and those polled */
+	bool unwatched;          /* they are not known any more */
+	uint64_t context, pd;    /* addresses; @pd is the one below a parent domain; 0 unknown */
+	struct peer *peer;       /* of a QP: peer.h */
 	struct {
 		struct key *key; /* valid while @changes is what key_post.c compares it with */
 		uint64_t changes;

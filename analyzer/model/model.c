@@ -25,6 +25,7 @@
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
+#include "analyzer/model/wake.h"
 #include "core/wire/log.h"
 
 /* Copies of inherited objects, at most: 0.9 GB. */
@@ -36,6 +37,12 @@ static void on_leave(void *arg, struct life *life, bool freed)
 
 	queues_leave(model, life, freed);
 	pinned_leave(model, life);
+	if (life->kind == OBJECT_qp && !life->inherited)
+		wake_reset(model, life);
+	if (freed) {
+		free(life->wake);
+		life->wake = NULL;
+	}
 	if (life->kind == OBJECT_qp && !life->inherited)
 		peer_leave(&model->peers, life,
 			   life->destroyed.time ? life->destroyed.time : model->now);
@@ -78,6 +85,7 @@ void model_free(struct model *model)
 	if (!model)
 		return;
 	control_end(model, 0, 0, false);
+	wake_end(model, 0, 0);
 	while ((forked = model->forks)) {
 		model->forks = forked->next;
 		free(forked);
@@ -149,6 +157,15 @@ static void on_poll(struct model *model, const struct trace_event *event)
 	}
 	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
 	queues_poll(model, event, cq);
+	wake_polled(cq, event);
+}
+
+static void on_notify(struct model *model, const struct trace_event *event)
+{
+	struct life *cq = model_find(model, event->process, OBJECT_cq, event->notify->handle);
+
+	watcher_use(&model->watcher, event, VERB_req_notify_cq, cq, "cq", 0);
+	wake_armed(cq, event);
 }
 
 /* Processes */
@@ -170,6 +187,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->pinned = 0;
 	copy->sq = copy->rq = NULL;
 	copy->cq = NULL;
+	copy->wake = NULL;
 	copy->ngroups = 0;
 	copy->next = copy->older = copy->newer = NULL;
 	return copy;
@@ -338,10 +356,7 @@ int model_event(struct model *model, const struct trace_event *event)
 		return 0;
 	case TRACE_NOTIFY:
 		if (!event->inner)
-			watcher_use(
-				&model->watcher, event, VERB_req_notify_cq,
-				model_find(model, event->process, OBJECT_cq, event->notify->handle),
-				"cq", 0);
+			on_notify(model, event);
 		return 0;
 	case TRACE_FORK:
 		return on_fork(model, event);
@@ -403,6 +418,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	ssize_t n;
 
 	model->now = time;
+	wake_end(model, process, time);
 	control_end(model, process, time, how != MODEL_UNKNOWN);
 	model->watcher.end(model->watcher.arg, &end);
 	n = lives_of(&model->lives, process, &lives);

@@ -44,6 +44,8 @@ struct model {
 	struct peers peers;
 	int64_t now; /* of the last event */
 	struct pending *pending;
+	struct waiting *waiting; /* wake.h */
+	bool wakes;              /* there is a CQ with a channel */
 	struct forked *forks;
 	struct device_lists device_lists;
 	bool binds;            /* ibv_bind_mw() was called */

@@ -24,6 +24,7 @@
 #include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue_priv.h"
+#include "analyzer/model/wake.h"
 #include "analyzer/model/strain.h"
 #include "core/wire/log.h"
 
@@ -248,6 +249,7 @@ static void modify_qp(struct model *model, struct life *qp, const struct trace_e
 	bool resized = false;
 
 	if (in && args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET) {
+		wake_reset(model, qp);
 		reset_queue(model, qp->sq, event);
 		if (qp->rq && qp->rq->owner == qp)
 			reset_queue(model, qp->rq, event);
@@ -591,6 +593,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 	told.qp = qp;
 	told.queue = at < 0 ? stray_queue(qp, wc) : queue;
 	told.request = at < 0 ? NULL : queue_at(queue, (uint32_t)at);
+	if (model->wakes)
+		wake_complete(model, event, wc, qp, told.request);
 	if (model->watcher.complete)
 		model->watcher.complete(model->watcher.arg, &told);
 	if (at < 0)

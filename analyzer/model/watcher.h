@@ -94,6 +94,16 @@ struct model_strain {
 	const struct queue_request *earlier;
 };
 
+struct wake;
+
+/* ibv_get_cq_event() has waited for a CQ's event while completions lay there: wake.h. */
+struct model_wait {
+	const struct life *cq;
+	const struct wake *wake;
+	struct moment at; /* of the call */
+	int64_t from, to; /* when both was true */
+};
+
 /* How a process ended decides which objects it leaked. */
 enum model_end {
 	MODEL_EXITED,
@@ -197,6 +207,7 @@ struct model_watcher {
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
+	void (*wait)(void *arg, const struct model_wait *wait);
 	void (*strain)(void *arg, const struct model_strain *strain);
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);

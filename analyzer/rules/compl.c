@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/model/wake.h"
 #include "analyzer/rules/judge.h"
 
 static const char *list_owed(const struct life *object, char *text, size_t size)
@@ -109,4 +110,53 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 		finding_step(finding, "last event got", &object->got);
 	finding_step(finding, "acknowledged", &object->over_at);
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
+}
+
+/* "before that at 2:101", of the armings and polls of a CQ */
+static void say_order(const struct wake *wake, char *text, size_t size)
+{
+	char armed[32], polled[32];
+
+	event_id_text(wake->armed.id, armed);
+	event_id_text(wake->polled.id, polled);
+	if (!wake->polled.id.thread)
+		snprintf(text, size, "armed at %s, and no completion of it was polled", armed);
+	else if (wake->polled.time < wake->armed.time)
+		snprintf(text, size, "armed at %s; its last poll was before that, at %s", armed,
+			 polled);
+	else
+		snprintf(text, size, "armed at %s and polled at %s, but not until it was empty",
+			 armed, polled);
+}
+
+/* COMPL-004. The other end's trace says that the completion was there. */
+void compl_004(struct check *check, const struct model_wait *wait)
+{
+	char when[32], order[128];
+	struct finding *finding;
+
+	if (check->findings->blind)
+		return;
+	finding = findings_add(check->findings, RULE_COMPL_004,
+			       findings_key(wait->at.verb, wait->at.stack, wait->at.process));
+	if (!finding)
+		return;
+	finding->event = wait->at.id;
+	finding->time = wait->at.time;
+	finding->process = wait->at.process;
+	finding->thread = wait->at.id.thread;
+	finding_text(&finding->where, "%s(): channel", verb_infos[wait->at.verb].name);
+	finding_text(&finding->object, "%s", wait->cq->name);
+	say_order(wait->wake, order, sizeof(order));
+	finding_text(&finding->says,
+		     "%" PRIu64 " completion%s lay in %s for %s while %s() waited for its event: "
+		     "%s was %s.",
+		     wait->wake->lying, wait->wake->lying == 1 ? "" : "s", wait->cq->name,
+		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
+		     wait->cq->name, order);
+	finding_step(finding, "created", &wait->cq->created);
+	if (wait->wake->polled.id.thread)
+		finding_step(finding, "last polled", &wait->wake->polled);
+	finding_step(finding, "armed", &wait->wake->armed);
+	finding_step(finding, "waited", &wait->at);
 }

@@ -25,6 +25,9 @@ static struct end {
 	struct ibv_qp_attr attr; /* what it is connected with */
 } ends[2];
 
+/* The completion channel of process PEER's CQ; NULL: it has none. Set before begin_story(). */
+static struct ibv_comp_channel *peer_channel;
+
 static inline void fill_end(struct end *end, uint32_t number, uint32_t key)
 {
 	*end = (struct end){ .lid = (uint16_t)number,
@@ -35,7 +38,9 @@ static inline void fill_end(struct end *end, uint32_t number, uint32_t key)
 				       .rnr_retry = 2 } };
 	end->context.num_comp_vectors = 1;
 	end->pd = (struct ibv_pd){ .context = &end->context, .handle = 1 };
-	end->cq = (struct ibv_cq){ .context = &end->context, .cqe = 16 };
+	end->cq = (struct ibv_cq){ .context = &end->context,
+				   .channel = end == &ends[1] ? peer_channel : NULL,
+				   .cqe = 16 };
 	end->qp = (struct ibv_qp){ .context = &end->context,
 				   .pd = &end->pd,
 				   .send_cq = &end->cq,
@@ -63,8 +68,11 @@ static inline void make_end(struct story *s, int thread)
 	story_do(s, thread, VERB_query_port, 1, 0, W(&end->context), W(1), W(&port),
 		 W(sizeof(port)));
 	story_do(s, thread, VERB_alloc_pd, 2, W(&end->pd), W(&end->context));
-	story_do(s, thread, VERB_create_cq, 3, W(&end->cq), W(&end->context), W(16), W(0), W(0),
-		 W(0));
+	if (end->cq.channel)
+		story_do(s, thread, VERB_create_comp_channel, 3, W(end->cq.channel),
+			 W(&end->context));
+	story_do(s, thread, VERB_create_cq, 3, W(&end->cq), W(&end->context), W(16), W(0),
+		 W(end->cq.channel), W(0));
 	story_do(s, thread, VERB_create_qp, 4, W(&end->qp), W(&end->pd), W(&attr));
 }
 

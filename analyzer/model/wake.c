@@ -1,0 +1,192 @@
+/*
+ * Completions that lie in a CQ while a thread waits for its event
+ *
+ *	the other end's send completes	arrived++ of the queue pair that has received it
+ *	its receive is polled		taken++
+ *	arrived > taken			so many lie in its CQ
+ */
+#include "analyzer/model/wake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+
+enum { LONG_NS = 500000000 }; /* no wake-up that was not lost takes so long */
+
+static struct moment moment_of(const struct trace_event *event, enum verb verb)
+{
+	return (struct moment){ .id = event->id,
+				.verb = verb,
+				.process = event->process,
+				.stack = event->kind == TRACE_CALL ? event->call->stack : 0,
+				.time = event->time };
+}
+
+int wake_made(struct life *cq, bool channel)
+{
+	if (channel && !cq->wake)
+		cq->wake = calloc(1, sizeof(*cq->wake));
+	return channel && !cq->wake ? -ENOMEM : 0;
+}
+
+void wake_armed(struct life *cq, const struct trace_event *event)
+{
+	/* what is not solicited gives no event then */
+	if (!cq || !cq->wake || event->notify->ret || event->notify->solicited_only)
+		return;
+	cq->wake->armed = moment_of(event, VERB_req_notify_cq);
+	cq->wake->is_armed = true;
+}
+
+void wake_polled(struct life *cq, const struct trace_event *event)
+{
+	if (!cq || !cq->wake)
+		return;
+	cq->wake->polled = moment_of(event, event->poll->verb);
+	cq->wake->since = event->time;
+}
+
+static struct wake *wake_of(struct model *model, const struct life *qp)
+{
+	struct life *cq = model_find(model, qp->process, OBJECT_cq, qp->qp ? qp->qp->recv_cq : 0);
+
+	return cq && cq->state == LIFE_LIVE && !cq->inherited ? cq->wake : NULL;
+}
+
+static bool is_received(const struct queue_request *request)
+{
+	return request &&
+	       (request->opcode == ABI_WR_SEND || request->opcode == ABI_WR_SEND_WITH_IMM ||
+		request->opcode == ABI_WR_SEND_WITH_INV ||
+		request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM);
+}
+
+/* A send of @qp is done: its receive lies at the other end. */
+static void note_arrival(struct model *model, const struct trace_event *event, struct life *qp)
+{
+	struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	struct life *there = other ? other->life : NULL;
+	struct wake *wake;
+
+	if (!there || there->state != LIFE_LIVE || there->unwatched || !there->rq ||
+	    there->rq->doubt)
+		return;
+	wake = wake_of(model, there);
+	if (there->arrived++ < there->taken || !wake)
+		return;
+	if (!wake->lying++)
+		wake->since = event->time;
+}
+
+void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,
+		   struct life *qp, const struct queue_request *request)
+{
+	struct wake *wake;
+
+	if (!qp || wc->status != ABI_WC_SUCCESS || !qp->qp || qp->qp->type != ABI_QPT_RC)
+		return;
+	if (!(wc->opcode & ABI_WC_RECV)) {
+		if (is_received(request))
+			note_arrival(model, event, qp);
+		return;
+	}
+	if (qp->taken++ >= qp->arrived)
+		return;
+	wake = wake_of(model, qp);
+	if (wake && wake->lying)
+		wake->lying--;
+}
+
+void wake_reset(struct model *model, struct life *qp)
+{
+	struct wake *wake = qp->arrived > qp->taken ? wake_of(model, qp) : NULL;
+	uint64_t lying = qp->arrived - qp->taken;
+
+	if (wake)
+		wake->lying -= wake->lying < lying ? wake->lying : lying;
+	qp->arrived = qp->taken = 0;
+	qp->unwatched = true; /* sends from before may be told of later */
+}
+
+int wake_waits(struct model *model, const struct trace_event *event, uint64_t channel)
+{
+	struct waiting *waiting = calloc(1, sizeof(*waiting));
+
+	if (!waiting)
+		return -ENOMEM;
+	waiting->at = moment_of(event, event->call->verb);
+	waiting->channel = channel;
+	waiting->next = model->waiting;
+	model->waiting = waiting;
+	return 0;
+}
+
+/*
+ * Was @cq waited for in vain? One that lay there when the CQ was armed gives no event. Where its
+ * event came after all, another completion has come: more than one lie there.
+ */
+static void look_at_cq(struct model *model, const struct waiting *waiting, const struct life *cq,
+		       const struct life *got, int64_t time)
+{
+	const struct wake *wake = cq->wake;
+	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
+
+	if (!wake || !wake->is_armed || wake->lying < (cq == got ? 2 : 1) ||
+	    wake->armed.time > time)
+		return;
+	wait.from = waiting->at.time > wake->since ? waiting->at.time : wake->since;
+	if (wake->armed.time > wait.from)
+		wait.from = wake->armed.time;
+	if (time - wait.from >= LONG_NS)
+		model->watcher.wait(model->watcher.arg, &wait);
+}
+
+static void end_waiting(struct model *model, struct waiting *waiting, const struct life *got,
+			int64_t time)
+{
+	struct life *channel =
+		model_find(model, waiting->at.process, OBJECT_comp_channel, waiting->channel);
+
+	if (channel && channel->state == LIFE_LIVE && !channel->inherited && !model->doubt)
+		for (struct life_link *link = channel->children; link; link = link->next_child)
+			if (link->child->kind == OBJECT_cq && link->child->state == LIFE_LIVE)
+				look_at_cq(model, waiting, link->child, got, time);
+	free(waiting);
+}
+
+void wake_got(struct model *model, const struct trace_event *event, struct life *cq)
+{
+	struct waiting **at = &model->waiting, *waiting;
+
+	while ((waiting = *at) &&
+	       (waiting->at.id.thread != event->id.thread || waiting->at.id.n != event->id.n))
+		at = &waiting->next;
+	if (waiting) {
+		*at = waiting->next;
+		end_waiting(model, waiting, cq, event->time);
+	}
+	if (cq && cq->wake)
+		cq->wake->is_armed = false;
+}
+
+void wake_end(struct model *model, uint32_t process, int64_t time)
+{
+	struct waiting **at = &model->waiting, *waiting;
+
+	while ((waiting = *at)) {
+		if (process && waiting->at.process != process) {
+			at = &waiting->next;
+			continue;
+		}
+		*at = waiting->next;
+		if (process)
+			end_waiting(model, waiting, NULL, time);
+		else
+			free(waiting);
+	}
+}

@@ -1,0 +1,189 @@
+/* analyzer/model/wake.c, COMPL-004: process 1 sends, and process 2 waits for the event of its CQ. */
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { SECOND = 1000000000, SIGALRM_STATUS = 14 };
+
+static struct ibv_comp_channel channel = { .fd = 5 };
+
+static void begin_wait(struct story *s)
+{
+	peer_channel = &channel;
+	begin_story(s);
+	for (uint64_t i = 0; i < 4; i++)
+		story_post(s, 1, VERB_post_recv, &ends[1].qp, i, 0,
+			   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+}
+
+/* A message; the sender has its completion. */
+static void send_one(struct story *s)
+{
+	story_post(s, 0, VERB_post_send, &ends[0].qp, 1, IBV_WR_SEND,
+		   (struct event_sge){ AT, 8, ends[0].mr.lkey });
+	poll_as(s, IBV_WC_SUCCESS);
+}
+
+static void poll_receive(struct story *s, uint64_t wr_id)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[1].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = wr_id, .opcode = IBV_WC_RECV, .qp_num = 0x22 };
+	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+static void arm_cq(struct story *s, int solicited_only)
+{
+	struct event_notify *event = (struct event_notify *)s->words;
+
+	event->cq = W(&ends[1].cq);
+	event->solicited_only = solicited_only;
+	story_event(s, 1, EVENT_NOTIFY, sizeof(*event) / 8);
+}
+
+static struct ibv_cq *got;
+static void *unused;
+
+static struct story_call wait_begins(struct story *s)
+{
+	got = &ends[1].cq;
+	return story_call(s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&unused));
+}
+
+/* It waits until it is killed. */
+static void wait_in_vain(struct story *s)
+{
+	wait_begins(s);
+	s->now += SECOND;
+	story_exit(s, PEER, SIGALRM_STATUS);
+}
+
+static const char *found(struct story *s)
+{
+	story_check(s, NULL);
+	return story_only(s, RULE_COMPL_004)->says;
+}
+
+TEST(a_message_comes_before_the_arming)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	arm_cq(&s, 0);
+	wait_in_vain(&s);
+	assert_non_null(strstr(found(&s), "1 completion lay in cq1 for 1.00 s while"));
+	story_end(&s);
+}
+
+TEST(the_cq_was_polled_before_that)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	poll_receive(&s, 0);
+	send_one(&s);
+	arm_cq(&s, 0);
+	wait_in_vain(&s);
+	assert_non_null(strstr(found(&s), "its last poll was before that, at 2:"));
+	story_end(&s);
+}
+
+TEST(the_cq_was_not_emptied)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	send_one(&s);
+	arm_cq(&s, 0);
+	poll_receive(&s, 0);
+	wait_in_vain(&s);
+	assert_non_null(strstr(found(&s), "but not until it was empty"));
+	story_end(&s);
+}
+
+TEST(the_next_message_ends_it)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	arm_cq(&s, 0);
+	call = wait_begins(&s);
+	s.now += SECOND;
+	send_one(&s);
+	story_return(&s, &call, 0);
+	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+	assert_non_null(strstr(found(&s), "2 completions lay in cq1 for 1.00 s"));
+	story_end(&s);
+}
+
+/* Its event has come, however late the process was woken. */
+TEST(the_event_comes)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_wait(&s);
+	arm_cq(&s, 0);
+	call = wait_begins(&s);
+	send_one(&s);
+	s.now += SECOND;
+	story_return(&s, &call, 0);
+	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+	story_finds_nothing(&s);
+}
+
+TEST(nothing_has_come)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	poll_receive(&s, 0);
+	arm_cq(&s, 0);
+	wait_in_vain(&s);
+	story_finds_nothing(&s);
+}
+
+/* The receiver is often faster than the sender's own completion. */
+TEST(a_receive_is_polled_before_the_send)
+{
+	struct story s;
+
+	begin_wait(&s);
+	poll_receive(&s, 0);
+	send_one(&s);
+	arm_cq(&s, 0);
+	wait_in_vain(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(messages_that_are_not_solicited_give_no_event)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	arm_cq(&s, 1);
+	wait_in_vain(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(it_did_not_wait_for_long)
+{
+	struct story s;
+
+	begin_wait(&s);
+	send_one(&s);
+	arm_cq(&s, 0);
+	wait_begins(&s);
+	story_exit(&s, PEER, SIGALRM_STATUS);
+	story_finds_nothing(&s);
+}
