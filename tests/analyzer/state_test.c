@@ -541,7 +541,7 @@ TEST(another_error_says_nothing_of_the_gid)
 	struct story s;
 
 	begin_sending(&s, 0);
-	story_poll(&s, 0, &a_cq, 7, IBV_WC_RNR_RETRY_EXC_ERR, a_qp.qp_num);
+	story_poll(&s, 0, &a_cq, 7, IBV_WC_REM_OP_ERR, a_qp.qp_num);
 	story_finds_nothing(&s);
 }
 
