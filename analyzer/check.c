@@ -40,9 +40,6 @@ EACH_HOOK(TELL)
 
 static void on_use(void *arg, const struct model_use *use)
 {
-	/* nearly all uses are of this kind, and no rule needs them */
-	if (use->object->state == LIFE_LIVE && !use->object->inherited)
-		return;
 	tell_use(arg, use);
 }
 

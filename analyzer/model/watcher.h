@@ -12,7 +12,7 @@ struct peer;
 
 enum { MODEL_SHOWN = 8 };
 
-/* A call of the application was given @object by an argument. */
+/* A call of the application was given @object, which is not simply alive, by an argument. */
 struct model_use {
 	const struct trace_event *event;
 	const struct life *object;
@@ -220,6 +220,6 @@ struct model_watcher {
 /* Put functions that do nothing where there are none, but for post, complete and retire. */
 void watcher_fill(struct model_watcher *watcher);
 
-/* Tell of a use of @object, if there is one; @path as in struct model_use. */
+/* Tell of a use of @object, unless it is NULL or simply alive; @path as in struct model_use. */
 void watcher_use(const struct model_watcher *watcher, const struct trace_event *event,
 		 enum verb verb, struct life *object, const char *path, unsigned int index);
