@@ -14,6 +14,7 @@
 
 #include "analyzer/report/symbols.h"
 #include "cli/trace/bytes.h"
+#include "cli/trace/flushes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/quantity.h"
@@ -39,7 +40,8 @@ struct dump {
 	uint32_t *objects;  /* their ids: several processes may have a qp2 */
 	size_t nobjects;
 	struct verb_list verbs;
-	bool failed, all;
+	bool failed, frames, all;
+	struct flushes flushes;
 	uint64_t payload; /* core/wire/payload.h */
 	bool found;
 };
@@ -69,7 +71,8 @@ const struct option_row cli_dump_options[] = {
 	{ "to", 0, "SECONDS", "only before that time", TIME_AT(struct dump, to) },
 	{ "failed", 0, NULL, "only what failed or never returned", FLAG_AT(struct dump, failed) },
 	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
-	  FLAG_AT(struct dump, all) },
+	  FLAG_AT(struct dump, frames) },
+	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
 	{ "payload", 0, "none|hash|N|full", "what to show of payloads",
 	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
 	CLI_DEADLINE(struct dump),
@@ -170,6 +173,7 @@ static bool is_wanted(const struct dump *d, const struct trace_event *event)
 	return !d->object || concerns_object(d, event);
 }
 
+/* Without its newline. */
 static void print_line(const struct dump *d, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
@@ -182,7 +186,6 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 	printf("%14.9f  %-8s  %s%*s  ", (double)event->time / 1e9, event_id_text(event->id, id),
 	       shown, pad > 0 ? pad : 0, "");
 	render_event(&d->render, event);
-	putchar('\n');
 }
 
 static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
@@ -212,6 +215,23 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 	for (uint32_t i = 0; i < n && err >= 0; i++)
 		err = print_bytes(d, event->id, i);
 	return err;
+}
+
+/* Flushed completions of one queue pair are one line, unless their bytes follow. */
+static int print_event(struct dump *d, const struct trace_event *event)
+{
+	bool one_by_one = d->all || d->wanted.thread || (d->payload && d->payload != PAYLOAD_HASH);
+
+	if (!one_by_one && flushes_take(&d->flushes, event))
+		return 0;
+	flushes_end(&d->flushes);
+	print_line(d, event);
+	if (!one_by_one && flushes_only(event)) {
+		flushes_begin(&d->flushes, event);
+		return 0;
+	}
+	putchar('\n');
+	return print_payloads(d, event);
 }
 
 static uint32_t event_stack(const struct trace_event *event)
@@ -246,7 +266,7 @@ static void print_stack(const struct dump *d, uint32_t stack)
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int inside;
 
-		if (!d->all && frame_is_ours(&frames[i]))
+		if (!d->frames && frame_is_ours(&frames[i]))
 			continue;
 		inside = symbols_find(symbols, &frames[i], list, INLINED_MAX);
 		for (unsigned int k = 0; k < inside; k++) {
@@ -303,8 +323,7 @@ static int dump_events(struct dump *d)
 		if (!is_wanted(d, event))
 			continue;
 		d->found = true;
-		print_line(d, event);
-		err = print_payloads(d, event);
+		err = print_event(d, event);
 		if (err < 0)
 			break;
 		if (!d->wanted.thread)
@@ -314,6 +333,7 @@ static int dump_events(struct dump *d)
 		err = 0;
 		break;
 	}
+	flushes_end(&d->flushes);
 	cursor_close(cursor);
 	return err;
 }
@@ -348,6 +368,7 @@ static int dump_trace(struct dump *d)
 		.out = stdout,
 		.trace = d->trace,
 		.full = d->wanted.thread,
+		.brief = !d->all && !d->wanted.thread,
 		.payloads = d->payload && trace_has_payloads(d->trace),
 		.names = names_new(d->trace),
 		.datagrams = &datagrams,

@@ -21,6 +21,8 @@
 #include "core/wire/event.h"
 #include "core/base/printable.h"
 
+enum { WC_FLUSHED = 5 }; /* enum ibv_wc_status */
+
 static const struct enum_info *wr_opcodes, *send_flags, *wc_statuses, *wc_opcodes, *wc_flags;
 
 static void find_names(void)
@@ -253,6 +255,19 @@ static void put_wc(const struct render *r, const struct values *v, const struct 
 	put_request(v, wc);
 }
 
+/* How many behind completion @i are flushed as it is, of the same queue pair. */
+static uint32_t count_flushed(const struct poll *poll, uint32_t i)
+{
+	const struct wc *wc = &poll->wc[i];
+	uint32_t n = 0;
+
+	while (wc->status == WC_FLUSHED && i + n + 1 < poll->nwc &&
+	       wc[n + 1].status == WC_FLUSHED && wc[n + 1].qp == wc->qp &&
+	       wc[n + 1].qp_num == wc->qp_num)
+		n++;
+	return n;
+}
+
 static void put_poll(const struct render *r, const struct values *v,
 		     const struct trace_event *event)
 {
@@ -269,10 +284,15 @@ static void put_poll(const struct render *r, const struct values *v,
 	if (poll->nwc)
 		fputs(r->full ? " [\n    " : " [", v->out);
 	for (uint32_t i = 0; i < poll->nwc; i++) {
+		uint32_t flushed = r->brief ? count_flushed(poll, i) : 0;
+
 		fputs(i ? sep : "", v->out);
 		put_wc(r, v, &poll->wc[i]);
 		put_payload(r, v, event->id, i);
 		fputc('}', v->out);
+		if (flushed)
+			fprintf(v->out, ", %u more flushed", flushed);
+		i += flushed;
 	}
 	if (poll->nwc)
 		fputc(']', v->out);

@@ -14,6 +14,7 @@ struct render {
 	FILE *out;
 	struct trace *trace;
 	bool full;                   /* a work request and a completion a line */
+	bool brief;                  /* flushed completions of a queue pair once, with a count */
 	bool payloads;               /* what was kept of them, in short */
 	struct names *names;         /* of keys and peers, or NULL */
 	const struct map *datagrams; /* queue pairs whose messages have a sender each; or NULL */

@@ -1,17 +1,17 @@
 /*
- * The first error: of three writes the second has a key that nobody gave out,
- * and what was posted behind it is flushed. Its completion's opcode and length
+ * The first error: of three writes, or as many as a second argument says, the second has a key that
+ * nobody gave out, and what was posted behind it is flushed. Its completion's opcode and length
  * are not valid; the trace knows them from the post.
  */
 #include "tests/apps/app.h"
 
-enum { WRITES = 3, LENGTH = 64 };
+enum { WRITES_MAX = 8, LENGTH = 64 };
 
 static char buffer[4096];
 
-static void post_writes(struct ibv_qp *qp, const struct ibv_mr *mr, bool good)
+static void post_writes(struct ibv_qp *qp, const struct ibv_mr *mr, int writes, bool good)
 {
-	for (int i = 0; i < WRITES; i++) {
+	for (int i = 0; i < writes; i++) {
 		struct ibv_sge sge = { (uintptr_t)buffer, LENGTH, mr->lkey };
 		struct ibv_send_wr wr = {
 			.wr_id = 100 + i,
@@ -28,11 +28,11 @@ static void post_writes(struct ibv_qp *qp, const struct ibv_mr *mr, bool good)
 	}
 }
 
-static void poll_all(struct ibv_cq *cq)
+static void poll_all(struct ibv_cq *cq, int left)
 {
 	struct ibv_wc wc;
 
-	for (int left = WRITES; left;)
+	while (left)
 		left -= ibv_poll_cq(cq, 1, &wc);
 }
 
@@ -40,14 +40,15 @@ int main(int argc, char **argv)
 {
 	struct ibv_context *context = open_first_device();
 	struct ibv_pd *pd = NEED(ibv_alloc_pd(context));
-	struct ibv_cq *cq = NEED(ibv_create_cq(context, 8, NULL, NULL, 0));
+	struct ibv_cq *cq = NEED(ibv_create_cq(context, WRITES_MAX, NULL, NULL, 0));
 	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, buffer, sizeof(buffer),
 					    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 	struct ibv_qp *qp = create_rc_qp(pd, cq);
+	int writes = argc > 2 ? atoi(argv[2]) : 3; /* at most WRITES_MAX */
 
 	connect_to_itself(context, qp);
-	post_writes(qp, mr, is_good(argc, argv));
-	poll_all(cq);
+	post_writes(qp, mr, writes, is_good(argc, argv));
+	poll_all(cq, writes);
 	MUST(ibv_destroy_qp(qp));
 	MUST(ibv_dereg_mr(mr));
 	MUST(ibv_destroy_cq(cq));

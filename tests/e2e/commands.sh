@@ -72,6 +72,15 @@ dump_of_an_object_among_many_is_quick() {
 		is "$(timeout 20 "$VERBATIM" dump --object pd7 many.db | wc -l)" 2
 }
 dump_of_failures_is_empty_where_nothing_failed() { is "$(dump --failed t.db)" ""; }
+# of eight writes the second fails, and six are flushed, each polled alone
+dump_of_a_run_of_flushes_is_one_line() {
+	local flush=IBV_WC_WR_FLUSH_ERR
+	"$VERBATIM" record -q --device soft -o many.db "$apps/first_error" bad 8
+	dump --verb poll_cq many.db >out
+	is "$(wc -l <out)" 3 && says "$flush.* and 5 more flushed, the last at 1:[0-9]*, " out &&
+		is "$(dump --all --verb poll_cq many.db | grep -c "$flush")" 6 &&
+		says "$flush" <(dump many.db "$(sed -n 's/.*last at \([0-9:]*\),.*/\1/p' out)")
+}
 dump_of_one_event_has_its_stack() {
 	local id
 	id=$(dump --verb create_qp t.db | awk '{ print $2 }')
@@ -228,6 +237,7 @@ try dump_of_a_time
 try dump_before_the_beginning_is_empty
 try dump_of_an_object_among_many_is_quick
 try dump_of_failures_is_empty_where_nothing_failed
+try dump_of_a_run_of_flushes_is_one_line
 try dump_of_one_event_has_its_stack
 try dump_has_the_sender_of_a_datagram
 try dump_to_a_closed_pipe_ends_quietly

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Runs of flushed completions of one queue pair, which are one line of a dump: what they belong
+ * to was posted behind the request that failed. One thread.
+ */
+#include "core/store/read/trace.h"
+
+/* Zeroed there is none. */
+struct flushes {
+	bool open; /* the line of its first poll is printed, but for the newline */
+	uint32_t process, qp, qp_num;
+	uint64_t more; /* completions after that poll */
+	struct event_id last;
+	int64_t began, ended;
+};
+
+/* Has the poll nothing but flushed completions of one queue pair? */
+bool flushes_only(const struct trace_event *event);
+
+/* A line of such a poll has been printed, without its newline. */
+void flushes_begin(struct flushes *run, const struct trace_event *event);
+
+/* Count @event if it belongs to the run; else false. */
+bool flushes_take(struct flushes *run, const struct trace_event *event);
+
+/* End the line, if there is one. */
+void flushes_end(struct flushes *run);
