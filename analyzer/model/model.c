@@ -97,6 +97,7 @@ void model_free(struct model *model)
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
 	free(model->hots);
+	free(model->left);
 	free(model->in_cm);
 	free(model->pinned);
 	free(model);

@@ -9,11 +9,12 @@
 #include "analyzer/model/handles.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/lives.h"
+
 #include "analyzer/model/peer.h"
 #include "analyzer/model/watcher.h"
 #include "core/base/map.h"
 
-enum { QPS = 64 };
+enum { QPS = 64, LEFT = 64 };
 
 /* A destroy that has begun. */
 struct pending {
@@ -56,7 +57,9 @@ struct model {
 	struct life *qps[QPS]; /* found there last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */
 	uint32_t npinned;
-	struct hot *hots; /* by process */
+	struct queue_left *left; /* LEFT of them; NULL: none */
+	unsigned int nleft;      /* of all time */
+	struct hot *hots;        /* by process */
 	uint32_t nhots;
 	unsigned int doubt; /* enum queue_doubt: of every queue that is made */
 	int64_t whole_from; /* before it posts may be missing */

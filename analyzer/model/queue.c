@@ -366,3 +366,18 @@ struct queue_named queues_naming(const struct model *model, const struct life *o
 	}
 	return named;
 }
+
+const struct queue_left *queues_left(const struct model *model, const struct life *qp)
+{
+	const struct queue_left *found = NULL;
+
+	for (int i = 0; model->left && i < LEFT; i++) {
+		const struct queue_left *left = &model->left[i];
+
+		if (left->requests && left->process == qp->process && left->number == qp->number &&
+		    left->destroyed.time < qp->created.time &&
+		    (!found || left->destroyed.time > found->destroyed.time))
+			found = left;
+	}
+	return found;
+}

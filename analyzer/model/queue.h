@@ -150,6 +150,14 @@ struct queue {
 	uint32_t poster, poller;
 };
 
+/* A queue pair that was destroyed before all its completions were polled. */
+struct queue_left {
+	uint32_t process, number;
+	uint32_t requests; /* signalled, and not polled */
+	char name[LIFE_NAME];
+	struct moment created, destroyed;
+};
+
 /* What is outstanding for one CQ; without the requests of SRQs, which may complete elsewhere. */
 struct queue_cq {
 	struct life *owner; /* NULL when it is gone */
@@ -217,6 +225,9 @@ uint64_t queues_outstanding(const struct model *model, uint32_t process);
  */
 typedef bool queue_visit(void *arg, const struct queue *queue, const struct queue_request *request);
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
+
+/* The last that had the number of @qp before it, of the last few; NULL: none. */
+const struct queue_left *queues_left(const struct model *model, const struct life *qp);
 
 /* Outstanding requests that name an object. */
 struct queue_named {

@@ -354,8 +354,25 @@ static void end_queue(struct life *life, struct queue **queue)
 	*queue = NULL;
 }
 
+static void remember_left(struct model *model, const struct life *qp)
+{
+	struct queue_left *left;
+
+	if (!model->left && !(model->left = calloc(LEFT, sizeof(*left))))
+		return; /* one finding less */
+	left = &model->left[model->nleft++ % LEFT];
+	*left = (struct queue_left){ .process = qp->process,
+				     .number = qp->number,
+				     .requests = qp->sq->signalled,
+				     .created = qp->created,
+				     .destroyed = qp->destroyed };
+	memcpy(left->name, qp->name, sizeof(left->name));
+}
+
 void queues_leave(struct model *model, struct life *life, bool freed)
 {
+	if (life->sq && life->sq->signalled && !life->sq->doubt)
+		remember_left(model, life);
 	end_queue(life, &life->sq);
 	end_queue(life, &life->rq);
 	if (life->cq) {

@@ -147,3 +147,92 @@ void mkey_007(struct check *check, const struct model_strain *strain)
 		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
 		     strain->earlier->wr_id, strain->queue->completed);
 }
+
+/* What both rules tell of a completion. */
+static struct finding *add_completion(struct check *check, enum rule_id rule,
+				      const struct model_complete *complete)
+{
+	const struct trace_event *event = complete->event;
+	struct finding *finding = findings_add(
+		check->findings, rule,
+		findings_key(event->process, complete->qp->created.stack, event->poll->verb));
+
+	if (!finding)
+		return NULL;
+	finding->event = event->id;
+	finding->time = event->time;
+	finding->process = event->process;
+	finding->thread = event->id.thread;
+	finding_text(&finding->where, "%s(): wc[%u].qp_num", verb_infos[event->poll->verb].name,
+		     complete->index);
+	finding_text(&finding->object, "%s", complete->qp->name);
+	return finding;
+}
+
+static void add_poll(struct finding *finding, const struct trace_event *event)
+{
+	struct moment moment = { .id = event->id,
+				 .verb = event->poll->verb,
+				 .process = event->process,
+				 .stack = event->poll->stack,
+				 .time = event->time };
+
+	finding_step(finding, "polled", &moment);
+}
+
+/* LIFE-005. A poll of another thread than the destroy's may have begun before it. */
+void life_005(struct check *check, const struct model_complete *complete)
+{
+	const struct life *qp = complete->qp;
+	const struct trace_event *event = complete->event;
+	struct finding *finding;
+	char name[64], when[32];
+
+	if (!qp || qp->state != LIFE_GONE || qp->destroyed.id.thread != event->id.thread ||
+	    qp->destroyed.time > event->time)
+		return;
+	finding = add_completion(check, RULE_LIFE_005, complete);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "A completion of %s, wr_id 0x%" PRIx64
+		     ", was polled %s after the queue pair had "
+		     "been destroyed.",
+		     judge_name(qp, name, sizeof(name)), event->poll->wc[complete->index].wr_id,
+		     judge_span(event->time - qp->destroyed.time, when));
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "destroyed", &qp->destroyed);
+	add_poll(finding, event);
+}
+
+/* LIFE-006: told where such a completion is polled. That none is left, the trace does not say. */
+void life_006(struct check *check, const struct model_complete *complete)
+{
+	const struct trace_event *event = complete->event;
+	const struct life *qp = complete->qp;
+	const struct queue_left *before;
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (!qp || complete->request || qp->state != LIFE_LIVE || !qp->sq ||
+	    qp->sq->doubt & ~(unsigned int)QUEUE_STRAY)
+		return;
+	before = queues_left(check->model, qp);
+	if (!before)
+		return;
+	finding = add_completion(check, RULE_LIFE_006, complete);
+	if (!finding)
+		return;
+	finding_text(
+		&finding->says,
+		"A completion of number 0x%x, wr_id 0x%" PRIx64 ", is of no request of %s: %s had "
+		"that number before, and was destroyed at %s with %u signalled requests that had "
+		"not been polled.",
+		qp->number, event->poll->wc[complete->index].wr_id,
+		judge_name(qp, name, sizeof(name)), before->name,
+		event_id_text(before->destroyed.id, id), before->requests);
+	finding_step(finding, "first created", &before->created);
+	finding_step(finding, "destroyed", &before->destroyed);
+	finding_step(finding, "created again", &qp->created);
+	add_poll(finding, event);
+}

@@ -242,3 +242,81 @@ TEST(another_thread_polls)
 	end_well(&s);
 	story_finds_nothing(&s);
 }
+
+TEST(a_completion_comes_after_the_destroy)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
+	destroy_qp(&s, 0);
+	poll_sends(&s, 7, 1);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_005);
+	assert_non_null(
+		strstr(f->says, "A completion of qp1 (number 0x21), wr_id 0x7, was polled "));
+	story_end(&s);
+}
+
+/* Its poll may have begun before the destroy. */
+TEST(another_thread_polls_during_the_destroy)
+{
+	struct story s;
+	int other;
+
+	begin_with(&s, cap, cap);
+	other = story_thread(&s, STORY_PID, 0, 0);
+	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
+	destroy_qp(&s, 0);
+	story_poll(&s, other, &a_cq, 7, IBV_WC_SUCCESS, a_qp.qp_num);
+	story_finds_nothing(&s);
+}
+
+TEST(a_number_comes_back_with_a_completion)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
+	destroy_qp(&s, 0);
+	create_roomy(&s, cap, cap);
+	poll_sends(&s, 7, 1);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_006);
+	assert_string_equal(f->object, "qp2");
+	assert_non_null(strstr(f->says, "qp1 had that number before"));
+	story_end(&s);
+}
+
+TEST(a_number_comes_back_after_all_was_polled)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 7, 1);
+	destroy_qp(&s, 0);
+	create_roomy(&s, cap, cap);
+	post_sends(&s, 8, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 8, 1);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* The device has taken it out, as most do. */
+TEST(a_number_comes_back_without_a_completion)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
+	destroy_qp(&s, 0);
+	create_roomy(&s, cap, cap);
+	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 7, 1);
+	end_well(&s);
+	story_finds_nothing(&s);
+}

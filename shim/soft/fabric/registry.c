@@ -342,6 +342,14 @@ void registry_del_number(uint32_t number)
 	registry_unlock();
 }
 
+void registry_repeat_number(uint32_t number)
+{
+	registry_lock();
+	file->number[number % NUMBERS].generation--;
+	file->next_number = number % NUMBERS;
+	registry_unlock();
+}
+
 static const struct number *find_number(enum registry_kind kind, uint32_t value)
 {
 	const struct number *number = &file->number[value % NUMBERS];

@@ -56,6 +56,9 @@ enum registry_kind { REGISTRY_QP, REGISTRY_SRQ, REGISTRY_XRC_QP };
 int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_del_number(uint32_t number);
 
+/* The next new number is @number again, which is free. */
+void registry_repeat_number(uint32_t number);
+
 /*
  * Find the owner of @number: a reference to its process, to be given to registry_put_peer(), and
  * the slot there; -ENOENT if no process has it, or if it is of another kind.

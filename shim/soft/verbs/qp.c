@@ -32,7 +32,26 @@
 #include "shim/soft/verbs/post.h"
 #include "shim/soft/verbs/xrc_qp.h"
 
-void qp_reset(struct soft_qp *qp)
+/*
+ * VERBATIM_SOFT_LEAVE: as devices do that do not look through their completion queues, and give a
+ * number that is free at once.
+ */
+static bool leaves_completions(void)
+{
+	const char *value = getenv("VERBATIM_SOFT_LEAVE");
+
+	return value && *value && *value != '0';
+}
+
+static void purge_completions(struct soft_qp *qp)
+{
+	if (qp->send_cq)
+		poll_purge(qp->send_cq, qp->shm->qpn);
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
+		poll_purge(qp->recv_cq, qp->shm->qpn);
+}
+
+static void reset_qp(struct soft_qp *qp, bool purge)
 {
 	bool taken = sq_take(&qp->sq);
 
@@ -51,16 +70,19 @@ void qp_reset(struct soft_qp *qp)
 		__atomic_store_n(&qp->rq_retired, 0, __ATOMIC_RELEASE);
 	}
 	lock_drop(&qp->shm->rq.lock);
-	if (qp->send_cq)
-		poll_purge(qp->send_cq, qp->shm->qpn);
-	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
-		poll_purge(qp->recv_cq, qp->shm->qpn);
+	if (purge)
+		purge_completions(qp);
 	sq_reset(qp);
 	remote_drop(qp);
 	datagram_forget(qp);
 	raw_forget(qp);
 	if (taken)
 		lock_drop(&qp->sq.lock);
+}
+
+void qp_reset(struct soft_qp *qp)
+{
+	reset_qp(qp, true);
 }
 
 static int fill_slot(struct soft_qp *qp, uint32_t slot)
@@ -194,6 +216,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_
 void qp_withdraw(struct soft_qp *qp)
 {
 	struct ibv_qp *ibqp = &qp->ex.qp_base;
+	bool leave = leaves_completions();
 
 	if (qp->xrc) {
 		xrc_withdraw(qp);
@@ -202,7 +225,9 @@ void qp_withdraw(struct soft_qp *qp)
 	pending_del(qp);
 	mcast_leave(qp);
 	registry_del_number(qp->shm->qpn);
-	qp_reset(qp);
+	if (leave)
+		registry_repeat_number(qp->shm->qpn);
+	reset_qp(qp, !leave);
 	pending_del(qp);
 	__atomic_store_n(&soft_qps[ibqp->handle], NULL, __ATOMIC_RELEASE);
 	lock_take(&qp->shm->rq.lock);

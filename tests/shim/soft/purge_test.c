@@ -49,6 +49,21 @@ TEST(completions_of_others_stay_in_order)
 	expect_none(p->a.cq);
 }
 
+TEST(completions_are_left_where_that_is_asked_for)
+{
+	struct pair *p = *state;
+	uint32_t number = p->a.qp->qp_num;
+
+	make_messages(p, 1);
+	setenv("VERBATIM_SOFT_LEAVE", "1", 1);
+	assert_int_equal(ibv_destroy_qp(p->a.qp), 0);
+	unsetenv("VERBATIM_SOFT_LEAVE");
+	p->a.qp = make_qp(&p->a, NULL);
+	assert_int_equal(p->a.qp->qp_num, number);
+	expect_wc(p->a.cq, 0, IBV_WC_SUCCESS);
+	expect_none(p->a.cq);
+}
+
 static struct ibv_srq *make_shared(struct pair *p, uint32_t max_wr)
 {
 	struct ibv_srq_init_attr init = { .attr = { max_wr, 1, 0 } };
