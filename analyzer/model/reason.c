@@ -220,6 +220,8 @@ static const struct reason_row {
 	{ VERB_modify_qp, -1, EINVAL, refused_attribute },
 	{ VERB_modify_qp, -1, EINVAL, refused_path },
 	{ VERB_modify_qp, -1, ETIMEDOUT, refused_resolution },
+	{ VERB_create_ah, -1, EINVAL, refused_path },
+	{ VERB_create_ah, -1, ETIMEDOUT, refused_resolution },
 	{ VERB_post_send, -1, 0, refused_post },
 	{ VERB_post_recv, -1, 0, refused_post },
 	{ VERB_wr_complete, -1, 0, refused_post },

@@ -115,14 +115,24 @@ bool refused_attribute(const struct refused *r, char *text, size_t size)
 	return port_fails(r, device, text, size);
 }
 
+/* A member of the address: of ibv_modify_qp() in ah_attr, of ibv_create_ah() it is attr. */
+static bool read_address(const struct refused *r, const char *name, int64_t *ret_value)
+{
+	const char *in = r->event->call->verb == VERB_modify_qp ? "attr.ah_attr" : "attr";
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s.%s", in, name);
+	return args_get(r->event->call->args, path, ret_value);
+}
+
 const char *refused_source(const struct refused *r, char *text, size_t size)
 {
 	const struct device_gid *gid;
 	int64_t port = port_of(r), index = 0;
 	char address[48];
 
-	args_get(r->event->call->args, "attr.ah_attr.port_num", &port);
-	args_get(r->event->call->args, "attr.ah_attr.grh.sgid_index", &index);
+	read_address(r, "port_num", &port);
+	read_address(r, "grh.sgid_index", &index);
 	gid = device_find_gid(device_of(r), (uint32_t)port, (uint32_t)index);
 	if (gid)
 		snprintf(text, size, "%s, %s, sgid_index %" PRId64 " of port %" PRId64,
@@ -138,22 +148,22 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 	int64_t port_num, global, index = 0;
 	const struct device_port *port;
 
-	if (!args_get(r->event->call->args, "attr.ah_attr.port_num", &port_num) ||
-	    !args_get(r->event->call->args, "attr.ah_attr.is_global", &global))
+	if (!read_address(r, "port_num", &port_num) || !read_address(r, "is_global", &global))
 		return false;
 	port = device_find_port(device, (uint32_t)port_num);
 	if (device && device->known && (port_num < 1 || port_num > device->phys_port_cnt)) {
 		snprintf(text, size,
-			 "ah_attr.port_num is %" PRId64 ", the device has ports 1 to %" PRId64,
+			 "the address' port_num is %" PRId64 ", the device has ports 1 to %" PRId64,
 			 port_num, device->phys_port_cnt);
 		return true;
 	}
 	if (port && port->ethernet && !global) {
-		snprintf(text, size, "port %" PRId64 " is Ethernet, and ah_attr.is_global is 0",
+		snprintf(text, size,
+			 "port %" PRId64 " is Ethernet, and is_global of the address is 0",
 			 port_num);
 		return true;
 	}
-	args_get(r->event->call->args, "attr.ah_attr.grh.sgid_index", &index);
+	read_address(r, "grh.sgid_index", &index);
 	if (!global || !device || !device->all_gids ||
 	    device_find_gid(device, (uint32_t)port_num, (uint32_t)index))
 		return false;
@@ -163,12 +173,14 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 
 bool refused_resolution(const struct refused *r, char *text, size_t size)
 {
-	const char *raw = args_text(r->event->call->args, "attr.ah_attr.grh.dgid.raw");
+	const char *raw = args_text(r->event->call->args, r->event->call->verb == VERB_modify_qp
+								  ? "attr.ah_attr.grh.dgid.raw"
+								  : "attr.grh.dgid.raw");
 	char peer[48], source[128];
 	uint8_t gid[DEVICE_GID];
 	int64_t global = 0;
 
-	args_get(r->event->call->args, "attr.ah_attr.is_global", &global);
+	read_address(r, "is_global", &global);
 	if (!global || !raw || !gid_parse(raw, gid))
 		return false;
 	snprintf(text, size, "%s did not answer from %s", gid_text(gid, peer),

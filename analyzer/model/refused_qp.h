@@ -4,7 +4,10 @@
  */
 #include "analyzer/model/refused.h"
 
-/* ibv_modify_qp(): the table of transitions; a value that is too large; the address */
+/*
+ * ibv_modify_qp(): the table of transitions; a value that is too large; the address, which
+ * ibv_create_ah() has, too.
+ */
 bool refused_transition(const struct refused *r, char *text, size_t size);
 bool refused_attribute(const struct refused *r, char *text, size_t size);
 bool refused_path(const struct refused *r, char *text, size_t size);

@@ -135,7 +135,7 @@ static const struct of_rtr {
 	{ "not_global",
 	  { .ah_attr.port_num = 1 },
 	  EINVAL,
-	  "port 1 is Ethernet, and ah_attr.is_global is 0" },
+	  "port 1 is Ethernet, and is_global of the address is 0" },
 	{ "empty_gid",
 	  { .ah_attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 3 } },
 	  EINVAL,
@@ -143,7 +143,7 @@ static const struct of_rtr {
 	{ "other_port",
 	  { .ah_attr = { .port_num = 3, .is_global = 1 } },
 	  EINVAL,
-	  "ah_attr.port_num is 3, the device has ports 1 to 1" },
+	  "the address' port_num is 3, the device has ports 1 to 1" },
 	{ "unanswered",
 	  { .ah_attr = { .port_num = 1,
 			 .is_global = 1,
@@ -342,4 +342,24 @@ TEST(a_limit_of_pinned_memory_is_named)
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
 	story_limits = (struct event_process){ 0 };
 	failed_because(&s, "4 KiB pinned by 1 region, RLIMIT_MEMLOCK 64 KiB, no CAP_IPC_LOCK");
+}
+
+TEST(an_address_handle_has_the_same_reasons)
+{
+	struct ibv_ah_attr attr = { .port_num = 1 };
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_ah, EINVAL, W(&a_pd), W(&attr));
+	failed_because(&s, "port 1 is Ethernet, and is_global of the address is 0");
+}
+
+TEST(an_address_handle_is_not_resolved)
+{
+	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1, .grh.dgid = local };
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_ah, ETIMEDOUT, W(&a_pd), W(&attr));
+	failed_because(&s, "fe80::1 did not answer from fe80::1, RoCE v1, sgid_index 0 of port 1");
 }
