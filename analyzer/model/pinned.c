@@ -30,6 +30,12 @@ const struct pinned *model_pinned(const struct model *model, uint32_t process)
 	return process && process <= model->npinned ? &model->pinned[process - 1] : &none;
 }
 
+/* Not every number that an event has is a process of the trace, which may be altered. */
+static bool is_known(const struct model *model, uint32_t process)
+{
+	return !model->trace || trace_process(model->trace, process);
+}
+
 /* NULL without memory. */
 static struct pinned *make_pinned(struct model *model, uint32_t process)
 {
@@ -189,7 +195,7 @@ int pinned_return(struct model *model, const struct trace_event *event)
 	default:
 		return 0;
 	}
-	if (event->call->failed)
+	if (event->call->failed || !is_known(model, event->process))
 		return 0;
 	p = make_pinned(model, event->process);
 	if (!p)
@@ -207,8 +213,11 @@ int pinned_return(struct model *model, const struct trace_event *event)
 
 int pinned_inherit(struct model *model, uint32_t child, uint32_t parent)
 {
-	struct pinned *p = make_pinned(model, child > parent ? child : parent);
+	struct pinned *p;
 
+	if (!is_known(model, child) || !is_known(model, parent))
+		return 0;
+	p = make_pinned(model, child > parent ? child : parent);
 	if (!p)
 		return log_err(-ENOMEM, "memory of a process");
 	/* what is pinned stays the parent's */
@@ -237,7 +246,8 @@ static int ask_trace(const struct model *model, uint32_t process)
 
 enum fork_safety model_fork_safety(struct model *model, uint32_t process)
 {
-	struct pinned *p = model->trace ? make_pinned(model, process) : NULL;
+	struct pinned *p =
+		model->trace && is_known(model, process) ? make_pinned(model, process) : NULL;
 	char value[16];
 
 	if (!p)
