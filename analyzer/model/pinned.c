@@ -158,6 +158,19 @@ const struct life *model_region(const struct model *model, uint32_t process, uin
 	return life && life->pinned && !life->inherited && life->state == LIFE_LIVE ? life : NULL;
 }
 
+const struct life *model_descriptor(const struct model *model, uint32_t process, uint64_t handle)
+{
+	static const enum object_kind kinds[] = { OBJECT_comp_channel, OBJECT_context };
+
+	for (int i = 0; i < 2; i++) {
+		const struct life *life = lives_find(&model->lives, process, kinds[i], handle);
+
+		if (life && life->state == LIFE_LIVE)
+			return life;
+	}
+	return NULL;
+}
+
 static void region_moves(struct model *model, struct pinned *p, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;

@@ -45,6 +45,9 @@ ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_
 /* The live region at @handle that pins memory; NULL if there is none. */
 const struct life *model_region(const struct model *model, uint32_t process, uint64_t handle);
 
+/* The live context or completion channel at @handle; NULL if there is none. */
+const struct life *model_descriptor(const struct model *model, uint32_t process, uint64_t handle);
+
 /* What a fork of @process would do now. */
 enum fork_safety model_fork_safety(struct model *model, uint32_t process);
 

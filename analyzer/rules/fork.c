@@ -361,3 +361,48 @@ void fork_007(struct check *check, const struct trace_event *returned)
 		     pinned->regions);
 	finding_step(finding, "registered", &moment);
 }
+
+/* "context1 (descriptor 5), comp_channel1 (descriptor 7)": those that live */
+static const struct life *list_staying(const struct check *check, const struct trace_event *fork,
+				       char *text, size_t size)
+{
+	const char *at = fork->fork->staying;
+	const struct life *first = NULL;
+	uint64_t handle;
+	size_t used = 0;
+	int fd, length;
+
+	for (; sscanf(at, "%" SCNu64 ":%d%n", &handle, &fd, &length) == 2; at += length) {
+		const struct life *life = model_descriptor(check->model, fork->process, handle);
+
+		if (!life)
+			continue;
+		first = first ? first : life;
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s (descriptor %d)",
+						 used ? ", " : "", life->name, fd);
+	}
+	return first;
+}
+
+/* FORK-008. Not vfork and posix_spawn: what these children close themselves is not seen. */
+void fork_008(struct check *check, const struct trace_event *fork)
+{
+	struct moment moment = moment_of_fork(fork);
+	const struct life *first;
+	struct finding *finding;
+	char list[512];
+
+	if (!fork->fork->staying || fork->fork->error || !fork->fork->how)
+		return;
+	first = list_staying(check, fork, list, sizeof(list));
+	finding = first ? add_fork(check, RULE_FORK_008, fork) : NULL;
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", first->name);
+	finding_text(&finding->says,
+		     "Process %u called %s() and left these open in the new program: %s.",
+		     fork->process, fork->fork->how, list);
+	finding_step(finding, "created", &first->created);
+	finding_step(finding, "left open", &moment);
+}

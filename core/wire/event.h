@@ -115,9 +115,22 @@ struct event_fork {
 	uint16_t nframes;
 	uint16_t how;     /* enum event_fork_how */
 	uint32_t modules; /* the highest serial of its frames' modules */
-	uint32_t pad;
-	/* uint64_t frames[nframes], innermost first */
+	uint32_t ndescriptors;
+
+	/*
+	 * uint64_t frames[nframes], innermost first; of exec, system and popen struct
+	 * event_descriptor[ndescriptors], those without FD_CLOEXEC
+	 */
 };
+
+/* A descriptor of a context or a completion channel. */
+struct event_descriptor {
+	uint64_t object;
+	int32_t fd;
+	uint32_t pad;
+};
+
+enum { EVENT_FORK_DESCRIPTORS = 16 }; /* more are left out */
 
 /* Not after a successful exec. */
 struct event_spawned {

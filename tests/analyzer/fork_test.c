@@ -457,3 +457,55 @@ TEST(a_thousand_registrations_within_a_second)
 	assert_int_equal(registers_often(999, 0), 0);
 	assert_int_equal(registers_often(1000, 2000000), 0);
 }
+
+/* FORK-008: system(), and then exec() that fails or not, with the channel's descriptor open. */
+static uint64_t stays_open(struct story *s, enum event_fork_how how, const void *object, int error)
+{
+	struct event_descriptor staying = { .object = W(object), .fd = 7 };
+	struct event_fork *event = (struct event_fork *)s->words;
+	uint64_t n;
+
+	story_begin(s);
+	open_context(s);
+	story_do(s, 0, VERB_create_comp_channel, 2, W(&a_channel), W(&a_context));
+	event->fork_seq = 1;
+	event->how = (uint16_t)how;
+	event->ndescriptors = 1;
+	memcpy(event + 1, &staying, sizeof(staying));
+	story_event(s, 0, EVENT_FORK, (sizeof(*event) + sizeof(staying)) / 8);
+	if (error)
+		story_forked(s, 0, 1, 0, error);
+	story_do(s, 0, VERB_destroy_comp_channel, 3, 0, W(&a_channel));
+	close_context(s);
+	story_check(s, NULL);
+	n = s->findings->rules[RULE_FORK_008];
+	assert_int_equal(story_found(s), n);
+	return n;
+}
+
+TEST(a_channel_stays_open_in_a_new_program)
+{
+	struct story s;
+
+	assert_int_equal(stays_open(&s, FORK_SYSTEM, &a_channel, 0), 1);
+	assert_string_equal(s.findings->all[0]->says,
+			    "Process 1 called system() and left these open in the new program: "
+			    "comp_channel1 (descriptor 7).");
+	story_end(&s);
+}
+
+TEST(an_exec_that_failed_leaves_nothing_open)
+{
+	struct story s;
+
+	assert_int_equal(stays_open(&s, FORK_EXEC, &a_channel, ENOENT), 0);
+	story_end(&s);
+}
+
+TEST(a_descriptor_of_nothing_that_lives_does_not_count)
+{
+	struct story s;
+
+	assert_int_equal(stays_open(&s, FORK_SYSTEM, &a_mr, 0), 0);
+	story_end(&s);
+}

@@ -53,7 +53,7 @@ static const char *const controls[] = {
 	"event(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, type TEXT,"
 	" element INTEGER, port INTEGER, object INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"fork(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, fork_seq INTEGER,"
-	" child INTEGER, stack INTEGER, how TEXT, pid INTEGER, error INTEGER,"
+	" child INTEGER, stack INTEGER, how TEXT, pid INTEGER, error INTEGER, staying TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"memory(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT, addr INTEGER,"
 	" length INTEGER, stack INTEGER, mr INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",

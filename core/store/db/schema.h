@@ -6,7 +6,7 @@
 
 enum {
 	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
-	SCHEMA_VERSION = 5,              /* at byte 60 */
+	SCHEMA_VERSION = 6,              /* at byte 60 */
 };
 
 /* Make all tables in an empty database. */

@@ -8,6 +8,7 @@
  * except that calls return.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/store/read/live.h"
@@ -25,17 +26,17 @@ static const char chunks_sql[] =
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
 /*
- * number, time, kind (enum trace_event_kind), process, stack, text; then of a fork child, pid and
- * error, of memory address and length
+ * number, time, kind (enum trace_event_kind), process, stack, text; then of a fork child, pid,
+ * error and what stays open, of memory address and length
  */
 static const char rares_sql[] =
-	"SELECT n, time, ?3, process, stack, how, child, pid, error FROM fork"
+	"SELECT n, time, ?3, process, stack, how, child, pid, error, staying FROM fork"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, start, ?5, id, 0, NULL, 0, 0, 0 FROM process"
+	" UNION ALL SELECT n, start, ?5, id, 0, NULL, 0, 0, 0, NULL FROM process"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, time, ?4, process, 0, NULL, 0, 0, 0 FROM mark"
+	" UNION ALL SELECT n, time, ?4, process, 0, NULL, 0, 0, 0, NULL FROM mark"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, time, ?6, process, stack, what, addr, length, 0 FROM memory"
+	" UNION ALL SELECT n, time, ?6, process, stack, what, addr, length, 0, NULL FROM memory"
 	"  WHERE thread = ?1 AND n > ?2"
 	" ORDER BY 1 LIMIT 1";
 
@@ -106,6 +107,17 @@ static int due_rare(struct stream *s)
 	return look_at_next(s, RARE, s->rares, 1);
 }
 
+/* A row's text is gone with the row. */
+static const char *keep_staying(struct stream *s)
+{
+	const char *text = (const char *)sqlite3_column_text(s->rares, 9);
+
+	if (!text)
+		return NULL;
+	snprintf(s->staying, sizeof(s->staying), "%s", text);
+	return s->staying;
+}
+
 static int read_rare(struct stream *s)
 {
 	struct rare *rare = &s->rare_now;
@@ -132,7 +144,8 @@ static int read_rare(struct stream *s)
 						  .how = trace_fork_how(text),
 						  .kind = trace_fork_kind(text),
 						  .pid = sqlite3_column_int(s->rares, 7),
-						  .error = sqlite3_column_int(s->rares, 8) };
+						  .error = sqlite3_column_int(s->rares, 8),
+						  .staying = keep_staying(s) };
 	sqlite3_reset(s->rares);
 	s->rare = rare;
 	return 0;

@@ -6,6 +6,7 @@
  */
 #include "core/store/read/plain.h"
 #include "core/store/read/stream.h"
+#include "core/wire/event.h"
 
 /* A call between its begin and its return. */
 struct open_call {
@@ -70,6 +71,7 @@ struct stream {
 	uint64_t last[SOURCES]; /* the last event read */
 	sqlite3_stmt *rares;
 	struct rare rare_now;
+	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
 	/* what the last event points to */
 	struct post post;
 	struct poll poll;

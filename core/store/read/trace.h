@@ -139,6 +139,8 @@ struct fork_event {
 	const char *how; /* "posix_spawn", as in the table */
 	int pid;         /* of the child; 0: not known */
 	int error;       /* errno; 0: none that is known */
+	/* "HANDLE:DESCRIPTOR ..." of contexts and channels that stay open over an exec; or NULL */
+	const char *staying;
 };
 
 /* A mark that the program has set: table `mark`. */

@@ -165,7 +165,8 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 					  .stack = sql_u32(stmt, 5),
 					  .how = sql_strdup(stmt, 6),
 					  .pid = sqlite3_column_int(stmt, 7),
-					  .error = sqlite3_column_int(stmt, 8) };
+					  .error = sqlite3_column_int(stmt, 8),
+					  .staying = sql_strdup(stmt, 9) };
 	rare->fork.kind = trace_fork_kind(rare->fork.how);
 	return 0;
 }
@@ -293,8 +294,8 @@ int trace_load(struct trace *trace)
 		err = each_row(trace, THREAD_SQL, read_thread);
 	if (!err)
 		err = each_row(trace,
-			       "SELECT thread, n, process, time, child, stack, how, pid, error"
-			       " FROM fork",
+			       "SELECT thread, n, process, time, child, stack, how, pid, error,"
+			       " staying FROM fork",
 			       read_fork);
 	if (!err)
 		err = each_row(trace, "SELECT thread, n, process, time, kind, text FROM mark",
@@ -344,8 +345,10 @@ void trace_unload(struct trace *trace)
 	for (size_t i = 0; i < trace->nrares; i++)
 		if (trace->rares[i].kind == TRACE_MARK)
 			free((char *)trace->rares[i].mark.text);
-		else if (trace->rares[i].kind == TRACE_FORK)
+		else if (trace->rares[i].kind == TRACE_FORK) {
 			free((char *)trace->rares[i].fork.how);
+			free((char *)trace->rares[i].fork.staying);
+		}
 	free(trace->rares);
 	free(trace->modules);
 	objects_fini(&trace->objects);

@@ -7,6 +7,7 @@
  * have ended with the old one.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,15 +180,31 @@ static const char *const hows[FORK_HOWS] = {
 	[FORK_EXEC] = "exec",
 };
 
+/* "HANDLE:DESCRIPTOR ..."; NULL: there are none. */
+static const char *list_staying(const struct event_fork *event, char *text, size_t size)
+{
+	const struct event_descriptor *at =
+		(const void *)((const uint64_t *)(event + 1) + event->nframes);
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < event->ndescriptors; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%" PRIu64 ":%d",
+					 used ? " " : "", at[i].object, at[i].fd);
+	return used ? text : NULL;
+}
+
 int processes_fork(struct writer *writer, struct thread_log *log, const struct event_fork *event,
 		   uint64_t n, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
 	struct known_process *p = &writer->processes[log->process - 1];
+	char staying[EVENT_FORK_DESCRIPTORS * 36];
 	uint32_t stack;
 
 	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
-	    event->how >= FORK_HOWS)
+	    event->how >= FORK_HOWS || event->ndescriptors > EVENT_FORK_DESCRIPTORS ||
+	    event->ndescriptors * sizeof(struct event_descriptor) >
+		    bytes - sizeof(*event) - event->nframes * 8u)
 		return -EBADMSG;
 	if (stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
 			  event->nframes, &stack))
@@ -198,8 +215,9 @@ int processes_fork(struct writer *writer, struct thread_log *log, const struct e
 		p->ending = hows[FORK_EXEC];
 		p->ends = time;
 	}
-	return WRITER_RUN(writer, fork, "uiuiuzt", log->id, n, log->process, time, event->fork_seq,
-			  (int64_t)stack, hows[event->how]);
+	return WRITER_RUN(writer, fork, "uiuiuztt", log->id, n, log->process, time, event->fork_seq,
+			  (int64_t)stack, hows[event->how],
+			  list_staying(event, staying, sizeof(staying)));
 }
 
 int processes_memory(struct writer *writer, struct thread_log *log,

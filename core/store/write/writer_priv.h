@@ -106,7 +106,7 @@ struct known_stack {
 	  " handle = ?8, end_n = ?9 WHERE thread = ?1 AND n = ?2") \
 	S(ref, "INSERT OR IGNORE INTO ref VALUES(?, ?, ?, ?, ?, NULL)") \
 	S(event, "INSERT OR IGNORE INTO event VALUES(?, ?, ?, ?, ?, ?, ?, NULL)") \
-	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL)") \
+	S(fork, "INSERT OR IGNORE INTO fork VALUES(?, ?, ?, ?, ?, NULL, ?, ?, NULL, NULL, ?)") \
 	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread =" \
 	  " ?1 AND n = ?2") \
 	S(memory, "INSERT OR IGNORE INTO memory VALUES(?, ?, ?, ?, ?, ?, ?, ?, NULL)") \

@@ -18,6 +18,7 @@
 #include "shim/trace/base/tap.h"
 #include "shim/trace/interpose/fault.h"
 #include "shim/trace/interpose/sandbox.h"
+#include "shim/trace/objects/descriptors.h"
 #include "shim/trace/objects/ranges.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/process/process.h"
@@ -110,6 +111,7 @@ static bool start_process(void)
 	child = recorded_pid && recorded_pid != getpid();
 	rings_begin(&recording_session, record_ticks());
 	payload_begin(&recording_session.page->payload, child);
+	descriptors_begin(child);
 	ranges_begin(recording_session.page->memory, child);
 	if (payload_on)
 		sandbox_begin(recording_session.page->filters, child);

@@ -30,6 +30,7 @@
 #include "shim/trace/base/started.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/interpose/import.h"
+#include "shim/trace/objects/descriptors.h"
 #include "shim/trace/process/surroundings.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
@@ -174,11 +175,15 @@ void process_write(void)
 
 static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 {
+	struct event_descriptor staying[EVENT_FORK_DESCRIPTORS];
 	struct event_fork *event;
 	struct stack stack;
+	size_t n = 0;
 
 	stack_take(&stack);
-	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8);
+	if (how == FORK_EXEC || how == FORK_SYSTEM || how == FORK_POPEN)
+		n = descriptors_staying(staying);
+	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8 + sizeof(staying));
 	if (!event)
 		return;
 	record_head(&event->head, EVENT_FORK, ticks);
@@ -186,9 +191,10 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 	event->how = (uint16_t)how;
 	event->nframes = (uint16_t)stack.nframes;
 	event->modules = stack.modules;
-	event->pad = 0;
+	event->ndescriptors = (uint32_t)n;
 	memcpy(event + 1, stack.frames, stack.nframes * sizeof(*stack.frames));
-	record_commit(&event->head, sizeof(*event) / 8 + event->nframes);
+	memcpy((uint64_t *)(event + 1) + stack.nframes, staying, n * sizeof(*staying));
+	record_commit(&event->head, (sizeof(*event) + n * sizeof(*staying)) / 8 + event->nframes);
 }
 
 bool process_is_recorded(void)

@@ -15,6 +15,7 @@
 
 #include "shim/trace/base/next.h"
 #include "shim/trace/interpose/import.h"
+#include "shim/trace/objects/descriptors.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/call.h"
 #include "shim/trace/verbs/context.h"
@@ -34,6 +35,9 @@ int ibv_dofork_range(void *base, size_t size);
 
 static void hook_open_device(const struct call *call, struct ibv_context *context);
 static void hook_import_device(const struct call *call, struct ibv_context *context);
+static void hook_close_device(const struct call *call, int ret);
+static void hook_create_comp_channel(const struct call *call, struct ibv_comp_channel *channel);
+static void hook_destroy_comp_channel(const struct call *call, int ret);
 static void hook_destroy_cq(const struct call *call, int ret);
 static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *qp);
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp);
@@ -138,6 +142,8 @@ static void patch_opened(struct ibv_context *context)
 
 	if (!context || !record_ready())
 		return;
+	descriptors_add(context, context->cmd_fd);
+	descriptors_add(context, context->async_fd);
 	if (wrappers_patch(context))
 		record_blind(BLIND_PROVIDERS, context);
 	if (!recorder.ours && !recorder.depth)
@@ -155,6 +161,25 @@ static void hook_import_device(const struct call *call, struct ibv_context *cont
 {
 	(void)call;
 	patch_opened(context);
+}
+
+static void hook_close_device(const struct call *call, int ret)
+{
+	if (!ret)
+		descriptors_remove((const void *)(uintptr_t)call->args[0]);
+}
+
+static void hook_create_comp_channel(const struct call *call, struct ibv_comp_channel *channel)
+{
+	(void)call;
+	if (channel)
+		descriptors_add(channel, channel->fd);
+}
+
+static void hook_destroy_comp_channel(const struct call *call, int ret)
+{
+	if (!ret)
+		descriptors_remove((const void *)(uintptr_t)call->args[0]);
 }
 
 static void hook_destroy_cq(const struct call *call, int ret)
