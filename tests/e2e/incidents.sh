@@ -58,6 +58,8 @@ incident 09 "ibv_dealloc_pd\(pd1\) = EBUSY: pd1 is kept by mr3, made by thread 1
 incident 10 "ibv_destroy_cq\(cq2\) = EBUSY: cq2 is kept by qp2" "run_stream" "LIFE-003" "LIFE-004"
 incident 11 "ibv_destroy_cq\(cq2\) had not returned [0-9.]+ s later" "COMPL-003" \
 	"1 completion event of cq2 had been got and not acknowledged"
+incident 12 "COMPL-004" "1 completion lay in cq2 for .*: cq2 was armed at .* no completion of it was"
+incident 13 "COMPL-004" "4 completions lay in cq2 for .*polled at .*, but not until it was empty"
 incident 14 "RETRY_EXC" "STATE-008" \
 	"from fe80::.* \(RoCE v1, sgid_index 0 of port 1\), which is link-local"
 incident 15 "ibv_modify_qp\(qp1 -> RTR\) = ETIMEDOUT: .* did not answer" "STATE-008"
@@ -75,6 +77,4 @@ incident 25 "QUEUE-004" "8 of 8 outstanding, 0 of them signalled"
 incident 26 "QUEUE-003" "cq1 holds 16 entries"
 incident 27 "FORK-004" "not whole pages of 4096 bytes"
 incident 28 "ENV-001" "RLIMIT_MEMLOCK is 64 KiB"
-for number in 01 12 13; do
-	try "$number corrected is silent" is_silent $number
-done
+try "01 corrected is silent" is_silent 01
