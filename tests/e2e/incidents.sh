@@ -58,7 +58,7 @@ incident 09 "ibv_dealloc_pd\(pd1\) = EBUSY: pd1 is kept by mr3, made by thread 1
 incident 10 "ibv_destroy_cq\(cq2\) = EBUSY: cq2 is kept by qp2" "run_stream" "LIFE-003" "LIFE-004"
 incident 11 "ibv_destroy_cq\(cq2\) had not returned [0-9.]+ s later" "COMPL-003" \
 	"1 completion event of cq2 had been got and not acknowledged"
-incident 12 "COMPL-004" "1 completion lay in cq2 for .*: cq2 was armed at .* no completion of it was"
+incident 12 "COMPL-004" "1 completion lay in cq2 for .*: cq2 was armed at .* no completion of it"
 incident 13 "COMPL-004" "4 completions lay in cq2 for .*polled at .*, but not until it was empty"
 incident 14 "RETRY_EXC" "STATE-008" \
 	"from fe80::.* \(RoCE v1, sgid_index 0 of port 1\), which is link-local"
