@@ -144,10 +144,9 @@ int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status)
 static void give_parameters(struct cm_id *id, struct cm_msg *msg,
 			    const struct rdma_ucm_conn_param *param)
 {
-	id->sq_psn = cm_id_unique();
 	id->responder_resources = param->responder_resources;
 	id->initiator_depth = param->initiator_depth;
-	msg->psn = id->sq_psn;
+	msg->psn = id->rq_psn;
 	msg->qpn = param->qp_num;
 	msg->srq = param->srq;
 	msg->qp_type = id->qp_type;

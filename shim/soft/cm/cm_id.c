@@ -79,6 +79,7 @@ int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct c
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->serial = ++last_serial;
+	id->rq_psn = cm_id_unique();
 	err = cm_wire_name(channel->number, id->serial);
 	if (!err) {
 		err = take_handle(id);

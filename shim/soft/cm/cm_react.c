@@ -68,7 +68,7 @@ static void fill_ud(struct cm_event *event, const struct cm_id *id, const struct
 static void take_parameters(struct cm_id *id, const struct cm_msg *msg)
 {
 	id->remote_qpn = msg->qpn;
-	id->rq_psn = msg->psn;
+	id->sq_psn = msg->psn;
 	id->responder_resources = msg->initiator_depth;
 	id->initiator_depth = msg->responder_resources;
 	id->rnr_retry_count = msg->rnr_retry_count;

@@ -43,7 +43,7 @@ struct cm_msg {
 	uint32_t ps;
 	uint32_t qpn;
 	uint32_t qkey;
-	uint32_t psn;
+	uint32_t psn; /* that the receiver's send queue begins with */
 	uint32_t status;
 	uint8_t qp_type;
 	uint8_t responder_resources;

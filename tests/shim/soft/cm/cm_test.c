@@ -433,6 +433,23 @@ TEST(attributes_are_for_the_other_end)
 	assert_int_equal(b.rnr_retry, 6);
 }
 
+/* librdmacm puts the accepting end into RTS before it sends its answer. */
+TEST(the_accepting_end_knows_where_to_begin_before_it_answers)
+{
+	struct ends *e = *state;
+	struct ib_uverbs_qp_attr before, a, b;
+
+	send_request(e);
+	assert_int_equal(query_attr(e->b, e->child, IBV_QPS_RTS, &before), 0);
+	assert_int_equal(accept_with(e->b, e->child, 3, param_of("welcome")), 0);
+	expect_event(e->a, 1, CM_EVENT_CONNECT_RESPONSE, 0);
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTR, &a), 0);
+	assert_int_equal(before.sq_psn, a.rq_psn);
+	assert_int_equal(query_attr(e->a, e->id, IBV_QPS_RTS, &a), 0);
+	assert_int_equal(query_attr(e->b, e->child, IBV_QPS_RTR, &b), 0);
+	assert_int_equal(a.sq_psn, b.rq_psn);
+}
+
 static uint32_t rts_mask(int fd, int qp_type, uint32_t *rtr_mask)
 {
 	struct ib_uverbs_qp_attr attr;
