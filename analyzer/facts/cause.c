@@ -161,6 +161,9 @@ static bool blame_key(char **text, const struct use *use)
 		say_cause(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
 			  use->name, use->letter == 'r' ? " there" : "",
 			  pd && pd->name ? pd->name : "another domain");
+	} else if (key->kind == OBJECT_mw && (!key->bind.at.id.thread || key->bind.ends)) {
+		say_cause(text, "%ckey 0x%x is %s, which is not bound", use->letter, use->number,
+			  what);
 	} else if (!key_holds(key, use->addr, use->length)) {
 		say_range(text, use, what);
 	} else if (use->needed & ~key->access) {

@@ -38,6 +38,12 @@ struct key {
 	uint64_t memory;              /* the program's address of @addr */
 	bool any;                     /* all addresses, or it is not known which */
 	struct moment created, destroyed;
+	struct {                  /* of a window: its last bind */
+		struct moment at; /* zeroed: none */
+		uint32_t index;   /* in the list that was posted */
+		uint64_t qp;      /* address */
+		bool ends;        /* it unbound the window */
+	} bind;
 	struct key *next_lkey, *next_rkey; /* of the same number */
 	struct key *older, *newer;         /* among the live, or the dead */
 };

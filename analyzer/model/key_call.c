@@ -82,6 +82,13 @@ static void set_range(struct key *key, const struct call *call)
 		key->any = true;
 }
 
+/* Of a window only the number and the protection domain are judged. */
+static void set_all(struct key *key)
+{
+	key->any = true;
+	key->access = ~0u;
+}
+
 static int region_is_made(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -106,7 +113,7 @@ static int region_is_made(struct model *model, const struct trace_event *event)
 	if (key->kind == OBJECT_mr)
 		set_range(key, call);
 	else
-		key->any = true;
+		set_all(key);
 	model->keys.shared |= call->verb == VERB_import_mr;
 	return keys_add(&model->keys, key);
 }
@@ -158,6 +165,14 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 
 	if (!key || call->failed)
 		return 0;
+	key->bind.at = (struct moment){ .id = event->id,
+					.verb = call->verb,
+					.process = event->process,
+					.stack = call->stack,
+					.time = call->begin };
+	key->bind.index = 0;
+	key->bind.qp = read_number(call->args, "qp", 0);
+	key->bind.ends = !read_number(call->args, "mw_bind.bind_info.length", 1);
 	return keys_rename(&model->keys, key, 0,
 			   (uint32_t)read_number(call->out, "mw.rkey", key->rkey));
 }

@@ -10,6 +10,7 @@
 #include "analyzer/model/key_post.h"
 
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/queue.h"
 
 enum { WC_LOC_ACCESS_ERR = 8, WC_REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
@@ -156,6 +157,39 @@ static uint64_t sum_lengths(const struct wr *wr)
 	return length;
 }
 
+/* A message behind the bind on its own queue pair arrives after it, and may bring the key. */
+static bool brings_key(const struct queue_request *request)
+{
+	return request->opcode != ABI_WR_RDMA_READ && request->opcode != ABI_WR_BIND_MW &&
+	       request->opcode != ABI_WR_LOCAL_INV;
+}
+
+/* Is its bind outstanding, with nothing behind it that can have told the peer? */
+static bool is_binding(struct model *model, const struct key *key)
+{
+	const struct life *qp = model_find(model, key->process, OBJECT_qp, key->bind.qp);
+	const struct queue *queue = qp && qp->state == LIFE_LIVE ? qp->sq : NULL;
+	bool found = false;
+
+	for (uint32_t i = 0; queue && !queue->doubt && i < queue->count; i++) {
+		const struct queue_request *request = queue_at(queue, i);
+
+		if (found && brings_key(request))
+			return false;
+		found |= !request->done && request->thread == key->bind.at.id.thread &&
+			 request->n == key->bind.at.id.n && request->index == key->bind.index;
+	}
+	return found;
+}
+
+static void judge_window(const struct looked *l, const struct key *key, struct model_key *use)
+{
+	if (!key->bind.at.id.thread || key->bind.ends)
+		tell_fault(l, KEY_UNBOUND, key, use);
+	else if (is_binding(l->model, key))
+		tell_fault(l, KEY_BINDING, key, use);
+}
+
 /* The other end must be there: what it had is gone with its process, and that is no mistake. */
 static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
@@ -180,6 +214,8 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 		tell_fault(l, KEY_GONE, key, &use);
 	} else if (key->pd && other->pd && key->pd != other->pd) {
 		tell_fault(l, KEY_OTHER_PD, key, &use);
+	} else if (key->kind == OBJECT_mw) {
+		judge_window(l, key, &use);
 	} else if (!key_holds(key, use.addr, use.length)) {
 		tell_fault(l, KEY_OUTSIDE, key, &use);
 	} else if (keys_needed(wr->opcode) & ~key->access) {
@@ -204,7 +240,7 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 		seen->changes = changes;
 	}
 	key = seen->key;
-	if (!key || key->state != KEY_LIVE || key->pd != other->pd ||
+	if (!key || key->state != KEY_LIVE || key->kind == OBJECT_mw || key->pd != other->pd ||
 	    !key_holds(key, wr->remote_addr, length) || keys_needed(wr->opcode) & ~key->access)
 		judge_remote(l, key, other, length);
 }
@@ -215,7 +251,31 @@ static int look_at_bind(const struct looked *l, const struct wr *wr)
 	struct keys *keys = &l->model->keys;
 	struct key *key = keys_of(keys, l->event->process, OBJECT_mw, wr->bind_mw);
 
-	return key && key->state == KEY_LIVE ? keys_rename(keys, key, 0, wr->bind_rkey) : 0;
+	if (!key || key->state == KEY_DEAD)
+		return 0;
+	key->state = KEY_LIVE;
+	key->bind.at = moment_of(l->event);
+	key->bind.index = l->i;
+	key->bind.qp = l->post->handle;
+	key->bind.ends = !wr->bind_length;
+	return keys_rename(keys, key, 0, wr->bind_rkey);
+}
+
+/* When it is carried out is not known: its window is not judged until the next bind. */
+static void look_at_invalidation(const struct looked *l, const struct wr *wr)
+{
+	const struct peer *other =
+		l->queue->peer ? peer_other(&l->model->peers, l->queue->peer) : NULL;
+	bool own = wr->opcode == ABI_WR_LOCAL_INV;
+	struct key *key = NULL;
+
+	if (own)
+		key = keys_find_rkey(&l->model->keys, l->event->process, l->queue->context,
+				     wr->imm);
+	else if (other)
+		key = keys_find_rkey(&l->model->keys, other->process, other->context, wr->imm);
+	if (key && key->kind == OBJECT_mw && key->state == KEY_LIVE)
+		key->state = KEY_CHANGING;
 }
 
 /* Those that the device has looked at: up to the one that it refused. */
@@ -242,6 +302,9 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 			look_at_remote(&l, wr);
 		if (l.send && wr->opcode == ABI_WR_BIND_MW)
 			err = look_at_bind(&l, wr);
+		if (l.send &&
+		    (wr->opcode == ABI_WR_LOCAL_INV || wr->opcode == ABI_WR_SEND_WITH_INV))
+			look_at_invalidation(&l, wr);
 	}
 	return err;
 }

@@ -125,6 +125,8 @@ enum key_fault {
 	KEY_OUTSIDE,   /* the range leaves its region */
 	KEY_OTHER_PD,  /* of another protection domain than the queue */
 	KEY_NO_ACCESS, /* the region lacks an access flag */
+	KEY_UNBOUND,   /* of a window that is not bound */
+	KEY_BINDING,   /* of a window whose bind has not completed */
 	KEY_OTHER_AH,  /* no key: the address handle is of another protection domain */
 };
 

@@ -89,7 +89,8 @@ void mkey_004(struct check *check, const struct model_key *use)
 {
 	struct finding *finding;
 
-	if (!use->peer || use->fault == KEY_NO_ACCESS)
+	if (!use->peer || use->fault == KEY_NO_ACCESS || use->fault == KEY_UNBOUND ||
+	    use->fault == KEY_BINDING)
 		return;
 	finding = key_finding(check, RULE_MKEY_004, use);
 	if (!finding)
@@ -98,6 +99,34 @@ void mkey_004(struct check *check, const struct model_key *use)
 		say_unknown(check, finding, use);
 	else
 		say_known(check, finding, use);
+}
+
+/* MKEY-008 */
+void mkey_008(struct check *check, const struct model_key *use)
+{
+	const struct key *key = use->key;
+	char place[TEXT], name[TEXT], id[32], when[32], why[TEXT];
+	struct finding *finding;
+
+	if (use->fault != KEY_UNBOUND && use->fault != KEY_BINDING)
+		return;
+	finding = key_finding(check, RULE_MKEY_008, use);
+	if (!finding)
+		return;
+	if (use->fault == KEY_BINDING)
+		snprintf(why, sizeof(why),
+			 "whose bind at %s, %s before, had not completed, and nothing that was "
+			 "posted behind it can have brought the key",
+			 event_id_text(key->bind.at.id, id),
+			 words_span(use->at.time - key->bind.at.time, when));
+	else
+		snprintf(why, sizeof(why), "which %s bound",
+			 key->bind.at.id.thread ? "was no longer" : "had never been");
+	finding_text(&finding->says, "%s of %s names rkey 0x%x of %s of process %u, %s.",
+		     key_place(use, place), key_request(use->opcode), use->number,
+		     key_name(check, key, name), key->process, why);
+	if (key->bind.at.id.thread)
+		finding_step(finding, key->bind.ends ? "unbound" : "bound", &key->bind.at);
 }
 
 /* The other end of a request that failed with REM_ACCESS_ERR; NULL: not known. */

@@ -232,3 +232,99 @@ TEST(a_receive_that_nobody_needed)
 	assert_int_equal(s.findings->rules[RULE_MKEY_005], 0);
 	story_end(&s);
 }
+
+/* The peer binds a window of its region, and gives it rkey 0x41. */
+static struct ibv_mw window;
+
+static void allocate_window(struct story *s)
+{
+	window = (struct ibv_mw){
+		.context = &ends[1].context, .pd = &ends[1].pd, .rkey = 0x40, .type = IBV_MW_TYPE_1
+	};
+	story_do(s, 1, VERB_alloc_mw, 5, W(&window), W(&ends[1].pd), W(IBV_MW_TYPE_1));
+}
+
+static void bind_window(struct story *s, uint64_t length)
+{
+	struct ibv_mw_bind bind = { .wr_id = 5,
+				    .send_flags = IBV_SEND_SIGNALED,
+				    .bind_info = { .mr = &ends[1].mr,
+						   .addr = AT,
+						   .length = length,
+						   .mw_access_flags = IBV_ACCESS_REMOTE_WRITE } };
+	struct story_call call =
+		story_call(s, 1, VERB_bind_mw, 6, W(&ends[1].qp), W(&window), W(&bind));
+
+	window.rkey = 0x41;
+	story_return(s, &call, 0);
+}
+
+static void bind_completes(struct story *s)
+{
+	story_poll(s, 1, &ends[1].cq, 5, IBV_WC_SUCCESS, ends[1].qp.qp_num);
+}
+
+TEST(a_window_that_is_bound)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	bind_window(&s, LENGTH);
+	bind_completes(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x41);
+	story_finds_nothing(&s);
+}
+
+TEST(a_window_that_was_never_bound)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x40);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_008), "which had never been bound"));
+	story_end(&s);
+}
+
+TEST(a_window_that_is_bound_no_longer)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	bind_window(&s, LENGTH);
+	bind_completes(&s);
+	bind_window(&s, 0);
+	bind_completes(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x41);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_008), "which was no longer bound"));
+	story_end(&s);
+}
+
+TEST(a_window_whose_bind_has_not_completed)
+{
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	bind_window(&s, LENGTH);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x41);
+	bind_completes(&s);
+	assert_non_null(strstr(only_says(&s, RULE_MKEY_008), "had not completed"));
+	story_end(&s);
+}
+
+TEST(a_message_behind_the_bind_brings_the_key)
+{
+	const struct event_sge sge = { AT, 8, 0x20 }, mine = { AT, 8, 0x10 };
+	struct story s;
+
+	begin_story(&s);
+	allocate_window(&s);
+	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 9, 0, mine);
+	bind_window(&s, LENGTH);
+	story_post(&s, 1, VERB_post_send, &ends[1].qp, 6, IBV_WR_SEND, sge);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x41);
+	story_finds_nothing(&s);
+}
