@@ -21,6 +21,11 @@ static int language_of(const char *symbol)
 	return 0;
 }
 
+bool demangle_knows(const char *symbol)
+{
+	return language_of(symbol);
+}
+
 void demangle_name(const char *symbol, char *text, size_t size)
 {
 	int language = language_of(symbol);

@@ -4,7 +4,11 @@
  *
  * Any thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Has @symbol the form of one of these? */
+bool demangle_knows(const char *symbol);
 
 /*
  * Write the name of @symbol into @text: "Server::post" for "_ZN6Server4postEi", without its

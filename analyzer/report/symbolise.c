@@ -311,14 +311,14 @@ static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name 
 	name->line = (int)line;
 }
 
-/* The symbol has the class, too; plain C has none. */
+/* The symbol has the class, too; that of a C function may be an alias inside its library. */
 static const char *name_function(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	const char *symbol =
 		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
 
-	return symbol ? symbol : dwarf_diename(die);
+	return symbol && demangle_knows(symbol) ? symbol : dwarf_diename(die);
 }
 
 /* The functions around @addr by DWARF: inlined ones, then the one they are in. */

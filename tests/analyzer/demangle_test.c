@@ -34,6 +34,13 @@ static void shows_name(void **state)
 
 TEST_ROWS(named, shows_name);
 
+TEST(an_alias_of_c_is_not_known)
+{
+	assert_true(demangle_knows("_ZN6Server4postEi"));
+	assert_false(demangle_knows("__GI_exit"));
+	assert_false(demangle_knows("post_writes"));
+}
+
 TEST(a_long_name_is_cut)
 {
 	char text[8];
