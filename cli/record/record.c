@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/record/core_file.h"
 #include "cli/record/device.h"
 #include "cli/record/filter.h"
 #include "cli/record/launch.h"
@@ -75,6 +76,7 @@ const struct option_row cli_record_options[] = {
 	CHECK_ROWS(SET, findings),
 	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program there, for a debugger",
 	  PARSED_AT(SET, stop, stop_read) },
+	{ "core", 0, NULL, "write a core there and go on, by gdb's gcore", FLAG_AT(SET, core) },
 	{ "quiet", 'q', NULL, "print nothing but failures and loss", FLAG_AT(SET, quiet) },
 	{ .help = recorded },
 };
@@ -98,6 +100,9 @@ static int complete_settings(struct recording_settings *set, const struct argume
 		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
 	set->program = arguments->at;
 	set->ring_bytes = power_of_two(set->ring_bytes);
+	if (set->core && !set->stop.rule.on)
+		set->stop.rule.on = set->stop.rule.errors = true;
+	set->stop.rule.core = set->core;
 	set->check = set->check || set->stop.finding;
 	set->retention.path = set->path;
 	set->retention.quiet = set->quiet;
@@ -121,6 +126,8 @@ int cli_record(int argc, char **argv)
 	if (set.soft && !set.device && !set.quiet)
 		device_tell_soft();
 	if (set.lttng && device_library(TAP_LIBRARY, library))
+		return CLI_ENVIRONMENT;
+	if (set.core && core_find(library))
 		return CLI_ENVIRONMENT;
 	err = launch_check(set.program[0]);
 	if (err)

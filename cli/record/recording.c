@@ -162,7 +162,7 @@ static uint64_t longest_sleep(const struct recording *r)
 		return scan_ms(r) * MS;
 	if (collector_idle(r->collector))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
-	if (r->set->stop.finding || r->spot.nstopped)
+	if (r->set->stop.finding || r->spot.nstopped || r->spot.core.writer)
 		return IDLE_STOP_MS * MS;
 	return (r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
 }
@@ -518,9 +518,10 @@ static int run_recording(struct recording *r)
 	retention_start(&r->retention);
 	r->spot = (struct spot){ .session = &r->session,
 				 .writer = r->writer,
-				 .progress = &r->progress };
+				 .progress = &r->progress,
+				 .path = r->set->path };
 	follow_program(r);
-	spot_release(&r->spot);
+	spot_end(&r->spot);
 	return finish_recording(r);
 }
 

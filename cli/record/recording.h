@@ -21,6 +21,7 @@ struct recording_settings {
 	struct check_settings findings; /* with --check */
 	struct known *known;            /* those that do not count; NULL: none */
 	struct stop_setting stop;
+	bool core;
 	bool quiet;
 	uint64_t ring_bytes;
 	uint64_t ring_budget; /* 0: as core/wire/budget.h says */

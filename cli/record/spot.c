@@ -200,7 +200,9 @@ static void describe_spot(const struct stop_spot *spot, char *text, size_t size)
 			 strerror(spot->error));
 }
 
-static void tell_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+/* "ibv_modify_qp() failed with 22 (Invalid argument) at 1:39 in to_rts+0x1f (app.c:20)" */
+static void say_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread, char *text,
+		     size_t size)
 {
 	char what[160], place[PLACE], id[48] = "";
 
@@ -208,11 +210,48 @@ static void tell_spot(struct spot *s, const struct stop_spot *spot, uint32_t thr
 	if (thread && spot->n)
 		snprintf(id, sizeof(id), " at %u:%u", thread, spot->n);
 	find_place(s, spot, place);
+	snprintf(text, size, "%s%s%s%s", what, id, *place ? " in " : "", place);
+}
+
+static void tell_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+{
+	char text[sizeof(s->core.what)];
+
+	say_spot(s, spot, thread, text, sizeof(text));
 	progress_clear(s->progress);
-	log_note("%s%s%s%s: pid %d is stopped there, in its thread %d: `gdb -p %d`, `thread find "
-		 "%d`; it goes on when the debugger leaves it, or by `kill -CONT %d`",
-		 what, id, *place ? " in " : "", place, spot->pid, spot->tid, spot->pid, spot->tid,
-		 spot->pid);
+	log_note("%s: pid %d is stopped there, in its thread %d: `gdb -p %d`, `thread find %d`; it "
+		 "goes on when the debugger leaves it, or by `kill -CONT %d`",
+		 text, spot->pid, spot->tid, spot->pid, spot->tid, spot->pid);
+}
+
+static void free_spot(struct spot *s)
+{
+	/* pairs with the exchange in claim_spot() */
+	atomic_store(&s->session->page->spot.state,
+		     s->session->page->stop.every ? STOP_FREE : STOP_OVER);
+}
+
+/* "t.db.1-39.core", and gcore puts the pid behind. */
+static void begin_core(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+{
+	char prefix[sizeof(s->core.path) - 16];
+
+	say_spot(s, spot, thread, s->core.what, sizeof(s->core.what));
+	snprintf(prefix, sizeof(prefix), "%s.%u-%u.core", s->path, thread, spot->n);
+	if (core_begin(&s->core, prefix, spot->pid)) {
+		kill(spot->pid, SIGCONT);
+		free_spot(s);
+	}
+}
+
+static void tend_core(struct spot *s, bool wait)
+{
+	if (!core_ended(&s->core, wait))
+		return;
+	kill(s->core.pid, SIGCONT); /* the debugger has left it stopped */
+	progress_clear(s->progress);
+	core_tell(&s->core);
+	free_spot(s);
 }
 
 static void add_stopped(struct spot *s, pid_t pid, pid_t tid)
@@ -245,12 +284,15 @@ static void spot_tell(struct spot *s)
 	if (!(has_stopped(&state) && thread) && clock_monotonic() - s->seen_at < PATIENCE_MS * MS)
 		return;
 	s->seen_at = 0;
-	if (has_stopped(&state) && guests_has(spot.pid, s->session->dir)) {
+	if (!has_stopped(&state) || !guests_has(spot.pid, s->session->dir)) {
+		free_spot(s);
+	} else if (s->session->page->stop.core) {
+		begin_core(s, &spot, thread);
+	} else {
 		tell_spot(s, &spot, thread);
 		add_stopped(s, spot.pid, spot.tid);
+		free_spot(s);
 	}
-	/* pairs with the exchange in claim_spot() */
-	atomic_store(&at->state, s->session->page->stop.every ? STOP_FREE : STOP_OVER);
 }
 
 static bool is_taken_by(const struct spot *s, pid_t pid)
@@ -300,6 +342,10 @@ static void look_after_all(struct spot *s)
 
 bool spot_look(struct spot *s)
 {
+	if (s->core.writer) {
+		tend_core(s, false);
+		return false;
+	}
 	look_after_all(s);
 	if (s->seen_at)
 		spot_tell(s);
@@ -316,4 +362,11 @@ void spot_release(struct spot *s)
 		if (!read_state(s->stopped[i].pid, s->stopped[i].tid).tracer)
 			kill(s->stopped[i].pid, SIGCONT);
 	s->nstopped = 0;
+}
+
+void spot_end(struct spot *s)
+{
+	if (s->core.writer)
+		tend_core(s, true);
+	spot_release(s);
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "cli/options.h"
+#include "cli/record/core_file.h"
 #include "cli/record/progress.h"
 #include "core/wire/session.h"
 
@@ -37,6 +38,8 @@ struct spot {
 	struct session *session;
 	struct writer *writer;
 	struct progress *progress;
+	const char *path; /* of the trace; cores lie beside it */
+	struct core_file core;
 	uint64_t seen_at; /* CLOCK_MONOTONIC: that one was taken and is to be told of; 0: none is */
 	struct stopped stopped[SPOTS_MAX];
 	unsigned int nstopped;
@@ -50,3 +53,6 @@ bool spot_look(struct spot *spot);
 
 /* Let all go on that are stopped and that no debugger has. */
 void spot_release(struct spot *spot);
+
+/* The recording ends: likewise, after the core that is being written. */
+void spot_end(struct spot *spot);

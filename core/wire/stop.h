@@ -21,7 +21,7 @@ struct stop_rule {
 	uint32_t on;     /* something is set */
 	uint32_t errors; /* verbs that fail, unless that is expected; errors but flushes */
 	uint32_t every;  /* not only the first */
-	uint32_t pad;
+	uint32_t core;   /* the recorder writes a core there, and the process goes on */
 	uint64_t verbs[STOP_VERBS / 64]; /* failures of these, expected or not */
 	uint64_t statuses;               /* completions with these: bits by enum ibv_wc_status */
 };

@@ -1,4 +1,4 @@
-/* analyzer/model/wake.c, COMPL-004: process 1 sends, and process 2 waits for the event of its CQ. */
+/* analyzer/model/wake.c, COMPL-004: process 1 sends, process 2 waits for the event of its CQ. */
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -61,7 +61,7 @@ static void wait_in_vain(struct story *s)
 	story_exit(s, PEER, SIGALRM_STATUS);
 }
 
-static const char *found(struct story *s)
+static const char *lost_says(struct story *s)
 {
 	story_check(s, NULL);
 	return story_only(s, RULE_COMPL_004)->says;
@@ -75,7 +75,7 @@ TEST(a_message_comes_before_the_arming)
 	send_one(&s);
 	arm_cq(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(found(&s), "1 completion lay in cq1 for 1.00 s while"));
+	assert_non_null(strstr(lost_says(&s), "1 completion lay in cq1 for 1.00 s while"));
 	story_end(&s);
 }
 
@@ -89,7 +89,7 @@ TEST(the_cq_was_polled_before_that)
 	send_one(&s);
 	arm_cq(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(found(&s), "its last poll was before that, at 2:"));
+	assert_non_null(strstr(lost_says(&s), "its last poll was before that, at 2:"));
 	story_end(&s);
 }
 
@@ -103,7 +103,7 @@ TEST(the_cq_was_not_emptied)
 	arm_cq(&s, 0);
 	poll_receive(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(found(&s), "but not until it was empty"));
+	assert_non_null(strstr(lost_says(&s), "but not until it was empty"));
 	story_end(&s);
 }
 
@@ -120,7 +120,7 @@ TEST(the_next_message_ends_it)
 	send_one(&s);
 	story_return(&s, &call, 0);
 	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
-	assert_non_null(strstr(found(&s), "2 completions lay in cq1 for 1.00 s"));
+	assert_non_null(strstr(lost_says(&s), "2 completions lay in cq1 for 1.00 s"));
 	story_end(&s);
 }
 

@@ -36,10 +36,10 @@ names_the_event() {
 	"$VERBATIM" dump t.db "$event" | grep -q 'ibv_modify_qp.*EINVAL'
 }
 
+print_magic='thread apply all -s -q frame apply all -s -q print magic'
 a_debugger_finds_the_locals() { # kind
 	bare "$1" && start error "$1" || return
-	gdb -nx -batch -p "$pid" -ex 'thread apply all -s -q frame apply all -s -q print magic' \
-		>debugger 2>&1 </dev/null
+	gdb -nx -batch -p "$pid" -ex "$print_magic" >debugger 2>&1 </dev/null
 	grep -q '= 4711' debugger || { cat debugger; kill -CONT "$pid"; return 1; }
 	ends_unchanged # the debugger has left, and that is enough
 }
@@ -70,6 +70,34 @@ a_recorder_that_is_to_end_lets_it_go_on() {
 	is "$?" 143 && is "$(cat out)" ""
 }
 
+# The program goes on, and its core has the thread where it was.
+a_core_is_written_instead() { # kind
+	local core
+	bare "$1" && "$VERBATIM" record -q --core -o t.db -- "$app" "$1" >out 2>err
+	is "$?" 0 && is "$(cat out)" "$(cat wanted)" && told 'its core is t.db.*, and pid' || return
+	core=$(sed -n 's/.*its core is \(t.db[^,]*\),.*/\1/p' err)
+	is "$(stat -c %a "$core")" 600 || return
+	gdb -nx -batch "$app" "$core" -ex "$print_magic" >debugger 2>&1 </dev/null
+	grep -q '= 4711' debugger || { cat debugger; return 1; }
+	rm -f "$core"
+}
+
+# A gcore of ours stands for a disk that is full.
+a_core_that_cannot_be_written_is_told() {
+	mkdir -p bin && echo '#!/bin/sh' >bin/gcore && chmod +x bin/gcore && bare verb || return
+	echo 'echo saving; echo "No space left on device"; exit 1' >>bin/gcore
+	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
+	is "$?" 0 && is "$(cat out)" "$(cat wanted)" &&
+		told 'no core could be written \(No space left on device\), and pid' || return
+	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" probe >out 2>err &&
+		is "$(cat err)" ""
+}
+without_gcore_nothing_is_started() {
+	mkdir -p empty
+	PATH=$PWD/empty "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
+	is "$?" 4 && told 'find gcore, which comes with gdb' && is "$(cat out)" ""
+}
+
 what_cannot_be_meant_is_refused() {
 	local what
 	for what in warning every IBV_WC_SUCCESS ibv_post '' 1:2; do
@@ -93,10 +121,14 @@ try what_is_named_stops ibv_get_cq_event probe 'ibv_get_cq_event.. failed'
 try what_is_named_stops IBV_WC_WR_FLUSH_ERR poll 'returned IBV_WC_WR_FLUSH_ERR, wr_id 0x1,'
 try a_recorder_that_is_to_end_lets_it_go_on
 try what_cannot_be_meant_is_refused
+try a_core_that_cannot_be_written_is_told
+try without_gcore_nothing_is_started
 
 if ! command -v gdb >/dev/null; then
-	skip stop "a debugger finds the locals" "gdb is not installed"
+	skip "a debugger finds the locals" "gdb is not installed"
 else
 	for kind in verb post poll; do try a_debugger_finds_the_locals $kind; done
+	try a_core_is_written_instead verb
+	try a_core_is_written_instead poll
 fi
 exit $failed
