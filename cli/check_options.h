@@ -20,7 +20,7 @@ option_parse check_parse_mute;
 /* clang-format off */
 /* Their rows; @field is the struct check_settings in @settings. */
 #define CHECK_ROWS(settings, field)                                                         \
-	{ "mute", 'm', "RULE[,RULE...]", "rules not to check; may be given again",          \
+	{ "mute", 'm', "RULE[,RULE...]", "rules and facts that do not count; may be repeated", \
 	  PARSED_AT(settings, field.check, check_parse_mute) },                             \
 	{ "preset", 0, "errors|all|performance", "rules of one kind only, or all in full",  \
 	  CHOICE_AT(settings, field.preset), .least = PRESET_ERRORS,                        \
