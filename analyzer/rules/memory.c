@@ -1,5 +1,5 @@
 /*
- * MKEY-006 and FORK-005: registered memory that the program gives back
+ * MKEY-006 and FORK-005: registered memory that the program gives back; FORK-009: huge pages
  *
  * A region that merely stays registered behind its memory does no harm: caches of registrations
  * deregister after the fact. What does is a request that is under way; and, under fork support,
@@ -23,6 +23,12 @@ struct lost {
 	struct queue_request request; /* valid with a queue */
 	uint64_t n;                   /* of them */
 };
+
+/* It is registered now, and did not go away. */
+static bool is_huge(const struct memory_event *memory)
+{
+	return memory->what && !strcmp(memory->what, "huge");
+}
 
 static bool has_lost(const struct lost *lost, const struct sge *sge)
 {
@@ -158,7 +164,7 @@ static void judge_memory(struct check *check, const struct trace_event *event, j
 {
 	const struct memory_event *memory = event->memory;
 
-	if (!memory->what)
+	if (!memory->what || is_huge(memory))
 		return;
 	for (const struct key *key = model_keys(check->model)->live.oldest; key; key = key->newer) {
 		const struct life *mr;
@@ -182,4 +188,32 @@ void mkey_006(struct check *check, const struct trace_event *memory)
 void fork_005(struct check *check, const struct trace_event *memory)
 {
 	judge_memory(check, memory, judge_early);
+}
+
+/* FORK-009: one finding for each place that registers huge pages. */
+void fork_009(struct check *check, const struct trace_event *event)
+{
+	const struct memory_event *memory = event->memory;
+	struct moment moment = moment_of_memory(event);
+	struct finding *finding;
+	char value[8], bytes[32];
+
+	if (!is_huge(memory) || model_fork_safety(check->model, event->process) != FORK_KEPT ||
+	    trace_environ(check->trace, event->process, "RDMAV_HUGEPAGES_SAFE", value,
+			  sizeof(value)))
+		return;
+	finding = findings_group(check->findings, RULE_FORK_009,
+				 findings_key(memory->stack, event->process, 0), true);
+	if (!finding || finding->says)
+		return;
+	finding->event = event->id;
+	finding->time = event->time;
+	finding->process = event->process;
+	finding->thread = event->id.thread;
+	finding_text(&finding->where, "ibv_reg_mr(): addr");
+	finding_text(&finding->says,
+		     "Process %u registered %s of huge pages at 0x%" PRIx64
+		     " under fork support, and RDMAV_HUGEPAGES_SAFE is not set.",
+		     event->process, judge_bytes(memory->length, bytes), memory->addr);
+	finding_step(finding, "registered", &moment);
 }

@@ -395,6 +395,7 @@ enum event_memory_what {
 	MEMORY_MADVISE, /* its contents were given up: MADV_DONTNEED, MADV_REMOVE */
 	MEMORY_FREE,
 	MEMORY_REALLOC, /* it was moved */
+	MEMORY_HUGE,    /* nothing did: it is in huge pages, and was to be registered */
 	MEMORY_WHATS,
 };
 

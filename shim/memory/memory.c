@@ -7,6 +7,7 @@
  *	munmap, mremap, mmap over it, madvise	after they succeeded
  *	realloc					after it has moved the memory
  *	free					before: afterwards its size is not known
+ *	mmap of huge pages			always: registering them is told
  *
  * free() and realloc() count only where a whole region lies in what is given back: a program may
  * well register a heap, and free what is in it.
@@ -28,6 +29,7 @@
 
 #pragma weak verbatim_memory_holds
 #pragma weak verbatim_memory_gone
+#pragma weak verbatim_memory_mapped
 
 #define FUNCTIONS(F) \
 	F(mmap) F(mmap64) F(munmap) F(mremap) F(madvise) F(free) F(realloc) F(malloc_usable_size)
@@ -87,12 +89,21 @@ static void tell_gone(enum event_memory_what what, const void *addr, size_t leng
 		verbatim_memory_gone(what, addr, length);
 }
 
+static void tell_mapped(const void *at, size_t length, int flags)
+{
+	if (at == MAP_FAILED || !verbatim_memory_mapped)
+		return;
+	if (flags & MAP_FIXED)
+		tell_gone(MEMORY_MMAP, at, length);
+	if (flags & (MAP_FIXED | MAP_HUGETLB))
+		verbatim_memory_mapped(at, length, flags & MAP_HUGETLB);
+}
+
 OURS void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	void *at = NEXT(mmap)(addr, length, prot, flags, fd, offset);
 
-	if (flags & MAP_FIXED && at != MAP_FAILED)
-		tell_gone(MEMORY_MMAP, at, length);
+	tell_mapped(at, length, flags);
 	return at;
 }
 
@@ -100,8 +111,7 @@ OURS void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_
 {
 	void *at = NEXT(mmap64)(addr, length, prot, flags, fd, offset);
 
-	if (flags & MAP_FIXED && at != MAP_FAILED)
-		tell_gone(MEMORY_MMAP, at, length);
+	tell_mapped(at, length, flags);
 	return at;
 }
 
@@ -111,6 +121,8 @@ OURS int munmap(void *addr, size_t length)
 
 	if (!ret)
 		tell_gone(MEMORY_MUNMAP, addr, length);
+	if (!ret && verbatim_memory_mapped)
+		verbatim_memory_mapped(addr, length, false);
 	return ret;
 }
 

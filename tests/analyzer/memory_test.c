@@ -139,6 +139,37 @@ TEST(memory_is_freed_under_fork_support)
 	assert_int_equal(given_early("yes", "RDMAV_FORK_SAFE=1", MEMORY_FREE), 0);
 }
 
+/* How often FORK-009 is found when huge pages are registered. */
+static uint64_t huge_pages(const char *copies, const char *variable)
+{
+	struct story s;
+	uint64_t n;
+
+	story_copies = copies;
+	story_environ = variable;
+	story_begin(&s);
+	story_do(&s, 0, VERB_fork_init, 1, 0);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &region);
+	story_gives(&s, 0, MEMORY_HUGE, region.addr, region.length);
+	dereg_mr(&s, &region, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_FORK_009];
+	assert_int_equal(story_found(&s), n);
+	story_end(&s);
+	return n;
+}
+
+TEST(huge_pages_under_fork_support)
+{
+	assert_int_equal(huge_pages("no", ""), 1);
+	assert_int_equal(huge_pages("no", "RDMAV_HUGEPAGES_SAFE=1"), 0);
+	assert_int_equal(huge_pages("yes", ""), 0);
+}
+
 TEST(without_memory_events_the_rules_say_so)
 {
 	struct writer_info info = { .command = "story", .device = "" };

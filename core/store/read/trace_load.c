@@ -147,8 +147,8 @@ const char *trace_fork_how(const char *how)
 
 const char *trace_memory_what(const char *what)
 {
-	static const char *const whats[] = { "munmap",  "mmap", "mremap",
-					     "madvise", "free", "realloc" };
+	static const char *const whats[] = { "munmap", "mmap",    "mremap", "madvise",
+					     "free",   "realloc", "huge" };
 
 	return find_word(what, whats, sizeof(whats) / sizeof(*whats));
 }

@@ -226,6 +226,7 @@ int processes_memory(struct writer *writer, struct thread_log *log,
 	static const char *const whats[MEMORY_WHATS] = {
 		[MEMORY_MUNMAP] = "munmap",   [MEMORY_MMAP] = "mmap", [MEMORY_MREMAP] = "mremap",
 		[MEMORY_MADVISE] = "madvise", [MEMORY_FREE] = "free", [MEMORY_REALLOC] = "realloc",
+		[MEMORY_HUGE] = "huge",
 	};
 	size_t bytes = event->head.words * 8u;
 	uint32_t stack;

@@ -208,3 +208,45 @@ bool ranges_within(uint64_t addr, uint64_t length)
 {
 	return ask_ranges(lies_within, addr, length);
 }
+
+/* Huge pages: a place is free while its end is 0. */
+static struct {
+	_Atomic uint64_t start, end;
+} mappings[RANGES_HUGE];
+static _Atomic unsigned int nmappings; /* places that were ever used */
+
+static void forget_mappings(uint64_t from, uint64_t to)
+{
+	unsigned int n = atomic_load(&nmappings);
+
+	for (unsigned int i = 0; i < n && i < RANGES_HUGE; i++)
+		if (atomic_load(&mappings[i].start) < to && atomic_load(&mappings[i].end) > from)
+			atomic_store(&mappings[i].end, 0);
+}
+
+void ranges_map(uint64_t addr, uint64_t length, bool huge)
+{
+	unsigned int at;
+
+	forget_mappings(addr, addr + length);
+	if (!huge)
+		return;
+	at = atomic_fetch_add(&nmappings, 1);
+	if (at >= RANGES_HUGE) {
+		atomic_store(&nmappings, RANGES_HUGE);
+		return;
+	}
+	atomic_store(&mappings[at].start, addr);
+	atomic_store(&mappings[at].end, addr + length);
+}
+
+bool ranges_are_huge(uint64_t addr, uint64_t length)
+{
+	unsigned int n = atomic_load(&nmappings);
+
+	for (unsigned int i = 0; i < n && i < RANGES_HUGE; i++)
+		if (addr >= atomic_load(&mappings[i].start) &&
+		    addr + length <= atomic_load(&mappings[i].end))
+			return true;
+	return false;
+}

@@ -19,6 +19,14 @@ void ranges_begin(bool on, bool child);
 void ranges_add(const struct ibv_mr *mr, const void *addr, uint64_t length);
 void ranges_remove(const struct ibv_mr *mr);
 
+/*
+ * Huge pages are mapped there, or whatever was is gone: of a mapping that was cut nothing is known.
+ * Have all of these bytes huge pages? Of more than RANGES_HUGE mappings that is not known.
+ */
+enum { RANGES_HUGE = 64 };
+void ranges_map(uint64_t addr, uint64_t length, bool huge);
+bool ranges_are_huge(uint64_t addr, uint64_t length);
+
 /* Does any region have a byte of these; does any lie in them as a whole? */
 bool ranges_touch(uint64_t addr, uint64_t length);
 bool ranges_within(uint64_t addr, uint64_t length);

@@ -25,6 +25,11 @@ OURS bool verbatim_memory_holds(const void *addr, size_t length, bool whole)
 	return whole ? ranges_within(at, length) : ranges_touch(at, length);
 }
 
+OURS void verbatim_memory_mapped(const void *addr, size_t length, bool huge)
+{
+	ranges_map((uint64_t)(uintptr_t)addr, length, huge);
+}
+
 static void write_memory(enum event_memory_what what, const void *addr, size_t length)
 {
 	struct event_memory *event;

@@ -13,6 +13,7 @@
 #include "shim/trace/objects/keys.h"
 #include "shim/trace/objects/pollers.h"
 #include "shim/trace/objects/ranges.h"
+#include "shim/trace/memory.h"
 #include "shim/trace/payload/payload.h"
 
 static const void *get_argument(const struct call *call, int i)
@@ -170,6 +171,9 @@ static void add_region(const struct call *call, const struct ibv_mr *mr, uint64_
 {
 	int saved = errno;
 
+	if (is_watched() && !(access & IBV_ACCESS_ON_DEMAND) &&
+	    ranges_are_huge(call->args[1], call->args[2]))
+		verbatim_memory_gone(MEMORY_HUGE, get_argument(call, 1), call->args[2]);
 	if (mr && is_watched())
 		ranges_add(mr, get_argument(call, 1), call->args[2]);
 	if (payload_on && mr && access & IBV_ACCESS_ZERO_BASED)

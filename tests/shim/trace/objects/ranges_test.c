@@ -113,3 +113,15 @@ TEST(readers_see_what_stays)
 	pthread_join(thread, NULL);
 	assert_true(found > 0);
 }
+
+TEST(huge_pages_are_known_until_they_are_unmapped)
+{
+	ranges_map(0x200000, 0x400000, true);
+	assert_true(ranges_are_huge(0x200000, 0x400000));
+	assert_true(ranges_are_huge(0x300000, 0x1000));
+	assert_false(ranges_are_huge(0x1ff000, 0x2000));
+	ranges_map(0x100000, 0x1000, false);
+	assert_true(ranges_are_huge(0x300000, 0x1000));
+	ranges_map(0x400000, 0x200000, false);
+	assert_false(ranges_are_huge(0x300000, 0x1000)); /* it was cut */
+}
