@@ -278,6 +278,47 @@ static void note_peer(struct causes *causes, struct noted *noted, const struct l
 		note_receives(noted, other);
 }
 
+/* "mr2 of pd1", "mr2, deregistered 2.0 ms before" */
+static void name_key(const struct causes *causes, const struct key *key, int64_t time, char *text,
+		     size_t size)
+{
+	const struct object *object = key ? trace_object(causes->trace, key->object) : NULL;
+	char when[32];
+
+	if (!object || !object->name)
+		return;
+	if (key->state == KEY_DEAD)
+		snprintf(text, size, "%s, deregistered %s before", object->name,
+			 words_span(time - key->destroyed.time, when));
+	else
+		words_key(causes->trace, key, text, size);
+}
+
+static void name_keys(const struct causes *causes, struct model *model,
+		      const struct model_complete *complete, const struct peer *peer,
+		      struct noted *noted)
+{
+	const struct queue_request *request = complete->request;
+	const struct keys *keys = model_keys(model);
+	uint32_t process = complete->event->process;
+	struct cause *cause = &noted->cause;
+	int n = 0;
+
+	if (request->nsge)
+		name_key(causes,
+			 keys_find_lkey(keys, process, complete->qp->context,
+					queue_sge(complete->queue, request, 0)->lkey),
+			 noted->time, cause->lkey, sizeof(cause->lkey));
+	if (!peer || !keys_needed(request->opcode))
+		return;
+	if (peer->process != process)
+		n = snprintf(cause->rkey, sizeof(cause->rkey), "process %u ", peer->process);
+	name_key(causes, keys_find_rkey(keys, peer->process, peer->context, request->rkey),
+		 noted->time, cause->rkey + n, sizeof(cause->rkey) - (size_t)n);
+	if (!cause->rkey[n])
+		cause->rkey[0] = '\0';
+}
+
 void causes_complete(struct causes *causes, struct model *model,
 		     const struct model_complete *complete)
 {
@@ -306,6 +347,8 @@ void causes_complete(struct causes *causes, struct model *model,
 		peer = peer_other(model_peers(model), complete->qp->peer);
 	if (peer)
 		note_peer(causes, noted, complete->qp, peer);
+	if (certain)
+		name_keys(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_LOC_PROT_ERR)
 		key_sentence(causes, model, complete, noted);
 	if (certain && wc->status == REM_ACCESS_ERR && peer)

@@ -16,6 +16,8 @@ struct ends;
 
 struct cause {
 	uint32_t process, qp; /* the other end; qp: object; 0: not known */
+	char lkey[64];        /* of the request's first element: "mr2 of pd1"; "": not known */
+	char rkey[96];        /* "process 2 mr1, deregistered 2.0 ms before" */
 	char *name;           /* of it: "process 2 (server) qp1"; NULL: not known */
 	char *key;            /* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: keys fit */
 	char *peer;           /* "killed by SIGKILL, last verb at 582 ms"; NULL: nothing to say */

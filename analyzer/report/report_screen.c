@@ -283,7 +283,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	text_addf(t, "   %s", report_status(error->status, status));
 	if (!emit_text(screen, 2, t))
 		return;
-	sentence_request(t, error);
+	sentence_request(t, error, cause);
 	put_place(t, report, error->request.stack);
 	if (group->flushes)
 		text_addf(t, "   %" PRIu64 " flushed behind %s", group->flushes,

@@ -71,7 +71,16 @@ void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)
 		text_addf(t, "%s", fact->what ? fact->what : "?");
 }
 
-void sentence_request(struct text *t, const struct first_error *error)
+/* (lkey 0x2<mr1 of pd1>) */
+static void put_key(struct text *t, char letter, uint32_t number, const char *name)
+{
+	text_addf(t, " (%ckey 0x%x", letter, number);
+	if (name && *name)
+		text_addf(t, "<%s>", name);
+	text_addf(t, ")");
+}
+
+void sentence_request(struct text *t, const struct first_error *error, const struct cause *cause)
 {
 	const struct first_request *request = &error->request;
 	char opcode[32], id[32], when[32];
@@ -81,12 +90,14 @@ void sentence_request(struct text *t, const struct first_error *error)
 		return;
 	}
 	text_addf(t, "%s", report_opcode(request, opcode));
-	if (request->nsge)
-		text_addf(t, " of %u bytes at 0x%" PRIx64 " (lkey 0x%x)", request->sge.length,
-			  request->sge.addr, request->sge.lkey);
-	if (request->remote_addr || request->rkey)
-		text_addf(t, ", remote 0x%" PRIx64 " (rkey 0x%x)", request->remote_addr,
-			  request->rkey);
+	if (request->nsge) {
+		text_addf(t, " of %u bytes at 0x%" PRIx64, request->sge.length, request->sge.addr);
+		put_key(t, 'l', request->sge.lkey, cause ? cause->lkey : NULL);
+	}
+	if (request->remote_addr || request->rkey) {
+		text_addf(t, ", remote 0x%" PRIx64, request->remote_addr);
+		put_key(t, 'r', request->rkey, cause ? cause->rkey : NULL);
+	}
 	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s before", error->wr_id,
 		  event_id_text(request->id, id),
 		  judge_span(error->time - request->posted_at, when));
@@ -103,7 +114,7 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 	if (cause && cause->name)
 		text_addf(t, " -> %s", cause->name);
 	text_addf(t, "; ");
-	sentence_request(t, error);
+	sentence_request(t, error, cause);
 	if (error->flushes)
 		text_addf(t, "; %" PRIu64 " flushed behind it", error->flushes);
 	if (cause && cause->key)

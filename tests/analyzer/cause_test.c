@@ -48,14 +48,18 @@ TEST(a_key_of_another_domain)
 
 TEST(a_stale_rkey)
 {
+	const struct cause *cause;
 	struct story s;
 
 	begin_story(&s);
 	story_do(&s, 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	assert_string_equal(only_cause(&s)->key, "rkey 0x21 = mr1 of pd1 of process 2; its "
-						 "ibv_dereg_mr 2:20 began 3000 ns before");
+	cause = only_cause(&s);
+	assert_string_equal(cause->key, "rkey 0x21 = mr1 of pd1 of process 2; its ibv_dereg_mr "
+					"2:20 began 3000 ns before");
+	assert_string_equal(cause->lkey, "mr1 of pd1");
+	assert_string_equal(cause->rkey, "process 2 mr1, deregistered 3000 ns before");
 	story_end(&s);
 }
 
