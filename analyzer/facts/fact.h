@@ -50,8 +50,9 @@ struct fact {
 	uint64_t count; /* how many there were */
 	uint32_t *in;   /* the processes, the first FACT_PROCESSES of them */
 	size_t nin;
-	char *what;    /* "ibv_modify_qp(qp1 -> RTS)" */
-	char *because; /* NULL: not known */
+	unsigned int known; /* enum finding_known */
+	char *what;         /* "ibv_modify_qp(qp1 -> RTS)" */
+	char *because;      /* NULL: not known */
 };
 
 struct fact_list {

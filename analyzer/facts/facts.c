@@ -165,11 +165,23 @@ uint64_t facts_count(const struct facts *facts, enum fact_kind kind)
 	return kind == FACT_ERROR ? facts->errors.n : facts->list.count[kind];
 }
 
+static bool is_bad(const struct facts *facts, enum fact_kind kind)
+{
+	return fact_infos[kind].bad && !facts->off[kind];
+}
+
 bool facts_bad(const struct facts *facts)
 {
+	uint64_t known[FACT_COUNT] = { 0 };
+
+	for (size_t i = 0; i < facts->list.n; i++)
+		if (facts->list.all[i].known)
+			known[facts->list.all[i].kind] += facts->list.all[i].count;
+	for (size_t i = 0; i < facts->errors.n; i++)
+		known[FACT_ERROR] += facts->errors.all[i].known != FINDING_NEW;
 	for (int kind = 0; kind < FACT_COUNT; kind++)
-		if (fact_infos[kind].bad && !facts->off[kind] &&
-		    facts_count(facts, (enum fact_kind)kind))
+		if (is_bad(facts, (enum fact_kind)kind) &&
+		    facts_count(facts, (enum fact_kind)kind) > known[kind])
 			return true;
 	return false;
 }

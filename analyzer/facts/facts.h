@@ -50,5 +50,5 @@ const struct cause *facts_cause(const struct facts *facts, const struct first_er
 /* How many there are of a kind; of queue pairs in error, how many. */
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind);
 
-/* Is there one that is bad, and not muted? */
+/* Is there one that is bad, not muted and not known? */
 bool facts_bad(const struct facts *facts);

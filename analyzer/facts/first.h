@@ -11,6 +11,9 @@
 /* enum ibv_wc_status */
 enum { FIRST_SUCCESS = 0, FIRST_FLUSH = 5 };
 
+/* Does the user know of it already (report/known.h)? Both may be. */
+enum finding_known { FINDING_NEW, FINDING_SUPPRESSED = 1, FINDING_BASELINE = 2 };
+
 /* A work request that may have failed. */
 struct first_request {
 	struct event_id id; /* of the post; 0:0: not known, and neither is what follows */
@@ -41,6 +44,7 @@ struct first_error {
 	struct first_request request;
 	struct first_request other; /* of the other side, which may be it as well */
 	uint64_t flushes;           /* completions that were flushed after it */
+	unsigned int known;         /* enum finding_known */
 };
 
 struct first_list {

@@ -74,16 +74,29 @@ const char *report_fingerprint(const struct report *report, const struct finding
 	return text;
 }
 
-const char *fingerprint_fact(const struct report *report, enum fact_kind kind, const char *verb,
-			     int error, uint32_t stack, char text[FINGERPRINT])
+static const char *print_fact(const struct report *report, enum fact_kind kind, enum verb verb,
+			      int error, uint32_t stack, char text[FINGERPRINT])
 {
 	struct hash hash;
 
 	hash_begin(&hash, 0);
 	add_text(&hash, fact_infos[kind].name);
-	add_text(&hash, verb);
+	add_text(&hash, verb == VERB_COUNT ? "" : verb_infos[verb].name);
 	hash_add(&hash, &error, sizeof(error));
 	add_place(&hash, report, stack);
 	snprintf(text, FINGERPRINT, "%016" PRIx64, hash_end(&hash));
 	return text;
+}
+
+const char *fingerprint_fact(const struct report *report, const struct fact *fact,
+			     char text[FINGERPRINT])
+{
+	return print_fact(report, fact->kind, fact->verb, fact->error, fact->stack, text);
+}
+
+const char *fingerprint_error(const struct report *report, const struct first_error *error,
+			      char text[FINGERPRINT])
+{
+	return print_fact(report, FACT_ERROR, VERB_COUNT, error->status, error->request.stack,
+			  text);
 }

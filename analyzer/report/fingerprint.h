@@ -11,9 +11,11 @@
 
 enum { FINGERPRINT = 17 }; /* sixteen hexadecimal digits and the end */
 
-/* The same of a fact: @verb or "", @error its errno, signal or status. */
-const char *fingerprint_fact(const struct report *report, enum fact_kind kind, const char *verb,
-			     int error, uint32_t stack, char text[FINGERPRINT]);
+/* The same of facts: of the kind, the verb, the errno, signal or status, and the place. */
+const char *fingerprint_fact(const struct report *report, const struct fact *fact,
+			     char text[FINGERPRINT]);
+const char *fingerprint_error(const struct report *report, const struct first_error *error,
+			      char text[FINGERPRINT]);
 
 const char *report_fingerprint(const struct report *report, const struct finding *finding,
 			       char text[FINGERPRINT]);

@@ -71,19 +71,32 @@ static char *take_word(char **text)
 	return word;
 }
 
-static bool is_rule(const char *pattern)
+/* Rules, and behind them the kinds of facts. */
+enum { TOPICS = RULE_COUNT + FACT_COUNT };
+
+static const char *name_topic(int topic)
 {
-	if (rule_find(pattern) >= 0)
-		return true;
-	for (int i = 0; i < RULE_COUNT; i++)
-		if (!fnmatch(pattern, rules[i].id, 0))
-			return true;
-	return false;
+	return topic < RULE_COUNT ? rules[topic].id : fact_infos[topic - RULE_COUNT].name;
 }
 
-static bool matches_rule(const char *pattern, enum rule_id rule)
+static int find_topic(const char *name)
 {
-	return rule_find(pattern) == (int)rule || !fnmatch(pattern, rules[rule].id, 0);
+	int rule = rule_find(name), fact = fact_find(name);
+
+	return rule >= 0 ? rule : fact >= 0 ? RULE_COUNT + fact : -1;
+}
+
+static bool matches_topic(const char *pattern, int topic)
+{
+	return find_topic(pattern) == topic || !fnmatch(pattern, name_topic(topic), 0);
+}
+
+static bool has_topic(const char *pattern)
+{
+	for (int i = 0; i < TOPICS; i++)
+		if (matches_topic(pattern, i))
+			return true;
+	return false;
 }
 
 static int add_suppression(struct known *known, char *text, unsigned int line, char *complaint)
@@ -96,7 +109,7 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 	new.rule = take_word(&text);
 	if (!new.rule)
 		return 0;
-	if (!is_rule(new.rule)) {
+	if (!has_topic(new.rule)) {
 		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: there is no rule '%.64s'",
 			 known->suppress, line, new.rule);
 		return -EINVAL;
@@ -125,7 +138,7 @@ static int add_expected(struct known *known, char *text, unsigned int line, char
 	if (!new.fingerprint || (line > 1 && *new.fingerprint == '#'))
 		return 0;
 	new.rule = take_word(&text);
-	if (!new.rule || rule_find(new.rule) < 0 ||
+	if (!new.rule || find_topic(new.rule) < 0 ||
 	    strspn(new.fingerprint, "0123456789abcdef") != FINGERPRINT - 1 ||
 	    new.fingerprint[FINGERPRINT - 1]) {
 		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: not a fingerprint and a rule",
@@ -228,39 +241,77 @@ static bool matches_program(const struct report *report, const char *pattern, ui
 	return matches_text(pattern, exe) || matches_text(pattern, base_of(exe));
 }
 
+/* A finding, or a fact. */
+struct subject {
+	int topic;
+	uint32_t process;
+	uint32_t stacks[FINDING_STEPS];
+	unsigned int nstacks;
+	char fingerprint[FINGERPRINT];
+};
+
 static bool matches_suppression(const struct suppression *s, const struct report *report,
-				const struct finding *f)
+				const struct subject *subject)
 {
-	if (!matches_rule(s->rule, f->rule) || !matches_program(report, s->program, f->process))
+	if (!matches_topic(s->rule, subject->topic) ||
+	    !matches_program(report, s->program, subject->process))
 		return false;
 	if (!strcmp(s->function, "*"))
 		return true;
-	for (unsigned int i = 0; i < f->nsteps; i++)
-		if (matches_stack(report, s->function, f->steps[i].moment.stack))
+	for (unsigned int i = 0; i < subject->nstacks; i++)
+		if (matches_stack(report, s->function, subject->stacks[i]))
 			return true;
 	return false;
 }
 
-static unsigned int judge_finding(struct known *known, const struct report *report,
-				  const struct finding *f)
+static unsigned int judge_subject(struct known *known, const struct report *report,
+				  const struct subject *subject)
 {
 	unsigned int is = FINDING_NEW;
-	char fingerprint[FINGERPRINT];
 
 	for (size_t i = 0; i < known->nsuppressions; i++)
-		if (matches_suppression(&known->suppressions[i], report, f)) {
+		if (matches_suppression(&known->suppressions[i], report, subject)) {
 			known->suppressions[i].used = true;
 			is |= FINDING_SUPPRESSED;
 		}
-	if (!known->nexpected)
-		return is;
-	report_fingerprint(report, f, fingerprint);
 	for (size_t i = 0; i < known->nexpected; i++)
-		if (!strcmp(known->expected[i].fingerprint, fingerprint)) {
+		if (!strcmp(known->expected[i].fingerprint, subject->fingerprint)) {
 			known->expected[i].found = true;
 			is |= FINDING_BASELINE;
 		}
 	return is;
+}
+
+static struct subject subject_of_finding(const struct report *report, const struct finding *f)
+{
+	struct subject subject = { .topic = (int)f->rule, .process = f->process };
+
+	for (; subject.nstacks < f->nsteps; subject.nstacks++)
+		subject.stacks[subject.nstacks] = f->steps[subject.nstacks].moment.stack;
+	report_fingerprint(report, f, subject.fingerprint);
+	return subject;
+}
+
+static struct subject subject_of_fact(const struct report *report, const struct fact *fact)
+{
+	struct subject subject = { .topic = RULE_COUNT + (int)fact->kind,
+				   .process = fact->process,
+				   .stacks = { fact->stack },
+				   .nstacks = 1 };
+
+	fingerprint_fact(report, fact, subject.fingerprint);
+	return subject;
+}
+
+static struct subject subject_of_error(const struct report *report, const struct first_error *error)
+{
+	struct subject subject = { .topic = RULE_COUNT + FACT_ERROR,
+				   .process = error->process,
+				   .stacks = { error->request.stack, error->poll_stack },
+				   .nstacks = 2 };
+
+	fingerprint_error(report, error, subject.fingerprint);
+	return subject;
 }
 
 void known_judge(struct known *known, const struct report *report)
@@ -269,26 +320,46 @@ void known_judge(struct known *known, const struct report *report)
 
 	for (; known && known->judged < findings->n; known->judged++) {
 		struct finding *f = findings->all[known->judged];
+		struct subject subject = subject_of_finding(report, f);
 
-		f->known = judge_finding(known, report, f);
+		f->known = judge_subject(known, report, &subject);
+	}
+}
+
+void known_judge_facts(struct known *known, const struct report *report)
+{
+	struct facts *facts = report->findings->facts;
+
+	for (size_t i = 0; known && i < facts->list.n; i++) {
+		struct subject subject = subject_of_fact(report, &facts->list.all[i]);
+
+		if (facts->list.all[i].count)
+			facts->list.all[i].known = judge_subject(known, report, &subject);
+	}
+	for (size_t i = 0; known && i < facts->errors.n; i++) {
+		struct subject subject = subject_of_error(report, &facts->errors.all[i]);
+
+		facts->errors.all[i].known = judge_subject(known, report, &subject);
 	}
 }
 
 /* What was not looked for is not gone. */
-static bool was_checked(const struct findings *findings, enum rule_id rule)
+static bool was_checked(const struct findings *findings, int topic)
 {
-	bool checked = !findings->off[rule];
+	bool checked;
 
+	if (topic >= RULE_COUNT)
+		return !findings->facts->off[topic - RULE_COUNT] && !findings->blind;
+	checked = !findings->off[topic];
 	for (size_t i = 0; i < findings->nunchecked; i++)
-		checked &= findings->unchecked[i].rule != rule;
+		checked &= (int)findings->unchecked[i].rule != topic;
 	return checked;
 }
 
 static bool any_was_checked(const struct findings *findings, const char *pattern)
 {
-	for (int i = 0; i < RULE_COUNT; i++)
-		if (matches_rule(pattern, (enum rule_id)i) &&
-		    was_checked(findings, (enum rule_id)i))
+	for (int i = 0; i < TOPICS; i++)
+		if (matches_topic(pattern, i) && was_checked(findings, i))
 			return true;
 	return false;
 }
@@ -305,27 +376,33 @@ void known_tell(const struct known *known, const struct findings *findings)
 	for (size_t i = 0; known && i < known->nexpected; i++) {
 		const struct expected *e = &known->expected[i];
 
-		if (!e->found && was_checked(findings, (enum rule_id)rule_find(e->rule)))
+		if (!e->found && was_checked(findings, find_topic(e->rule)))
 			log_note("gone, though in the baseline %s: %s %s %s", known->baseline,
 				 e->fingerprint, e->rule, e->where);
 	}
 }
 
-static bool is_known(const struct finding *f, enum finding_known known)
+static bool is_known(unsigned int is, enum finding_known known)
 {
-	return f->known & FINDING_SUPPRESSED ? known == FINDING_SUPPRESSED : f->known == known;
+	return is & FINDING_SUPPRESSED ? known == FINDING_SUPPRESSED : is == known;
 }
 
 uint64_t known_count(const struct findings *findings, enum finding_known known)
 {
+	const struct facts *facts = findings->facts;
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < findings->n; i++)
-		if (is_known(findings->all[i], known))
+		if (is_known(findings->all[i]->known, known))
 			n += finding_times(findings->all[i]);
 	for (const struct finding *f = findings->hidden; f; f = f->hidden)
-		if (is_known(f->teller, known))
+		if (is_known(f->teller->known, known))
 			n += finding_times(f);
+	for (size_t i = 0; i < facts->list.n; i++)
+		if (fact_infos[facts->list.all[i].kind].bad)
+			n += is_known(facts->list.all[i].known, known);
+	for (size_t i = 0; i < facts->errors.n; i++)
+		n += is_known(facts->errors.all[i].known, known);
 	return n;
 }
 
@@ -355,33 +432,66 @@ bool known_has_baseline(const struct known *known)
 	return known && known->baseline;
 }
 
+struct lines {
+	char **at;
+	size_t n;
+	bool failed;
+};
+
+static void add_line(struct lines *lines, const struct subject *subject, const char *where)
+{
+	char **place = vec_push(lines->at, lines->n);
+
+	if (place)
+		finding_text(place, "%s %s %s", subject->fingerprint, name_topic(subject->topic),
+			     where ? where : "");
+	lines->failed |= !place || !*place;
+}
+
+/* Facts that do not count are left out. */
+static void add_facts(struct lines *lines, const struct report *report)
+{
+	const struct facts *facts = report->findings->facts;
+	char status[32];
+
+	for (size_t i = 0; i < facts->list.n; i++) {
+		const struct fact *fact = &facts->list.all[i];
+		struct subject subject = subject_of_fact(report, fact);
+
+		if (fact->count && fact_infos[fact->kind].bad &&
+		    !(fact->known & FINDING_SUPPRESSED))
+			add_line(lines, &subject,
+				 fact->verb == VERB_COUNT ? "" : verb_infos[fact->verb].name);
+	}
+	for (size_t i = 0; i < facts->errors.n; i++) {
+		const struct first_error *error = &facts->errors.all[i];
+		struct subject subject = subject_of_error(report, error);
+
+		if (!(error->known & FINDING_SUPPRESSED))
+			add_line(lines, &subject, report_status(error->status, status));
+	}
+}
+
 static int compare_lines(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The lines of a baseline, sorted; the caller frees them. Their number or -ENOMEM. */
-static ssize_t make_lines(const struct report *report, char ***ret_lines)
+static int make_lines(const struct report *report, struct lines *lines)
 {
 	const struct findings *findings = report->findings;
-	char **lines = calloc(findings->n + 1, sizeof(*lines)), fingerprint[FINGERPRINT];
-	ssize_t n = 0;
 
-	for (size_t i = 0; lines && i < findings->n; i++) {
-		const struct finding *f = findings->all[i];
+	for (size_t i = 0; i < findings->n; i++) {
+		struct subject subject = subject_of_finding(report, findings->all[i]);
 
-		if (f->known & FINDING_SUPPRESSED)
-			continue;
-		finding_text(&lines[n], "%s %s %s", report_fingerprint(report, f, fingerprint),
-			     rules[f->rule].id, f->where ? f->where : "");
-		if (!lines[n++])
-			break;
+		if (!(findings->all[i]->known & FINDING_SUPPRESSED))
+			add_line(lines, &subject, findings->all[i]->where);
 	}
-	*ret_lines = lines;
-	if (!lines || (n && !lines[n - 1]))
-		return -ENOMEM;
-	qsort(lines, (size_t)n, sizeof(*lines), compare_lines);
-	return n;
+	add_facts(lines, report);
+	if (lines->failed)
+		return log_err(-ENOMEM, "baseline");
+	qsort(lines->at, lines->n, sizeof(*lines->at), compare_lines);
+	return 0;
 }
 
 /* Two findings of one place differ in nothing but the number in "wr[2]". */
@@ -408,16 +518,16 @@ static int check_target(const char *path)
 	return 0;
 }
 
-static int write_lines(const char *path, char *const *lines, ssize_t n)
+static int write_lines(const char *path, const struct lines *lines)
 {
 	FILE *file = fopen(path, "we");
 
 	if (!file)
 		return log_err(-errno, "make %s", path);
 	fprintf(file, "%s\n", magic);
-	for (ssize_t i = 0; i < n; i++)
-		if (!i || !same_fingerprint(lines[i], lines[i - 1]))
-			fprintf(file, "%s\n", lines[i]);
+	for (size_t i = 0; i < lines->n; i++)
+		if (!i || !same_fingerprint(lines->at[i], lines->at[i - 1]))
+			fprintf(file, "%s\n", lines->at[i]);
 	if (ferror(file) | fclose(file))
 		return log_err(errno ? -errno : -EIO, "write %s", path);
 	return 0;
@@ -425,14 +535,15 @@ static int write_lines(const char *path, char *const *lines, ssize_t n)
 
 int known_write(const char *path, const struct report *report)
 {
-	char **lines = NULL;
-	ssize_t n = make_lines(report, &lines);
-	int err = n < 0 ? log_err((int)n, "baseline") : check_target(path);
+	struct lines lines = { 0 };
+	int err = make_lines(report, &lines);
 
 	if (!err)
-		err = write_lines(path, lines, n);
-	for (size_t i = 0; lines && i < report->findings->n; i++)
-		free(lines[i]);
-	free(lines);
+		err = check_target(path);
+	if (!err)
+		err = write_lines(path, &lines);
+	for (size_t i = 0; i < lines.n; i++)
+		free(lines.at[i]);
+	free(lines.at);
 	return err;
 }

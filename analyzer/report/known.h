@@ -7,10 +7,10 @@
  *
  *	RULE [FUNCTION [PROGRAM]]  # why
  *
- * RULE is an identifier or name of a rule or a pattern of identifiers; FUNCTION a pattern of a
- * function or module in the stack of any step of the finding; PROGRAM one of the program's path or
- * its last part. Patterns are those of fnmatch(3), a blank is '?'. A baseline is what
- * known_write() makes.
+ * RULE is an identifier or name of a rule or of a kind of facts, or a pattern of these; FUNCTION a
+ * pattern of a function or module in the stack of any step of the finding; PROGRAM one of the
+ * program's path or its last part. Patterns are those of fnmatch(3), a blank is '?'. A baseline is
+ * what known_write() makes.
  *
  * One thread.
  */
@@ -30,6 +30,9 @@ void known_close(struct known *known);
 
 /* Set @known of all findings of the report that are new since the last call. NULL does nothing. */
 void known_judge(struct known *known, const struct report *report);
+
+/* The same of all facts; when the last event has been seen. They are told nevertheless. */
+void known_judge_facts(struct known *known, const struct report *report);
 
 /*
  * Note on stderr which suppressions matched nothing, and what the baseline has and the trace has

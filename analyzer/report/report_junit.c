@@ -108,15 +108,20 @@ static void put_facts(struct junit *junit, const struct report *report, enum fac
 	const struct facts *facts = report->findings->facts;
 	uint64_t n = facts_count(facts, kind);
 	const struct fact_info *info = &fact_infos[kind];
-	bool fails = n && info->bad && !facts->off[kind];
 	struct text t = { 0 };
+	bool fails = false;
 	char sum[64];
 
 	for (size_t i = 0; i < facts->list.n; i++)
-		if (facts->list.all[i].kind == kind && facts->list.all[i].count)
+		if (facts->list.all[i].kind == kind && facts->list.all[i].count) {
 			tell_fact(&t, report, &facts->list.all[i]);
-	for (size_t i = 0; kind == FACT_ERROR && i < facts->errors.n; i++)
+			fails |= !facts->list.all[i].known;
+		}
+	for (size_t i = 0; kind == FACT_ERROR && i < facts->errors.n; i++) {
 		tell_error(&t, report, &facts->errors.all[i]);
+		fails |= !facts->errors.all[i].known;
+	}
+	fails &= info->bad && !facts->off[kind];
 	snprintf(sum, sizeof(sum), "%s: %" PRIu64, info->title, n);
 	junit_case(junit, "facts", info->name,
 		   &(struct junit_outcome){ .failure = fails ? sum : NULL,

@@ -252,9 +252,9 @@ static void put_bag(struct sarif *s, const struct finding *f)
 }
 
 /* A result that is suppressed, or was in the baseline, is told and does not count. */
-static void put_known(struct sarif *s, const struct finding *f)
+static void put_known(struct sarif *s, unsigned int known)
 {
-	if (f->known & FINDING_SUPPRESSED) {
+	if (known & FINDING_SUPPRESSED) {
 		json_open(&s->json, "suppressions", '[');
 		json_open(&s->json, NULL, '{');
 		json_put_text(&s->json, "kind", "external");
@@ -264,7 +264,7 @@ static void put_known(struct sarif *s, const struct finding *f)
 	}
 	if (known_has_baseline(s->report->known))
 		json_put_text(&s->json, "baselineState",
-			      f->known & FINDING_BASELINE ? "unchanged" : "new");
+			      known & FINDING_BASELINE ? "unchanged" : "new");
 }
 
 static void put_result(struct sarif *s, const struct finding *f)
@@ -282,7 +282,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_text(&s->json, "verbatim/v1", report_fingerprint(s->report, f, fingerprint));
 	json_close(&s->json, '}');
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
-	put_known(s, f);
+	put_known(s, f->known);
 	put_flows(s, f);
 	put_bag(s, f);
 	json_close(&s->json, '}');
@@ -424,9 +424,9 @@ static void put_root(struct sarif *s)
 	json_close(&s->json, '}');
 }
 
-/* A result that is a fact: of @kind, with @text, at the place of @stack, of @key. */
+/* A result that is a fact; takes the contents of @text. */
 static void put_fact(struct sarif *s, enum fact_kind kind, struct text *text, uint32_t stack,
-		     uint64_t count, const char *fingerprint)
+		     uint64_t count, unsigned int known, const char *fingerprint)
 {
 	const struct fact_info *info = &fact_infos[kind];
 	struct report_line lines[REPORT_FRAMES];
@@ -445,6 +445,7 @@ static void put_fact(struct sarif *s, enum fact_kind kind, struct text *text, ui
 	json_put_text(&s->json, "verbatim/v1", fingerprint);
 	json_close(&s->json, '}');
 	json_put_uint(&s->json, "occurrenceCount", count);
+	put_known(s, known);
 	json_close(&s->json, '}');
 	s->json.out->failed |= text->failed;
 	text_fini(text);
@@ -457,24 +458,21 @@ static void put_facts(struct sarif *s)
 
 	for (size_t i = 0; i < facts->list.n; i++) {
 		const struct fact *fact = &facts->list.all[i];
-		const char *verb = fact->verb == VERB_COUNT ? "" : verb_infos[fact->verb].name;
 		struct text text = { 0 };
 
 		if (!fact->count || facts->off[fact->kind])
 			continue;
 		sentence_fact(&text, s->report->trace, fact);
-		put_fact(s, fact->kind, &text, fact->stack, fact->count,
-			 fingerprint_fact(s->report, fact->kind, verb, fact->error, fact->stack,
-					  fingerprint));
+		fingerprint_fact(s->report, fact, fingerprint);
+		put_fact(s, fact->kind, &text, fact->stack, fact->count, fact->known, fingerprint);
 	}
 	for (size_t i = 0; i < facts->errors.n && !facts->off[FACT_ERROR]; i++) {
 		const struct first_error *error = &facts->errors.all[i];
 		struct text text = { 0 };
 
 		sentence_error(&text, s->report->trace, error, facts_cause(facts, error));
-		put_fact(s, FACT_ERROR, &text, error->request.stack, 1,
-			 fingerprint_fact(s->report, FACT_ERROR, "", error->status,
-					  error->request.stack, fingerprint));
+		fingerprint_error(s->report, error, fingerprint);
+		put_fact(s, FACT_ERROR, &text, error->request.stack, 1, error->known, fingerprint);
 	}
 }
 

@@ -32,9 +32,6 @@ struct finding_site {
 	struct finding_site *next;
 };
 
-/* Does the user know of it already (report/known.h)? Both may be. */
-enum finding_known { FINDING_NEW, FINDING_SUPPRESSED = 1, FINDING_BASELINE = 2 };
-
 struct finding {
 	enum rule_id rule;
 	unsigned int known;    /* enum finding_known */

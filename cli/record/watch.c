@@ -375,6 +375,7 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	if (err)
 		return err;
 	err = show_findings(w, findings);
+	known_judge_facts(w->options.known, &w->report);
 	if (!err) {
 		show_rest(w, findings);
 		err = store_findings(w, findings);
