@@ -82,12 +82,16 @@ enum unique_found unique_add(struct unique *unique, uint64_t number, uint32_t ro
 void unique_remove(struct unique *unique, uint64_t number)
 {
 	uint32_t mask = unique->size - 1, hole, at;
+	struct unique_cell *cell;
 
-	if (unique->off || !unique->size || !find_cell(unique, number)->full)
+	if (unique->off || !unique->size)
+		return;
+	cell = find_cell(unique, number);
+	if (!cell->full)
 		return;
 	unique->clean++;
 	unique->used--;
-	hole = at = (uint32_t)(find_cell(unique, number) - unique->cells);
+	hole = at = (uint32_t)(cell - unique->cells);
 	for (;;) {
 		unique->cells[hole].full = false;
 		do {

@@ -1,0 +1,84 @@
+/* analyzer/model/unique.c: numbers that are there once, and once more. */
+#include "analyzer/model/unique.h"
+#include "tests/test.h"
+
+enum { ROOM = 8, LONG = 2000 };
+
+/* So many numbers come and go, one at a time. */
+static void pass_many(struct unique *u, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		assert_int_equal(unique_add(u, i, ROOM), UNIQUE_NEW);
+		unique_remove(u, i);
+	}
+}
+
+TEST(twice_after_a_long_time)
+{
+	struct unique u = { 0 };
+
+	pass_many(&u, LONG);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_NEW);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_TWICE);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
+	unique_remove(&u, 7);
+	unique_fini(&u);
+}
+
+TEST(twice_at_the_beginning_is_how_the_program_is)
+{
+	struct unique u = { 0 };
+
+	pass_many(&u, ROOM);
+	unique_add(&u, 7, ROOM);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_OFF);
+	unique_fini(&u);
+}
+
+TEST(a_deep_queue_takes_longer_to_know)
+{
+	struct unique u = { 0 };
+
+	pass_many(&u, LONG);
+	unique_add(&u, 7, LONG);
+	assert_int_equal(unique_add(&u, 7, LONG), UNIQUE_OFF);
+	unique_fini(&u);
+}
+
+/* Against a table of which numbers are there; the numbers collide in the hash table. */
+TEST(what_was_removed_is_gone_and_nothing_else)
+{
+	enum { NUMBERS = 300 };
+	bool there[NUMBERS] = { 0 };
+	struct unique u = { 0 };
+	unsigned int dice = 1;
+
+	for (int i = 0; i < 100000; i++) {
+		unsigned int n = (dice = dice * 1103515245 + 12345) >> 8;
+		uint64_t number = n % NUMBERS;
+
+		if (there[number])
+			unique_remove(&u, number << 20);
+		else
+			assert_int_equal(unique_add(&u, number << 20, ROOM), UNIQUE_NEW);
+		there[number] = !there[number];
+	}
+	for (uint64_t i = 0; i < NUMBERS; i++)
+		if (there[i]) {
+			assert_int_equal(unique_add(&u, i << 20, ROOM), UNIQUE_TWICE);
+			u.off = false;
+			break;
+		}
+	unique_fini(&u);
+}
+
+TEST(cleared_is_empty)
+{
+	struct unique u = { 0 };
+
+	pass_many(&u, LONG);
+	unique_add(&u, 7, ROOM);
+	unique_clear(&u);
+	assert_int_equal(unique_add(&u, 7, ROOM), UNIQUE_NEW);
+	unique_fini(&u);
+}
