@@ -287,9 +287,11 @@ static void name_key(const struct causes *causes, const struct key *key, int64_t
 
 	if (!object || !object->name)
 		return;
-	if (key->state == KEY_DEAD)
+	if (key->state == KEY_DEAD && key->destroyed.id.thread)
 		snprintf(text, size, "%s, deregistered %s before", object->name,
 			 words_span(time - key->destroyed.time, when));
+	else if (key->state == KEY_DEAD)
+		snprintf(text, size, "%s, gone with its process", object->name);
 	else
 		words_key(causes->trace, key, text, size);
 }

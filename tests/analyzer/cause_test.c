@@ -90,6 +90,18 @@ TEST(a_peer_that_was_killed)
 	story_end(&s);
 }
 
+TEST(a_killed_peer_takes_its_regions_with_it)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_exit(&s, PEER, 9);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->rkey, "process 2 mr1, gone with its process");
+	story_end(&s);
+}
+
 TEST(a_peer_that_was_killed_later_is_not_the_cause)
 {
 	struct story s;
