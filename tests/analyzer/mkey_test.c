@@ -312,6 +312,55 @@ TEST(a_region_of_another_protection_domain)
 	story_end(&s);
 }
 
+/* A datagram by way of @ah. */
+static void send_by(struct story *s, const struct ibv_ah *ah)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_ud *ud = (struct event_ud *)(wr + 1);
+
+	event->object = W(&a_qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	wr->wr_id = 1;
+	wr->opcode = IBV_WR_SEND;
+	wr->flags = IBV_SEND_SIGNALED;
+	wr->parts = WR_UD;
+	ud->ah = W(ah);
+	ud->remote_qpn = 7;
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*ud)) / 8);
+}
+
+/* An address handle of the queue pair's own domain, or of the other. */
+static const struct handle {
+	const char *name;
+	struct ibv_pd *pd;
+	bool wrong;
+} handles[] = {
+	{ "an_address_handle_of_the_same_domain", &a_pd, false },
+	{ "an_address_handle_of_another_domain", &other_pd, true },
+};
+
+static void address_handle_fits(void **state)
+{
+	const struct handle *handle = *state;
+	struct ibv_ah ah = { .context = &a_context, .pd = handle->pd };
+	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_alloc_pd, 2, W(&other_pd), W(&a_context));
+	story_do(&s, 0, VERB_create_ah, 7, W(&ah), W(handle->pd), W(&attr));
+	send_by(&s, &ah);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_002], handle->wrong);
+	if (handle->wrong)
+		assert_non_null(strstr(story_only(&s, RULE_MKEY_002)->says,
+				       "wr[0].wr.ud.ah is ah1 of pd2, and qp1 is in pd1"));
+	story_end(&s);
+}
+TEST_ROWS(handles, address_handle_fits);
+
 TEST(a_parent_domain_is_the_domain_below_it)
 {
 	struct ibv_parent_domain_init_attr attr = { .pd = &a_pd };
