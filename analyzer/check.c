@@ -99,6 +99,11 @@ static void on_retire(void *arg, const struct life *object)
 	tell_retire(arg, object);
 }
 
+static void on_batch(void *arg, const struct model_batch *batch)
+{
+	tell_batch(arg, batch);
+}
+
 static void on_wait(void *arg, const struct model_wait *wait)
 {
 	tell_wait(arg, wait);
@@ -173,6 +178,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.misfit = on_misfit,
 		.strain = on_strain,
 		.wait = on_wait,
+		.batch = on_batch,
 		.retire = on_retire,
 		.unreached = on_unreached,
 		.device = on_device,

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/batch.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
@@ -231,6 +232,8 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	}
 	if (life->kind == OBJECT_context)
 		close_children(model, life);
+	if (life->kind == OBJECT_qp)
+		batch_lost_qp(model, life, &destroy->moment);
 	if (life->kind == OBJECT_cm_id)
 		for (struct life_link *link = life->children; link; link = link->next_child)
 			link->child->orphaned = destroy->moment;

@@ -71,6 +71,7 @@ struct life {
 	struct event_id bind;    /* of an MW: the call that bound it last */
 	struct queue *sq, *rq;   /* queue.h; a QP's rq is its SRQ's, if it has one */
 	struct queue_cq *cq;     /* of a CQ */
+	struct batch *batch;     /* of an extended CQ: batch.h */
 	struct wake *wake;       /* of a CQ with a channel: wake.h; and of a QP, */
 	uint64_t arrived, taken; /* its receives that the other end knows of, and those polled */
 	bool unwatched;          /* they are not known any more */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/batch.h"
 #include "analyzer/model/cm.h"
 #include "analyzer/model/control.h"
 #include "analyzer/model/device.h"
@@ -41,7 +42,9 @@ static void on_leave(void *arg, struct life *life, bool freed)
 		wake_reset(model, life);
 	if (freed) {
 		free(life->wake);
+		free(life->batch);
 		life->wake = NULL;
+		life->batch = NULL;
 	}
 	if (life->kind == OBJECT_qp && !life->inherited)
 		peer_leave(&model->peers, life,
@@ -142,7 +145,7 @@ static void bind_failed(struct model *model, uint32_t process, struct event_id b
 				life_unlink_kind(life, OBJECT_mr);
 }
 
-static void on_poll(struct model *model, const struct trace_event *event)
+static int on_poll(struct model *model, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct life *cq = model_find(model, event->process, OBJECT_cq, poll->handle);
@@ -159,6 +162,7 @@ static void on_poll(struct model *model, const struct trace_event *event)
 	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
 	queues_poll(model, event, cq);
 	wake_polled(cq, event);
+	return batch_poll_seen(model, event, cq);
 }
 
 static void on_notify(struct model *model, const struct trace_event *event)
@@ -189,6 +193,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->sq = copy->rq = NULL;
 	copy->cq = NULL;
 	copy->wake = NULL;
+	copy->batch = NULL;
 	copy->ngroups = 0;
 	copy->next = copy->older = copy->newer = NULL;
 	return copy;
@@ -352,9 +357,7 @@ int model_event(struct model *model, const struct trace_event *event)
 	case TRACE_POST:
 		return event->inner ? 0 : on_post(model, event);
 	case TRACE_POLL:
-		if (!event->inner)
-			on_poll(model, event);
-		return 0;
+		return event->inner ? 0 : on_poll(model, event);
 	case TRACE_NOTIFY:
 		if (!event->inner)
 			on_notify(model, event);

@@ -10,7 +10,8 @@
 #define EACH_FACT(X) \
 	X(use)       \
 	X(destroy)   \
-	X(leak) X(key) X(modify) X(misfit) X(strain) X(unreached) X(wait) X(device) X(foreign)
+	X(leak)      \
+	X(key) X(modify) X(misfit) X(strain) X(unreached) X(wait) X(batch) X(device) X(foreign)
 
 /* clang-format off */
 #define NOTHING(fact)                                                                            \

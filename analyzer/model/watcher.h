@@ -94,6 +94,16 @@ struct model_strain {
 	const struct queue_request *earlier;
 };
 
+struct batch;
+
+/* A completion of ibv_next_poll(), which was out of place: batch.h. */
+struct model_batch {
+	const struct life *cq;
+	const struct batch *batch;
+	struct moment at;
+	uint64_t empty; /* calls of ibv_start_poll() that found nothing, just before it */
+};
+
 struct wake;
 
 /* ibv_get_cq_event() has waited for a CQ's event while completions lay there: wake.h. */
@@ -209,6 +219,7 @@ struct model_watcher {
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
+	void (*batch)(void *arg, const struct model_batch *batch);
 	void (*wait)(void *arg, const struct model_wait *wait);
 	void (*strain)(void *arg, const struct model_strain *strain);
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */

@@ -38,6 +38,7 @@ enum rule_id {
 	X(complete, struct model_complete)   /* a completion was polled; be quick */             \
 	X(strain, struct model_strain)       /* a queue has no room for what it was asked */     \
 	X(retire, struct life)               /* a queue or CQ ends, what it saw still known */   \
+	X(batch, struct model_batch)         /* ibv_next_poll() was out of place */              \
 	X(wait, struct model_wait)           /* for an event that cannot come */                 \
 	X(fork, struct trace_event)          /* in the parent */                                 \
 	X(memory, struct trace_event)        /* registered memory was given back */              \

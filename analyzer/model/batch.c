@@ -1,0 +1,88 @@
+/*
+ * Batches of completions of an extended CQ
+ *
+ *	start_poll ... destroy_qp ... next_poll		the batch was open meanwhile
+ *	start_poll finds nothing ... next_poll		there was no batch
+ *
+ * A start that finds nothing is no event, but counted: the next event of the thread for the CQ has
+ * the number of them.
+ */
+#include "analyzer/model/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+
+static struct moment moment_of(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->poll->verb,
+				.process = event->process,
+				.stack = event->poll->stack,
+				.time = event->time };
+}
+
+static void begin_batch(struct batch *batch, const struct moment *start)
+{
+	batch->started = true;
+	batch->start = *start;
+	batch->gone = (struct moment){ .verb = VERB_COUNT };
+}
+
+/* ibv_next_poll() has found a completion. */
+static void go_on(struct model *model, const struct trace_event *event, const struct life *cq)
+{
+	struct batch *batch = cq->batch;
+	struct model_batch told = {
+		.cq = cq, .batch = batch, .at = moment_of(event), .empty = event->poll->empty
+	};
+	bool lost_qp = batch->gone.id.thread && batch->gone.id.thread == event->id.thread;
+
+	if (!batch->started || event->poll->empty || lost_qp)
+		model->watcher.batch(model->watcher.arg, &told);
+	batch->gone = (struct moment){ .verb = VERB_COUNT };
+	batch->started = true; /* once is enough */
+}
+
+int batch_poll_seen(struct model *model, const struct trace_event *event, struct life *cq)
+{
+	const struct poll *poll = event->poll;
+	struct moment moment;
+
+	if (poll->verb == VERB_poll_cq || !cq || cq->inherited || !poll->nwc || model->doubt)
+		return 0;
+	if (!cq->batch)
+		cq->batch = calloc(1, sizeof(*cq->batch));
+	if (!cq->batch)
+		return -ENOMEM;
+	moment = moment_of(event);
+	if (poll->verb == VERB_start_poll)
+		begin_batch(cq->batch, &moment);
+	else
+		go_on(model, event, cq);
+	return 0;
+}
+
+static void note_loss(struct model *model, const struct life *qp, uint64_t handle,
+		      const struct moment *destroy)
+{
+	const struct life *cq = model_find(model, qp->process, OBJECT_cq, handle);
+	struct batch *batch = cq ? cq->batch : NULL;
+
+	if (!batch || batch->start.id.thread != destroy->id.thread)
+		return;
+	batch->gone = *destroy;
+	batch->created = qp->created;
+	memcpy(batch->name, qp->name, sizeof(batch->name));
+}
+
+void batch_lost_qp(struct model *model, const struct life *qp, const struct moment *destroy)
+{
+	if (!qp->qp || qp->inherited)
+		return;
+	note_loss(model, qp, qp->qp->send_cq, destroy);
+	note_loss(model, qp, qp->qp->recv_cq, destroy);
+}
