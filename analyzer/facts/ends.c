@@ -29,12 +29,19 @@ struct under_way {
 	char *what;
 };
 
+struct last {
+	int64_t time;
+	struct event_id id;
+	enum verb verb;
+	uint32_t stack;
+};
+
 struct ends {
 	struct trace *trace;
 	struct fact_list *facts;
 	struct under_way *calls; /* by thread */
 	size_t ncalls;
-	int64_t *last; /* by process: time of its last verb */
+	struct last *last; /* verb of each process */
 	size_t nlast;
 };
 
@@ -99,17 +106,40 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 		call->moment.id.thread = 0;
 }
 
+static struct last describe_last(const struct trace_event *event)
+{
+	struct last last = { .time = event->time, .id = event->id };
+
+	switch (event->kind) {
+	case TRACE_CALL:
+		last.verb = event->call->verb;
+		last.stack = event->call->stack;
+		break;
+	case TRACE_POST:
+		last.verb = (enum verb)event->post->verb;
+		last.stack = event->post->stack;
+		break;
+	case TRACE_POLL:
+		last.verb = (enum verb)event->poll->verb;
+		break;
+	default:
+		last.verb = VERB_req_notify_cq;
+		break;
+	}
+	return last;
+}
+
 void ends_alive(struct ends *ends, const struct trace_event *event)
 {
 	while (ends->nlast <= event->process)
 		if (!vec_push(ends->last, ends->nlast))
 			return;
-	ends->last[event->process] = event->time;
+	ends->last[event->process] = describe_last(event);
 }
 
 int64_t ends_last(const struct ends *ends, uint32_t process)
 {
-	return process < ends->nlast ? ends->last[process] : 0;
+	return process < ends->nlast ? ends->last[process].time : 0;
 }
 
 static bool has_ended(const struct ends *ends, uint32_t id)
@@ -175,7 +205,12 @@ static void add_killed(struct ends *ends, struct model *model, const struct mode
 	fact->process = end->process;
 	fact->error = signal;
 	fact->live = live;
-	fact->last = ends_last(ends, end->process);
+	if (end->process >= ends->nlast)
+		return;
+	fact->last = ends->last[end->process].time;
+	fact->event = ends->last[end->process].id;
+	fact->verb = ends->last[end->process].verb;
+	fact->stack = ends->last[end->process].stack;
 }
 
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end)

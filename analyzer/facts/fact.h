@@ -37,7 +37,7 @@ enum {
 
 struct fact {
 	enum fact_kind kind;
-	struct event_id event; /* the first of them; of a killed process its last call, or 0:0 */
+	struct event_id event; /* the first of them; of a killed process its last verb, or 0:0 */
 	int64_t time;
 	uint32_t process, thread;
 	uint32_t stack; /* of the trace, 0 none */

@@ -54,9 +54,12 @@ static void put_killed(struct text *t, struct trace *trace, const struct fact *f
 	char at[32], last[32];
 
 	sentence_process(t, trace, fact->process);
-	text_addf(t, "%s%s at %s, with %" PRIu64 " object%s alive; its last verb at %s",
+	text_addf(t, "%s%s at %s, with %" PRIu64 " object%s alive; its last verb",
 		  signal ? " by SIG" : "", signal ? signal : "", judge_span(fact->time, at),
-		  fact->live, fact->live == 1 ? "" : "s", judge_span(fact->last, last));
+		  fact->live, fact->live == 1 ? "" : "s");
+	if (fact->event.thread)
+		text_addf(t, ", %s(),", verb_infos[fact->verb].name);
+	text_addf(t, " at %s", judge_span(fact->last, last));
 }
 
 void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)

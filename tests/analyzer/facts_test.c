@@ -186,6 +186,8 @@ TEST(a_killed_process_is_told_with_its_objects)
 	fact = only_fact(&s, FACT_KILLED);
 	assert_int_equal(fact->error, SIGKILL);
 	assert_int_equal(fact->live, 2);
+	assert_int_equal(fact->event.n, 4);
+	assert_int_equal(fact->verb, VERB_alloc_pd);
 	assert_true(facts_bad(s.findings->facts));
 	story_end(&s);
 }

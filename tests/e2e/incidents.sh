@@ -50,7 +50,7 @@ incident() { # number, what is to be read
 incident 02 "LIFE-002" "cq1 was destroyed by ibv_destroy_cq\(\) at" "drop_connection"
 incident 03 "LIFE-001" "cq3 was destroyed by ibv_destroy_cq"
 incident 04 "IBV_WC_LOC_PROT_ERR" "lkey 0x2 = mr1 of pd1; its ibv_dereg_mr [0-9:]* began"
-incident 05 "process 1 \(incident_05\) by SIGSEGV at .*, with 6 objects alive"
+incident 05 "by SIGSEGV at .* its last verb, ibv_destroy_cq\(\), at .*disconnect_peer"
 incident 06 "COMPL-002" "put into ERR at .* destroyed with 0 sends and 4 receives outstanding"
 incident 07 "COMPL-002" "destroyed with 2 sends and 0 receives outstanding" "lose_connection"
 incident 08 "COMPL-002" "destroyed with 2 sends and 0 receives outstanding" "close_connection"
