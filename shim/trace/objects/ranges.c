@@ -5,7 +5,7 @@
  *
  * The greatest end tells by one search whether any of the ranges before reaches an address,
  * however they overlap. A reader compares the count of changes before and after, and reads again
- * if they differ. An array that has become too small stays: a reader may be in it.
+ * if they differ. An array that has become too small stays.
  */
 #include "shim/trace/objects/ranges.h"
 
@@ -13,7 +13,7 @@
 
 #include "shim/trace/ring/recording.h"
 
-enum { FEW = 256, TRIES = 100 };
+enum { FEW = 256, TRIES = 100, SIZES = 16 };
 
 struct range {
 	_Atomic uint64_t start, end, most;
@@ -25,6 +25,8 @@ atomic_bool ranges_on;
 static _Atomic(struct range *) ranges;
 static _Atomic size_t count;
 static size_t room;
+static struct range *outgrown[SIZES]; /* a reader may be in them */
+static unsigned int noutgrown;
 static _Atomic unsigned int changes; /* odd: under way */
 
 static uint64_t read_word(const _Atomic uint64_t *at)
@@ -75,7 +77,7 @@ static bool make_room(size_t n)
 
 	if (n < room)
 		return true;
-	more = calloc(room ? room * 4 : FEW, sizeof(*more));
+	more = noutgrown == SIZES ? NULL : calloc(room ? room * 4 : FEW, sizeof(*more));
 	if (!more)
 		return false;
 	for (size_t i = 0; i < n; i++) {
@@ -83,6 +85,7 @@ static bool make_room(size_t n)
 		more[i].most = read_word(&old[i].most);
 	}
 	room = room ? room * 4 : FEW;
+	outgrown[noutgrown++] = old;
 	atomic_store_explicit(&ranges, more, memory_order_release);
 	return true;
 }
