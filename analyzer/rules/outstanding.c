@@ -39,12 +39,15 @@ void life_008(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
-/* A queue that the program put into ERR and that nobody has polled since. */
+/*
+ * A queue that the program put into ERR and that nobody has polled since. Unsignalled requests do
+ * not count: they may have been done before, and then have no completion.
+ */
 static uint32_t left_in(const struct queue *queue)
 {
 	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from)
 		return 0;
-	return queue->outstanding;
+	return queue->signalled;
 }
 
 /* COMPL-002 */
@@ -64,8 +67,8 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was put into ERR at %s and destroyed with %u sends and %u receives "
-		     "outstanding: none of them was polled in between.",
+		     "%s was put into ERR at %s and destroyed with %u signalled sends and %u "
+		     "receives outstanding: none of them was polled in between.",
 		     judge_name(qp, name, sizeof(name)), event_id_text(qp->sq->drain.id, id), sends,
 		     receives);
 	finding_step(finding, "created", &qp->created);

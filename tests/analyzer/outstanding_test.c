@@ -117,7 +117,7 @@ TEST(a_queue_pair_in_err_is_destroyed_unpolled)
 	end_well(&s);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_COMPL_002);
-	assert_non_null(strstr(f->says, "destroyed with 0 sends and 3 receives outstanding"));
+	assert_non_null(strstr(f->says, "destroyed with 0 signalled sends and 3 receives"));
 	story_end(&s);
 }
 

@@ -176,6 +176,8 @@ static void flush_pair(struct pair *p)
 		if (p->qp[i])
 			MUST(ibv_modify_qp(p->qp[i], &attr, IBV_QP_STATE));
 	drain_pair(p);
+	for (struct ibv_wc wc; ibv_poll_cq(p->cq, 1, &wc) > 0;)
+		;
 }
 
 static void close_pair(struct pair *p)
@@ -392,8 +394,12 @@ static void forget_event(struct pair *p)
 
 static void forget_completions(struct pair *p)
 {
-	exchange_messages(p);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
 	await_message(p, 0);
+	MUST(ibv_modify_qp(p->qp[0], &attr, IBV_QP_STATE));
+	MUST(ibv_destroy_qp(p->qp[0]));
+	p->qp[0] = NULL;
 	p->receives = 0; /* nobody polls for it */
 }
 

@@ -229,7 +229,8 @@ objects_of_providers_are_recorded() {
 			is "$(sql "SELECT r.wr_id || ' ' || r.bytes || ' ' || w.flow_tag || ' ' ||
 				(w.wr_n = r.n) FROM wr r, wc w")" "5 3 17 1" &&
 			is "$(sql 'SELECT count(*) FROM coverage')" 0 &&
-			"$VERBATIM" check t.db >checked || { cat checked; return 1; }
+			"$VERBATIM" check --mute failed-verb,STATE-002 t.db >checked ||
+			{ cat checked; return 1; } # the provider's queue pair stays in RESET
 	done
 	"$VERBATIM" dump t.db >dump && grep -q 'mlx5dv_create_qp(.* = qp1' dump
 }
