@@ -155,6 +155,18 @@ static void put_times(struct text *t, uint64_t times, size_t processes)
 		text_addf(t, "%s in %zu processes", times > 1 ? "" : "  ", processes);
 }
 
+/* Has a rule found something there? Then it says why. */
+static bool is_found(const struct report *report, struct event_id id)
+{
+	const struct findings *findings = report->findings;
+
+	for (size_t i = 0; i < findings->n; i++)
+		if (findings->all[i]->event.thread == id.thread &&
+		    findings->all[i]->event.n == id.n)
+			return true;
+	return false;
+}
+
 /* Where the trace does not tell why. */
 static void put_likely(struct text *t, const struct explanation *explanation)
 {
@@ -172,7 +184,8 @@ static void put_fact(struct text *t, const struct report *report, const struct f
 	if (fact->event.thread)
 		text_addf(t, "%s  ", event_id_text(fact->event, id));
 	sentence_fact(t, report->trace, fact);
-	if (fact->kind == FACT_FAILED && !fact->because && explain_has_own(fact->verb, fact->error))
+	if (fact->kind == FACT_FAILED && !fact->because && !is_found(report, fact->event) &&
+	    explain_has_own(fact->verb, fact->error))
 		put_likely(t, explain_errno(fact->verb, fact->error));
 	put_place(t, report, fact->stack);
 	put_times(t, group->count, group->nprocesses);
@@ -291,7 +304,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	emit_text(screen, 4, t);
 	if (cause && (cause->key || cause->peer))
 		print_cause(screen, t, cause);
-	else
+	else if (!is_found(report, error->event) && !is_found(report, error->request.id))
 		print_likely(screen, t, error->status);
 }
 
