@@ -398,9 +398,19 @@ static void put_advice(struct text *t, enum rule_id rule)
 	text_addf(t, "to do: %.*s", end ? (int)(end - advice) + 1 : (int)strlen(advice), advice);
 }
 
-static uint32_t last_stack(const struct finding *finding)
+/* Where the event of the finding was, which is the last step of most. */
+static uint32_t find_place(const struct finding *finding)
 {
-	return finding->nsteps ? finding->steps[finding->nsteps - 1].moment.stack : 0;
+	uint32_t stack = 0;
+
+	for (unsigned int i = 0; i < finding->nsteps; i++) {
+		const struct moment *moment = &finding->steps[i].moment;
+
+		stack = moment->stack;
+		if (moment->id.thread == finding->event.thread && moment->id.n == finding->event.n)
+			break;
+	}
+	return stack;
 }
 
 static bool print_finding(struct screen *screen, struct text *t, const struct group *group,
@@ -413,7 +423,7 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 
 	text_addf(t, "%c %s %s  %s  %s", rule->severity, rule->id, rule->name,
 		  event_id_text(finding->event, id), judge_span(finding->time, when));
-	put_place(t, report, last_stack(finding));
+	put_place(t, report, find_place(finding));
 	put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 	if (!emit_text(screen, 2, t))
 		return false;
@@ -440,7 +450,7 @@ static void group_findings(const struct report *report, struct groups *groups)
 			if (rules[finding->rule].severity != *severity ||
 			    finding->known != FINDING_NEW)
 				continue;
-			key = line_key(report, finding->rule, last_stack(finding));
+			key = line_key(report, finding->rule, find_place(finding));
 			groups_add(groups, key, i, finding->process, finding_times(finding));
 			for (size_t k = 0; k < finding->nalso; k++)
 				groups_add(groups, key, i, finding->also[k], 0);

@@ -6,17 +6,20 @@
 
 static struct ibv_cq_ex *ex;
 
-/* The second end completes to an extended queue. */
+/* Both ends complete to one extended queue. */
 static void make_ends(void)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_EX_WITH_QP_NUM };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = IBV_WC_EX_WITH_QP_NUM };
 
 	ends_make();
-	MUST(ibv_destroy_qp(ends.qp[1]));
-	MUST(ibv_destroy_cq(ends.cq[1]));
 	ex = NEED(ibv_create_cq_ex(ends.context, &attr));
-	ends.cq[1] = ibv_cq_ex_to_cq(ex);
-	ends.qp[1] = ends_create(1);
+	for (int i = 0; i < 2; i++) {
+		MUST(ibv_destroy_qp(ends.qp[i]));
+		MUST(ibv_destroy_cq(ends.cq[i]));
+		ends.cq[i] = ibv_cq_ex_to_cq(ex);
+		ends.qp[i] = ends_create(i);
+	}
+	ends.cq[1] = NULL;
 	ends_connect();
 }
 
@@ -26,32 +29,30 @@ static void close_connection(void)
 	ends.qp[1] = NULL;
 }
 
+/* The first message of the peer says that it goes. */
 static void handle_completions(bool good)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
-	bool last = false;
+	uint32_t number = ends.qp[1]->qp_num;
 
 	while (ibv_start_poll(ex, &attr))
 		;
 	do {
-		if (ex->wr_id == 2) /* the peer says goodbye */
-			last = true;
-		if (last && !good)
+		if (!good && ends.qp[1] && ibv_wc_read_qp_num(ex) == number)
 			close_connection();
-	} while (!ibv_next_poll(ex) && ends.qp[1]);
+	} while (!ibv_next_poll(ex));
 	ibv_end_poll(ex);
-	if (last && good)
+	if (ends.qp[1])
 		close_connection();
 }
 
 int main(int argc, char **argv)
 {
 	make_ends();
-	for (int i = 1; i < 3; i++)
-		MUST(ends_receive((uint64_t)i));
-	for (int i = 1; i < 3; i++)
-		MUST(ends_send((uint64_t)i, IBV_WR_SEND, IBV_SEND_SIGNALED));
-	ends_await(0, 2);
+	for (uint64_t i = 1; i < 3; i++)
+		MUST(ends_receive(i));
+	for (uint64_t i = 1; i < 3; i++)
+		MUST(ends_send(i, IBV_WR_SEND, IBV_SEND_SIGNALED));
 	handle_completions(is_good(argc, argv));
 	ends_close();
 	return 0;
