@@ -102,15 +102,20 @@ static void put_frame(struct text *t, const struct report_line *line)
 	text_char(t, '}');
 }
 
-static void put_stack(struct text *t, const struct report *report, uint32_t stack)
+static void put_frames(struct text *t, const struct report *report, const char *key, uint32_t stack)
 {
 	struct report_line lines[REPORT_FRAMES];
 	unsigned int n = report_stack(report, stack, lines);
 
-	open_array(t, "stack");
+	open_array(t, key);
 	for (unsigned int i = 0; i < n; i++)
 		put_frame(t, &lines[i]);
 	text_char(t, ']');
+}
+
+static void put_stack(struct text *t, const struct report *report, uint32_t stack)
+{
+	put_frames(t, report, "stack", stack);
 }
 
 /* It may have been this one as well. */
@@ -153,6 +158,7 @@ static void put_first(struct text *t, const struct report *report, const struct 
 	put_request(t, &error->request);
 	put_number(t, "flushed", (int64_t)error->flushes);
 	put_stack(t, report, error->request.stack);
+	put_frames(t, report, "polled", error->poll_stack);
 	if (error->other.id.thread)
 		put_other(t, report, &error->other);
 	put_cause(t, facts_cause(report->findings->facts, error));

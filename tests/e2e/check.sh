@@ -87,6 +87,19 @@ text_report_starts_with_the_first_error() {
 		has "$("$VERBATIM" check t.db | sed -n 3,6p)" "IBV_WR_RDMA_WRITE of 64 bytes at"
 }
 
+the_poll_of_an_error_has_its_stack() {
+	local errors="SELECT thread || ':' || n FROM poll WHERE stack IS NOT NULL" poll
+	record "$apps/first_error" bad && poll=$("$VERBATIM" sql t.db "$errors") &&
+		is "$(echo "$poll" | wc -w)" 1 &&
+		has "$("$VERBATIM" dump t.db "$poll")" "poll_all (first_error.c:" || return
+	ends 1 && has "$(ask '[.first_errors[0].polled[].function] | join(" ")')" poll_all &&
+		"$VERBATIM" unpack t.db -o plain.db &&
+		is "$("$VERBATIM" sql plain.db "$errors")" "$poll" &&
+		has "$("$VERBATIM" dump plain.db "$poll")" "poll_all (first_error.c:" || return
+	rm -f plain.db
+	record "$apps/first_error" good && is "$("$VERBATIM" sql t.db "$errors")" ""
+}
+
 facts_are_muted_by_name() {
 	record "$apps/first_error" bad
 	"$VERBATIM" check --mute error-completion,MKEY-004 t.db >muted
