@@ -200,14 +200,14 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	watcher.complete = on_complete;
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
+	if (!err && check->findings->bypassed)
+		model_bypassed(check->model);
 	if (!err)
 		err = facts_new(check->trace, &check->findings->facts);
 	if (!err)
 		err = alike_new(check->trace, check->findings, &checker->alike);
 	for (int i = 0; !err && options && i < FACT_COUNT; i++)
 		check->findings->facts->off[i] = options->mute_fact[i];
-	if (!err)
-		choose_functions(checker);
 	return err;
 }
 

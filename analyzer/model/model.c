@@ -81,6 +81,11 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	return 0;
 }
 
+void model_bypassed(struct model *model)
+{
+	model->doubt |= QUEUE_UNSEEN;
+}
+
 void model_free(struct model *model)
 {
 	struct forked *forked;

@@ -24,6 +24,9 @@ struct model;
 /* @trace is used for names only. Returns 0 or -errno. */
 int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model);
 
+/* Posts or polls are not in the trace: no queue's content is certain. Before the first event. */
+void model_bypassed(struct model *model);
+
 /* Accepts NULL. */
 void model_free(struct model *model);
 

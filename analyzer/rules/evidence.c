@@ -103,6 +103,7 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 	const size_t i = find_direct(name);
 
 	findings->blind |= strchr(direct[i].kinds, 'q') != NULL;
+	findings->bypassed |= strpbrk(direct[i].kinds, "dq") != NULL;
 	for (const char *kind = direct[i].kinds; *kind; kind++) {
 		for (int rule = 0; rule < RULE_COUNT; rule++) {
 			/* without all objects, what the rules do see may be wrong */
@@ -127,6 +128,7 @@ static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 		if (strcmp(blind[i].what, what))
 			continue;
 		findings->blind |= blind[i].kind == 'q' || blind[i].all;
+		findings->bypassed |= blind[i].kind == 'd' || blind[i].kind == 'q';
 		for (int rule = 0; rule < RULE_COUNT; rule++)
 			if (blind[i].all || looks_at(rule, blind[i].kind))
 				findings_unchecked(findings, rule, !blind[i].all,

@@ -73,6 +73,7 @@ struct findings {
 	uint64_t rules[RULE_COUNT]; /* findings of each, including those that are not stored */
 	bool carried;               /* the current events are those of the trace before this one */
 	bool blind;                 /* some completions are not in the trace */
+	bool bypassed;              /* posts or polls went round what is recorded */
 	bool fork_not_known;        /* what the kernel does at a fork; it has been told */
 	uint64_t events;            /* read */
 	unsigned int seen;          /* kinds of these: bits, by enum trace_event_kind */

@@ -91,6 +91,23 @@ TEST(more_than_the_device_gave_is_too_much)
 	story_end(&s);
 }
 
+/* Completions may have been polled. */
+TEST(polls_that_are_not_seen_make_numbers_uncertain)
+{
+	struct event_blind *blind;
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	blind = (struct event_blind *)s.words;
+	blind->what = BLIND_EXTENDED_CQ;
+	blind->object = W(&a_cq);
+	story_event(&s, 0, EVENT_BLIND, sizeof(*blind) / 8);
+	post_sends(&s, 0, ROOM, IBV_SEND_SIGNALED);
+	post_sends(&s, ROOM, 2, IBV_SEND_SIGNALED);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
 /* A poll of another thread may be late in the trace: the numbers are not certain. */
 TEST(two_threads_make_numbers_uncertain)
 {
