@@ -100,6 +100,14 @@ the_poll_of_an_error_has_its_stack() {
 	record "$apps/first_error" good && is "$("$VERBATIM" sql t.db "$errors")" ""
 }
 
+# of a program with more mistakes than it has room for
+the_first_screen_has_24_lines() {
+	record "$apps/model_run" 1 60
+	"$VERBATIM" check t.db | sed '/^$/q' >screen
+	[ "$(wc -l <screen)" -le 25 ] && says '^failed verbs' screen && says '^findings' screen &&
+		says '^completions in error' screen && says '^  and .* below$' screen
+}
+
 facts_are_muted_by_name() {
 	record "$apps/first_error" bad
 	"$VERBATIM" check --mute error-completion,MKEY-004 t.db >muted
@@ -197,6 +205,7 @@ done
 for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
 	 the_poll_of_an_error_has_its_stack \
+	 the_first_screen_has_24_lines \
 	 facts_are_muted_by_name no_error_is_said_too nothing_is_no_success \
 	 leaks_of_one_place_are_one_finding \
 	 ranks_with_one_mistake_are_one_finding a_hung_destroy_says_how_it_ended \
