@@ -129,7 +129,10 @@ static void print_step(const struct report *report, const struct finding_step *s
 	print_stack(report, moment->stack);
 }
 
-enum { OTHERS = 16 }; /* processes that are listed */
+enum {
+	OTHERS = 16,   /* processes that are listed */
+	GAP_RULES = 8, /* rules that are named with a reason why they were not checked */
+};
 
 /* "in 3 processes: 1, 2, 3" */
 static void print_others(FILE *out, const struct finding *finding)
@@ -198,6 +201,47 @@ void report_finding(const struct report *report, const struct finding *finding, 
 	print_advice(report, finding->rule, told);
 }
 
+static bool is_same_gap(const struct unchecked *a, const struct unchecked *b)
+{
+	return a->partly == b->partly &&
+	       !strcmp(a->because ? a->because : "?", b->because ? b->because : "?");
+}
+
+/* "LIFE-001 and LIFE-002", or how many; those of one reason are told once. */
+static void print_gap_rules(const struct report *report, size_t first)
+{
+	const struct findings *findings = report->findings;
+	unsigned int n = 0, at = 0;
+
+	for (size_t i = first; i < findings->nunchecked; i++)
+		n += is_same_gap(&findings->unchecked[first], &findings->unchecked[i]);
+	if (n == 1)
+		fprintf(report->out, "%s: %s", rules[findings->unchecked[first].rule].id,
+			rules[findings->unchecked[first].rule].name);
+	else if (n > GAP_RULES)
+		fprintf(report->out, "%u rules", n);
+	for (size_t i = first; n > 1 && n <= GAP_RULES && i < findings->nunchecked; i++) {
+		const struct unchecked *u = &findings->unchecked[i];
+
+		if (!is_same_gap(&findings->unchecked[first], u))
+			continue;
+		fprintf(report->out, "%s%s",
+			at == 0       ? ""
+			: at + 1 == n ? " and "
+				      : ", ",
+			rules[u->rule].id);
+		at++;
+	}
+}
+
+static bool was_told(const struct findings *findings, size_t i)
+{
+	for (size_t before = 0; before < i; before++)
+		if (is_same_gap(&findings->unchecked[before], &findings->unchecked[i]))
+			return true;
+	return false;
+}
+
 void report_unchecked(const struct report *report)
 {
 	const struct findings *findings = report->findings;
@@ -207,9 +251,12 @@ void report_unchecked(const struct report *report)
 
 		if (i == 0)
 			fputc('\n', report->out);
-		fprintf(report->out, "%s: %s %s", rules[u->rule].id, rules[u->rule].name,
-			u->partly ? "checked in part" : "not checked");
-		print_named(report->out, ", because ", u->because ? u->because : "?", "\n");
+		if (was_told(findings, i))
+			continue;
+		print_gap_rules(report, i);
+		print_named(report->out,
+			    u->partly ? " checked in part, because " : " not checked, because ",
+			    u->because ? u->because : "?", "\n");
 	}
 }
 

@@ -199,7 +199,7 @@ static void note_memory(struct trace *trace, struct findings *findings)
 	for (int rule = 0; rule < RULE_COUNT && !(memory && *memory); rule++)
 		if (looks_at(rule, 'm'))
 			findings_unchecked(findings, rule, false,
-					   "it needs what `record --memory` records");
+					   "that needs what `record --memory` records");
 }
 
 int evidence_gaps(struct trace *trace, struct findings *findings)
