@@ -121,6 +121,8 @@ static void run_one(sqlite3 *db, struct dice *dice)
 		       statements[dice_roll(dice, sizeof(statements) / sizeof(*statements))], sql,
 		       sizeof(sql));
 	single_quotes(sql);
+	/* what it makes here and now is this program's memory, not that of the command */
+	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 1 << 22);
 	sqlite3_exec(db, sql, NULL, NULL, NULL);
 }
 

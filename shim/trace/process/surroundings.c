@@ -110,22 +110,91 @@ static bool is_of_rdma(const char *variable)
 	return false;
 }
 
+/* Variables that libibverbs asks for as it goes, which programs set themselves before. */
+static const char *const asked_for[] = { "RDMAV_FORK_SAFE", "IBV_FORK_SAFE",
+					 "RDMAV_HUGEPAGES_SAFE" };
+
+static bool is_asked_for(const char *name, size_t n)
+{
+	for (size_t i = 0; i < sizeof(asked_for) / sizeof(*asked_for); i++)
+		if (strlen(asked_for[i]) == n && !strncmp(asked_for[i], name, n))
+			return true;
+	return false;
+}
+
+/* Put NAME=VALUE behind the @used bytes of @text, its value cut; returns the bytes used then. */
+static size_t put_variable(char *text, size_t used, const char *name, size_t length,
+			   const char *value)
+{
+	size_t n = strnlen(value, VALUE_BYTES);
+
+	if (length > NAME_BYTES || used + length + n + 2 > SURROUNDINGS_BYTES)
+		return used;
+	memcpy(text + used, name, length);
+	text[used + length] = '=';
+	memcpy(text + used + length + 1, value, n);
+	text[used + length + 1 + n] = '\0';
+	return used + length + n + 2;
+}
+
+static size_t put_if_of_rdma(char *text, size_t used, const char *variable)
+{
+	const char *equals = is_of_rdma(variable) ? strchr(variable, '=') : NULL;
+	size_t length = equals ? (size_t)(equals - variable) : 0;
+
+	if (!equals || is_asked_for(variable, length))
+		return used;
+	return put_variable(text, used, variable, length, equals + 1);
+}
+
+/* Of a variable that is longer than @chunk, its beginning. */
+size_t surroundings_first(int fd, char *text, size_t used)
+{
+	char chunk[FILE_BYTES], *at, *end;
+	size_t have = 0;
+	bool cut = false;
+	ssize_t n;
+
+	while ((n = read(fd, chunk + have, sizeof(chunk) - 1 - have)) > 0) {
+		have += (size_t)n;
+		at = chunk;
+		while ((end = memchr(at, '\0', have))) {
+			if (!cut)
+				used = put_if_of_rdma(text, used, at);
+			cut = false;
+			have -= (size_t)(end + 1 - at);
+			at = end + 1;
+		}
+		memmove(chunk, at, have);
+		if (have < sizeof(chunk) - 1)
+			continue;
+		chunk[have] = '\0';
+		if (!cut)
+			used = put_if_of_rdma(text, used, chunk);
+		cut = true;
+		have = 0;
+	}
+	return used;
+}
+
+/*
+ * From the kernel, which has what the process began with: `environ` may be changed by another
+ * thread meanwhile, and nothing would tell us. Only what libibverbs itself asks for is asked for.
+ */
 size_t surroundings_environ(char *text)
 {
+	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 
-	for (char **at = environ; at && *at; at++) {
-		const char *equals = is_of_rdma(*at) ? strchr(*at, '=') : NULL;
-		size_t n;
+	for (size_t i = 0; i < sizeof(asked_for) / sizeof(*asked_for); i++) {
+		const char *value = getenv(asked_for[i]);
 
-		if (!equals || equals - *at > NAME_BYTES)
-			continue;
-		n = (size_t)(equals + 1 - *at) + strnlen(equals + 1, VALUE_BYTES);
-		if (used + n + 1 > SURROUNDINGS_BYTES)
-			break;
-		memcpy(text + used, *at, n);
-		text[used + n] = '\0';
-		used += n + 1;
+		if (value)
+			used = put_variable(text, used, asked_for[i], strlen(asked_for[i]), value);
 	}
+	if (fd < 0)
+		return used;
+	used = surroundings_first(fd, text, used);
+	close(fd);
 	return used;
 }

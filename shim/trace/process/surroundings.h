@@ -11,6 +11,13 @@ void surroundings_limits(struct event_process *event);
 
 /*
  * Put the variables that RDMA libraries read to @text, as struct event_process has them: at most
- * SURROUNDINGS_BYTES. Returns how many bytes.
+ * SURROUNDINGS_BYTES. Those that the process began with; RDMAV_FORK_SAFE, IBV_FORK_SAFE and
+ * RDMAV_HUGEPAGES_SAFE as they are now. Returns how many bytes.
  */
 size_t surroundings_environ(char *text);
+
+/*
+ * The part of it that is read from @fd, NAME=VALUE and a NUL each; behind the @used bytes of @text.
+ * Returns how many are used then.
+ */
+size_t surroundings_first(int fd, char *text, size_t used);
