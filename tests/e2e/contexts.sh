@@ -103,7 +103,7 @@ try "a file at the place of another is told from it" module_of_its_time_is_meant
 failed_request_says_where_it_was_posted() {
 	local part='/^completions in error/,/^failed verbs/p'
 	record "$apps/first_error" && "$VERBATIM" check "$t" | sed -n "$part" >"$tmp/first" &&
-		grep -q "post_writes.*first_error.c:[0-9]*" "$tmp/first" &&
+		tr -s ' \n' ' ' <"$tmp/first" | grep -q "post_writes (first_error.c:[0-9]*)" &&
 		is "$("$VERBATIM" check --format json "$t" | python3 -c 'import json, sys
 stack = json.load(sys.stdin)["first_errors"][0]["stack"]
 print([frame["function"] for frame in stack][0])')" post_writes &&
