@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/model/queue.h"
 #include "analyzer/rules/judge.h"
@@ -50,6 +51,21 @@ static uint32_t left_in(const struct queue *queue)
 	return queue->signalled;
 }
 
+/*
+ * Was it called by librdmacm? A socket of rsockets that is closed has its queue pair put into ERR
+ * and destroyed with what is flushed; its buffers go with it.
+ */
+static bool is_called_by_cm(struct trace *trace, uint32_t stack)
+{
+	struct frame frames[4]; /* the recorder's own may be the first */
+	unsigned int n = trace_stack(trace, stack, frames, 4);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (frames[i].module && strstr(frames[i].module, "/librdmacm.so"))
+			return true;
+	return false;
+}
+
 /* COMPL-002 */
 void compl_002(struct check *check, const struct model_destroy *destroy)
 {
@@ -61,7 +77,7 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (qp->kind != OBJECT_qp || !destroy->returned || destroy->failed)
 		return;
 	receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
-	if (!sends && !receives)
+	if ((!sends && !receives) || is_called_by_cm(check->trace, qp->sq->drain.stack))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_002, destroy);
 	if (!finding)

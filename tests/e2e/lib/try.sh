@@ -35,7 +35,7 @@ try() {
 	local name=$* out
 	if declare -F "$1" >/dev/null; then name=${name//_/ }; else name=$1; shift; fi
 	if out=$(trap stop_all EXIT; "$@" 2>&1); then ok "$name"
-	else not_ok "$name" "${out:0:1000}"; fi
+	else not_ok "$name" "${out:0:4000}"; fi
 	tidy
 }
 
