@@ -110,9 +110,9 @@ static bool is_of_rdma(const char *variable)
 	return false;
 }
 
-/* Variables that libibverbs asks for as it goes, which programs set themselves before. */
-static const char *const asked_for[] = { "RDMAV_FORK_SAFE", "IBV_FORK_SAFE",
-					 "RDMAV_HUGEPAGES_SAFE" };
+/* Variables that libibverbs, or our device, asks for as it goes: programs set them before. */
+static const char *const asked_for[] = { "RDMAV_FORK_SAFE", "IBV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
+					 "VERBATIM_SOFT_FORK" };
 
 static bool is_asked_for(const char *name, size_t n)
 {

@@ -11,8 +11,8 @@ void surroundings_limits(struct event_process *event);
 
 /*
  * Put the variables that RDMA libraries read to @text, as struct event_process has them: at most
- * SURROUNDINGS_BYTES. Those that the process began with; RDMAV_FORK_SAFE, IBV_FORK_SAFE and
- * RDMAV_HUGEPAGES_SAFE as they are now. Returns how many bytes.
+ * SURROUNDINGS_BYTES. Those that the process began with; what libibverbs asks for about forks as it
+ * is now. Returns how many bytes.
  */
 size_t surroundings_environ(char *text);
 
