@@ -585,8 +585,10 @@ static void inline_too_much(struct pair *p)
 		sge = (struct ibv_sge){ (uintptr_t)area[0], 65 + roll_dice(100), mrs[0]->lkey };
 		wr.send_flags |= IBV_SEND_INLINE;
 	} else {
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < 3; i++) {
 			three[i] = piece_of(0);
+			three[i].length = 8 + roll_dice(PIECE / 4); /* it may be taken */
+		}
 		wr.sg_list = three;
 		wr.num_sge = 3;
 	}
