@@ -15,22 +15,13 @@
 #include <string.h>
 
 #include "analyzer/model/control.h"
+#include "analyzer/model/model_state.h"
 #include "core/wire/log.h"
-
-static struct life *find_argument(struct model *model, const struct trace_event *event,
-				  const struct args *args, const char *path, enum object_kind kind)
-{
-	int64_t handle;
-
-	if (!args || !args_get(args, path, &handle))
-		return NULL;
-	return model_find(model, event->process, kind, (uint64_t)handle);
-}
 
 static struct life *find_live(struct model *model, const struct trace_event *event,
 			      const struct args *args, const char *path, enum object_kind kind)
 {
-	struct life *life = find_argument(model, event, args, path, kind);
+	struct life *life = model_argument(model, event, args, path, kind);
 
 	return life && life->state == LIFE_LIVE && !life->inherited ? life : NULL;
 }
@@ -115,10 +106,10 @@ static struct life *debtor_of(struct model *model, const struct trace_event *eve
 
 	if (!strncmp(name, "RDMA_CM_EVENT_MULTICAST", 23))
 		return NULL;
-	return find_argument(model, event, args,
-			     strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST") ? "event.id"
-									   : "event.listen_id",
-			     OBJECT_cm_id);
+	return model_argument(model, event, args,
+			      strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST") ? "event.id"
+									    : "event.listen_id",
+			      OBJECT_cm_id);
 }
 
 static int event_is_got(struct model *model, const struct trace_event *event)

@@ -4,9 +4,7 @@
  *	call	every handle among the arguments is a use; a destroy begins
  *	return	a creation makes an object; a destroy ends; events are got
  *
- * A destroy that has begun stays in a list of pending ones until it returns or
- * its process ends, because another thread's creation may be given the same
- * address before it returns.
+ * Not here: destroys (control_destroy.c).
  */
 #include "analyzer/model/control.h"
 
@@ -35,15 +33,6 @@ struct parsed {
 	const struct call *call;
 	const struct args *args, *out;
 };
-
-static struct moment begin_of_call(const struct parsed *p)
-{
-	return (struct moment){ .id = p->event->id,
-				.verb = p->call->verb,
-				.process = p->event->process,
-				.stack = p->call->stack,
-				.time = p->call->begin };
-}
 
 /* The type of an ibv_async_event determines the kind of its element. */
 static enum object_kind async_kind(int64_t type)
@@ -87,173 +76,18 @@ struct life *control_element(struct model *model, const struct trace_event *even
 	return async_element(model, &p, event->call->out);
 }
 
-static struct life *by_path(struct model *model, const struct parsed *p, const struct args *args,
-			    const char *path, enum object_kind kind)
-{
-	int64_t handle;
-
-	if (!args || !args_get(args, path, &handle))
-		return NULL;
-	return model_find(model, p->event->process, kind, (uint64_t)handle);
-}
-
 static void call_uses(struct model *model, const struct parsed *p)
 {
 	const struct handle_list *list = &model->handles.args[p->call->verb];
 
 	for (unsigned int i = 0; i < list->n; i++)
 		watcher_use(&model->watcher, p->event, p->call->verb,
-			    by_path(model, p, p->args, list->paths[i].path, list->paths[i].kind),
+			    model_argument(model, p->event, p->args, list->paths[i].path,
+					   list->paths[i].kind),
 			    list->paths[i].path, 0);
 	if (p->call->verb == VERB_ack_async_event)
 		watcher_use(&model->watcher, p->event, p->call->verb,
 			    async_element(model, p, p->args), "event.element", 0);
-}
-
-/* Destroys */
-
-static void see_children(struct model_destroy *destroy, const struct life *life)
-{
-	destroy->nchildren = 0;
-	for (const struct life_link *link = life->children; link; link = link->next_child) {
-		const struct life *child = link->child;
-		struct model_child *seen;
-
-		if (child->state != LIFE_LIVE)
-			continue;
-		if (destroy->nchildren++ >= MODEL_SHOWN)
-			continue;
-		seen = &destroy->children[destroy->nchildren - 1];
-		seen->kind = child->kind;
-		seen->created = child->created;
-		memcpy(seen->name, child->name, sizeof(seen->name));
-	}
-}
-
-void control_name(struct model *model, struct life *life, uint32_t id)
-{
-	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
-
-	if (!object || !object->name) {
-		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
-			 life->handle);
-		return;
-	}
-	snprintf(life->name, sizeof(life->name), "%s", object->name);
-	life->number = object->number;
-}
-
-/* An object older than the trace: all we know is that it is destroyed now. */
-static struct life *find_older(struct model *model, const struct parsed *p)
-{
-	struct life *life;
-
-	if (!p->call->handle || !(life = calloc(1, sizeof(*life))))
-		return NULL;
-	life->kind = verb_infos[p->call->verb].object;
-	life->process = p->event->process;
-	life->handle = p->call->handle;
-	life->borrowed = true;
-	control_name(model, life, p->call->object);
-	lives_add(&model->lives, life);
-	return life;
-}
-
-int control_destroy_begins(struct model *model, const struct trace_event *event)
-{
-	const struct parsed p = { .event = event, .call = event->call, .args = event->call->args };
-	const char *self = handles_self(p.call->verb);
-	struct pending *pending;
-	struct life *life;
-
-	if (!self)
-		return 0;
-	life = by_path(model, &p, p.args, self, verb_infos[p.call->verb].object);
-	if (!life)
-		life = find_older(model, &p);
-	if (!life || life->inherited || life->state != LIFE_LIVE)
-		return 0;
-	pending = calloc(1, sizeof(*pending));
-	if (!pending)
-		return log_err(-ENOMEM, "destroys that have begun");
-	life->state = LIFE_DYING;
-	life->ending = begin_of_call(&p);
-	life->met = (struct moment){ 0 };
-	pending->life = life;
-	pending->destroy.object = life;
-	pending->destroy.moment = begin_of_call(&p);
-	see_children(&pending->destroy, life);
-	pending->next = model->pending;
-	model->pending = pending;
-	return 0;
-}
-
-/* Objects left in a closed context can no longer be destroyed. All are told while all are known. */
-static void close_children(struct model *model, struct life *context)
-{
-	struct life_link *link, *next;
-
-	for (link = life_first_child(context); link; link = life_next_child(context, link)) {
-		struct model_leak leak = { .object = link->child, .at = context->destroyed };
-
-		if (link->child->state == LIFE_LIVE && !link->child->borrowed)
-			model->watcher.leak(model->watcher.arg, &leak);
-	}
-	for (link = context->children; link; link = next) {
-		struct life *child = link->child;
-
-		next = link->next_child;
-		if (child->state != LIFE_LIVE)
-			continue;
-		child->destroyed = context->destroyed;
-		lives_bury(&model->lives, child, LIFE_CLOSED);
-	}
-}
-
-static void destroy_ends(struct model *model, struct pending *pending, const struct call *call)
-{
-	struct model_destroy *destroy = &pending->destroy;
-	struct life *life = pending->life;
-
-	destroy->returned = true;
-	destroy->failed = call->failed;
-	destroy->ret = call->ret;
-	destroy->end = call->end;
-	if (!call->failed) {
-		see_children(destroy, life);
-		life->destroyed = destroy->moment;
-		queues_end(model, life, false);
-	}
-	model->watcher.destroy(model->watcher.arg, destroy);
-	if (call->failed && life->hashed) {
-		life->state = LIFE_LIVE;
-		life->refused = destroy->moment;
-		return;
-	}
-	if (life->kind == OBJECT_context)
-		close_children(model, life);
-	if (life->kind == OBJECT_qp)
-		batch_lost_qp(model, life, &destroy->moment);
-	if (life->kind == OBJECT_cm_id)
-		for (struct life_link *link = life->children; link; link = link->next_child)
-			link->child->orphaned = destroy->moment;
-	lives_bury(&model->lives, life, LIFE_GONE);
-}
-
-void control_destroy_returns(struct model *model, const struct trace_event *event)
-{
-	struct pending **at, *pending;
-
-	for (at = &model->pending; (pending = *at); at = &pending->next) {
-		struct event_id id = pending->destroy.moment.id;
-
-		if (id.thread != event->id.thread || id.n != event->id.n)
-			continue;
-		*at = pending->next;
-		destroy_ends(model, pending, event->call);
-		free(pending);
-		return;
-	}
 }
 
 /* Creations */
@@ -264,8 +98,8 @@ static int link_paths(struct model *model, const struct parsed *p, const struct 
 	int err = 0;
 
 	for (unsigned int i = 0; i < list->n && !err; i++) {
-		struct life *parent =
-			by_path(model, p, args, list->paths[i].path, list->paths[i].kind);
+		struct life *parent = model_argument(model, p->event, args, list->paths[i].path,
+						     list->paths[i].kind);
 
 		if (parent && parent != life && !parent->inherited &&
 		    (parent->state == LIFE_LIVE || parent->state == LIFE_DYING))
@@ -328,6 +162,19 @@ static int make_wake(struct model *model, struct life *cq)
 	return 0;
 }
 
+void control_name(struct model *model, struct life *life, uint32_t id)
+{
+	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
+
+	if (!object || !object->name) {
+		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
+			 life->handle);
+		return;
+	}
+	snprintf(life->name, sizeof(life->name), "%s", object->name);
+	life->number = object->number;
+}
+
 static int creation_returns(struct model *model, const struct parsed *p)
 {
 	enum object_kind kind = verb_infos[p->call->verb].object;
@@ -343,7 +190,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->kind = kind;
 	life->process = p->event->process;
 	life->handle = p->call->handle;
-	life->created = begin_of_call(p);
+	life->created = call_begin(p->event);
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
 	control_name(model, life, p->call->object);
 	keys_note_parents(model, life, p->call);
@@ -375,7 +222,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 static struct life *find_argument(struct model *model, const struct parsed *p, const char *path,
 				  enum object_kind kind)
 {
-	struct life *life = by_path(model, p, p->args, path, kind);
+	struct life *life = model_argument(model, p->event, p->args, path, kind);
 
 	return life && life->state == LIFE_LIVE ? life : NULL;
 }
@@ -480,11 +327,11 @@ static void event_is_got(struct model *model, const struct parsed *p)
 
 	if (!p->out)
 		return;
-	life = completion ? by_path(model, p, p->out, "cq", OBJECT_cq)
+	life = completion ? model_argument(model, p->event, p->out, "cq", OBJECT_cq)
 			  : async_element(model, p, p->out);
 	if (!life)
 		return;
-	life->got = begin_of_call(p);
+	life->got = call_begin(p->event);
 	if (completion) {
 		life->events++;
 		return;
@@ -499,7 +346,7 @@ static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const stru
 {
 	if (n > *owed) {
 		if (!life->over)
-			life->over_at = begin_of_call(p);
+			life->over_at = call_begin(p->event);
 		life->over += n - *owed;
 	}
 	*owed -= n < *owed ? n : *owed;
@@ -518,7 +365,7 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 			ack_events(life, &life->async_events, 1, p);
 		return;
 	}
-	life = by_path(model, p, p->args, "cq", OBJECT_cq);
+	life = model_argument(model, p->event, p->args, "cq", OBJECT_cq);
 	if (!life || !args_get(p->args, "nevents", &n))
 		return;
 	ack_events(life, &life->events, (uint64_t)n, p);
@@ -555,7 +402,9 @@ static int wait_ends(struct model *model, const struct trace_event *event)
 	if (err < 0)
 		return log_err(err, "arguments of a call");
 	wake_got(model, event,
-		 event->call->failed || !p.out ? NULL : by_path(model, &p, p.out, "cq", OBJECT_cq));
+		 event->call->failed || !p.out
+			 ? NULL
+			 : model_argument(model, p.event, p.out, "cq", OBJECT_cq));
 	return 0;
 }
 
@@ -611,31 +460,4 @@ int control_return(struct model *model, const struct trace_event *event)
 	else if (p.args)
 		err = use_returns(model, &p);
 	return err;
-}
-
-static void drop_pending(struct model *model, struct pending **at)
-{
-	struct pending *pending = *at;
-
-	*at = pending->next;
-	if (!pending->life->hashed)
-		lives_drop(&model->lives, pending->life);
-	free(pending);
-}
-
-void control_end(struct model *model, uint32_t process, int64_t time, bool ended)
-{
-	struct pending **at = &model->pending, *pending;
-
-	while ((pending = *at)) {
-		if (process && pending->destroy.moment.process != process) {
-			at = &pending->next;
-			continue;
-		}
-		pending->destroy.end = time;
-		pending->destroy.ended = ended;
-		if (process)
-			model->watcher.destroy(model->watcher.arg, &pending->destroy);
-		drop_pending(model, at);
-	}
 }

@@ -72,6 +72,28 @@ static inline struct life *model_find(struct model *model, uint32_t process, enu
 	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
 }
 
+/* The object whose handle @path of @args has; NULL if there is none. @args may be NULL. */
+static inline struct life *model_argument(struct model *model, const struct trace_event *event,
+					  const struct args *args, const char *path,
+					  enum object_kind kind)
+{
+	int64_t handle;
+
+	if (!args || !args_get(args, path, &handle))
+		return NULL;
+	return model_find(model, event->process, kind, (uint64_t)handle);
+}
+
+/* The begin of the call that @event tells of. */
+static inline struct moment call_begin(const struct trace_event *event)
+{
+	return (struct moment){ .id = event->id,
+				.verb = event->call->verb,
+				.process = event->process,
+				.stack = event->call->stack,
+				.time = event->call->begin };
+}
+
 /* What the event's thread is inside. */
 static inline const struct cm_call *cm_call_of(const struct model *model,
 					       const struct trace_event *event)

@@ -1,0 +1,176 @@
+/*
+ * Objects that are destroyed
+ *
+ * A destroy that has begun stays in a list of pending ones until it returns or
+ * its process ends, because another thread's creation may be given the same
+ * address before it returns.
+ */
+#include "analyzer/model/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/batch.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/queues.h"
+#include "core/wire/log.h"
+
+static void see_children(struct model_destroy *destroy, const struct life *life)
+{
+	destroy->nchildren = 0;
+	for (const struct life_link *link = life->children; link; link = link->next_child) {
+		const struct life *child = link->child;
+		struct model_child *seen;
+
+		if (child->state != LIFE_LIVE)
+			continue;
+		if (destroy->nchildren++ >= MODEL_SHOWN)
+			continue;
+		seen = &destroy->children[destroy->nchildren - 1];
+		seen->kind = child->kind;
+		seen->created = child->created;
+		memcpy(seen->name, child->name, sizeof(seen->name));
+	}
+}
+
+/* An object older than the trace: all we know is that it is destroyed now. */
+static struct life *find_older(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct life *life;
+
+	if (!call->handle || !(life = calloc(1, sizeof(*life))))
+		return NULL;
+	life->kind = verb_infos[call->verb].object;
+	life->process = event->process;
+	life->handle = call->handle;
+	life->borrowed = true;
+	control_name(model, life, call->object);
+	lives_add(&model->lives, life);
+	return life;
+}
+
+int control_destroy_begins(struct model *model, const struct trace_event *event)
+{
+	enum verb verb = event->call->verb;
+	const char *self = handles_self(verb);
+	struct pending *pending;
+	struct life *life;
+
+	if (!self)
+		return 0;
+	life = model_argument(model, event, event->call->args, self, verb_infos[verb].object);
+	if (!life)
+		life = find_older(model, event);
+	if (!life || life->inherited || life->state != LIFE_LIVE)
+		return 0;
+	pending = calloc(1, sizeof(*pending));
+	if (!pending)
+		return log_err(-ENOMEM, "destroys that have begun");
+	life->state = LIFE_DYING;
+	life->ending = call_begin(event);
+	life->met = (struct moment){ 0 };
+	pending->life = life;
+	pending->destroy.object = life;
+	pending->destroy.moment = call_begin(event);
+	see_children(&pending->destroy, life);
+	pending->next = model->pending;
+	model->pending = pending;
+	return 0;
+}
+
+/* Objects left in a closed context can no longer be destroyed. All are told while all are known. */
+static void close_children(struct model *model, struct life *context)
+{
+	struct life_link *link, *next;
+
+	for (link = life_first_child(context); link; link = life_next_child(context, link)) {
+		struct model_leak leak = { .object = link->child, .at = context->destroyed };
+
+		if (link->child->state == LIFE_LIVE && !link->child->borrowed)
+			model->watcher.leak(model->watcher.arg, &leak);
+	}
+	for (link = context->children; link; link = next) {
+		struct life *child = link->child;
+
+		next = link->next_child;
+		if (child->state != LIFE_LIVE)
+			continue;
+		child->destroyed = context->destroyed;
+		lives_bury(&model->lives, child, LIFE_CLOSED);
+	}
+}
+
+static void destroy_ends(struct model *model, struct pending *pending, const struct call *call)
+{
+	struct model_destroy *destroy = &pending->destroy;
+	struct life *life = pending->life;
+
+	destroy->returned = true;
+	destroy->failed = call->failed;
+	destroy->ret = call->ret;
+	destroy->end = call->end;
+	if (!call->failed) {
+		see_children(destroy, life);
+		life->destroyed = destroy->moment;
+		queues_end(model, life, false);
+	}
+	model->watcher.destroy(model->watcher.arg, destroy);
+	if (call->failed && life->hashed) {
+		life->state = LIFE_LIVE;
+		life->refused = destroy->moment;
+		return;
+	}
+	if (life->kind == OBJECT_context)
+		close_children(model, life);
+	if (life->kind == OBJECT_qp)
+		batch_lost_qp(model, life, &destroy->moment);
+	if (life->kind == OBJECT_cm_id)
+		for (struct life_link *link = life->children; link; link = link->next_child)
+			link->child->orphaned = destroy->moment;
+	lives_bury(&model->lives, life, LIFE_GONE);
+}
+
+void control_destroy_returns(struct model *model, const struct trace_event *event)
+{
+	struct pending **at, *pending;
+
+	for (at = &model->pending; (pending = *at); at = &pending->next) {
+		struct event_id id = pending->destroy.moment.id;
+
+		if (id.thread != event->id.thread || id.n != event->id.n)
+			continue;
+		*at = pending->next;
+		destroy_ends(model, pending, event->call);
+		free(pending);
+		return;
+	}
+}
+
+static void drop_pending(struct model *model, struct pending **at)
+{
+	struct pending *pending = *at;
+
+	*at = pending->next;
+	if (!pending->life->hashed)
+		lives_drop(&model->lives, pending->life);
+	free(pending);
+}
+
+void control_end(struct model *model, uint32_t process, int64_t time, bool ended)
+{
+	struct pending **at = &model->pending, *pending;
+
+	while ((pending = *at)) {
+		if (process && pending->destroy.moment.process != process) {
+			at = &pending->next;
+			continue;
+		}
+		pending->destroy.end = time;
+		pending->destroy.ended = ended;
+		if (process)
+			model->watcher.destroy(model->watcher.arg, &pending->destroy);
+		drop_pending(model, at);
+	}
+}

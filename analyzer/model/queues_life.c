@@ -1,0 +1,364 @@
+/*
+ * The queues of an object, from its creation to its end
+ *
+ *	creation	a queue with its limits: those that were asked for, and the device's answer
+ *	change		RESET empties it, ERR flushes it; a new size
+ *	end		nothing is outstanding any more
+ *
+ * Not here: what is posted to them and polled (queues.c).
+ */
+#include "analyzer/model/queues.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/queue_priv.h"
+#include "analyzer/model/strain.h"
+#include "analyzer/model/wake.h"
+
+/* Creations */
+
+/* The first of @paths that @args has; 0, and *@ret_known untouched, if it has none. */
+static uint32_t read_number(const struct args *args, const char *const *paths, bool *ret_known)
+{
+	int64_t value;
+
+	for (; *paths; paths++)
+		if (args && args_get(args, *paths, &value) && value >= 0 && value <= UINT32_MAX) {
+			*ret_known = true;
+			return (uint32_t)value;
+		}
+	return 0;
+}
+
+#define QP_CAP(member)                                                                            \
+	(const char *const[])                                                                     \
+	{                                                                                         \
+		"qp_init_attr.cap." member, "qp_init_attr_ex.cap." member, "qp_attr.cap." member, \
+			"attr.cap." member, "attr_ex.cap." member, NULL                           \
+	}
+
+static void limit_sges(struct queue *queue)
+{
+	const struct queue_limits *limits = &queue->limits;
+	uint32_t most =
+		limits->sge_asked > limits->sge_given ? limits->sge_asked : limits->sge_given;
+
+	queue->easy_sges = most && most < INT_MAX ? (int)most : INT_MAX;
+}
+
+static void limit_send(struct queue *queue, const struct args *in, const struct args *out)
+{
+	struct queue_limits *limits = &queue->limits;
+	bool asked = false;
+
+	limits->asked = read_number(in, QP_CAP("max_send_wr"), &asked);
+	limits->sge_asked = read_number(in, QP_CAP("max_send_sge"), &asked);
+	limits->inline_asked = read_number(in, QP_CAP("max_inline_data"), &asked);
+	limits->given = read_number(out, QP_CAP("max_send_wr"), &limits->known);
+	limits->sge_given = read_number(out, QP_CAP("max_send_sge"), &limits->known);
+	limits->inline_given = read_number(out, QP_CAP("max_inline_data"), &limits->known);
+	limit_sges(queue);
+}
+
+static void limit_receive(struct queue *queue, const struct args *in, const struct args *out)
+{
+	struct queue_limits *limits = &queue->limits;
+	bool asked = false;
+
+	limits->asked = read_number(in, QP_CAP("max_recv_wr"), &asked);
+	limits->sge_asked = read_number(in, QP_CAP("max_recv_sge"), &asked);
+	limits->given = read_number(out, QP_CAP("max_recv_wr"), &limits->known);
+	limits->sge_given = read_number(out, QP_CAP("max_recv_sge"), &limits->known);
+	limit_sges(queue);
+}
+
+/* Of an SRQ or a WQ. */
+static void limit_pool(struct queue *queue, const struct args *in, const struct args *out)
+{
+	static const char *const max[] = { "srq_init_attr.attr.max_wr",
+					   "srq_init_attr_ex.attr.max_wr", "wq_init_attr.max_wr",
+					   NULL };
+	static const char *const sge[] = { "srq_init_attr.attr.max_sge",
+					   "srq_init_attr_ex.attr.max_sge", "wq_init_attr.max_sge",
+					   NULL };
+	struct queue_limits *limits = &queue->limits;
+	bool asked = false;
+
+	limits->asked = read_number(in, max, &asked);
+	limits->sge_asked = read_number(in, sge, &asked);
+	limits->given = read_number(out, max, &limits->known);
+	limits->sge_given = read_number(out, sge, &limits->known);
+	limit_sges(queue);
+}
+
+static unsigned int first_doubt(const struct model *model, const struct trace_event *event)
+{
+	bool late = event->carried || event->time <= model->whole_from;
+
+	return model->doubt | (late ? QUEUE_LOST : 0);
+}
+
+/* The queue pair's requests complete on the CQ that @path of the new object names. */
+static void attach_cq(struct model *model, struct queue *queue, const struct trace_event *event,
+		      const struct args *args, const char *path)
+{
+	struct life *cq = model_argument(model, event, args, path, OBJECT_cq);
+
+	if (!cq || !cq->cq || queue->cq)
+		return;
+	queue->cq = queue_cq_get(cq->cq);
+	cq->cq->queues++;
+	cq->cq->doubt |= first_doubt(model, event);
+}
+
+static int make_qp(struct model *model, struct life *qp, const struct trace_event *event)
+{
+	static const char *const all[] = { "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all",
+					   "qp_attr.sq_sig_all",      "attr.sq_sig_all",
+					   "attr_ex.sq_sig_all",      NULL };
+	const struct args *in = event->call->args, *out = event->call->out;
+	struct life *srq = model_argument(model, event, out, "ret.srq", OBJECT_srq);
+	bool known = false;
+
+	qp->sq = queue_new(qp, true);
+	qp->rq = srq ? queue_get(srq->rq) : queue_new(qp, false);
+	if (!qp->sq || (!srq && !qp->rq))
+		return -ENOMEM;
+	limit_send(qp->sq, in, out);
+	attach_cq(model, qp->sq, event, out, "ret.send_cq");
+	qp->sq->doubt = first_doubt(model, event);
+	qp->sq->all_signalled = read_number(in, all, &known) != 0;
+	if (srq)
+		return 0;
+	limit_receive(qp->rq, in, out);
+	attach_cq(model, qp->rq, event, out, "ret.recv_cq");
+	qp->rq->doubt = qp->sq->doubt;
+	return 0;
+}
+
+static int make_pool(struct model *model, struct life *life, const struct trace_event *event)
+{
+	const struct args *in = event->call->args;
+	struct queue *queue = life->rq = queue_new(life, false);
+
+	if (!queue)
+		return -ENOMEM;
+	limit_pool(queue, in, event->call->out);
+	attach_cq(model, queue, event, in, "srq_init_attr_ex.cq");
+	attach_cq(model, queue, event, in, "wq_init_attr.cq");
+	queue->doubt = first_doubt(model, event);
+	if (!queue->cq)
+		return 0;
+	queue->pooled = queue->cq->pools;
+	queue->cq->pools = queue;
+	return 0;
+}
+
+static int make_cq(struct life *life, const struct trace_event *event)
+{
+	static const char *const asked[] = { "cqe", "cq_attr.cqe", "init_attr.cqe", NULL };
+	static const char *const given[] = { "ret.cqe", NULL };
+	struct queue_cq *cq = life->cq = calloc(1, sizeof(*cq));
+	bool known = false;
+
+	if (!cq)
+		return -ENOMEM;
+	cq->owner = life;
+	cq->refs = 1;
+	cq->asked = read_number(event->call->args, asked, &known);
+	cq->given = read_number(event->call->out, given, &known);
+	return 0;
+}
+
+int queues_make(struct model *model, struct life *life, const struct trace_event *event)
+{
+	life->id = event->call->object;
+	switch (life->kind) {
+	case OBJECT_cq:
+		return make_cq(life, event);
+	case OBJECT_srq:
+	case OBJECT_wq:
+		return make_pool(model, life, event);
+	case OBJECT_qp:
+		if (life->id && map_put(&model->by_id, life->id, (uintptr_t)life))
+			return -ENOMEM;
+		if (life->id)
+			model->qps[life->id % QPS] = NULL;
+		return make_qp(model, life, event);
+	default:
+		return 0;
+	}
+}
+
+/* Changes */
+
+static void reset_queue(const struct model *model, struct queue *queue,
+			const struct trace_event *event)
+{
+	if (!queue)
+		return;
+	queue_clear(queue);
+	queue->doubt = first_doubt(model, event);
+}
+
+static void begin_drain(struct queue *queue, const struct trace_event *event)
+{
+	if (!queue || queue->draining)
+		return;
+	queue->draining = true;
+	queue->drained_from = queue->completed;
+	queue->drain = (struct moment){ .id = event->id,
+					.verb = event->call->verb,
+					.process = event->process,
+					.stack = event->call->stack,
+					.time = event->call->begin };
+}
+
+static void modify_qp(struct model *model, struct life *qp, const struct trace_event *event)
+{
+	const struct args *in = event->call->args, *out = event->call->out;
+	int64_t state;
+	bool resized = false;
+
+	if (in && args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET) {
+		wake_reset(model, qp);
+		reset_queue(model, qp->sq, event);
+		if (qp->rq && qp->rq->owner == qp)
+			reset_queue(model, qp->rq, event);
+	}
+	if (in && args_get(in, "attr.qp_state", &state) && state == ABI_QPS_ERR &&
+	    !cm_call_of(model, event)->inside) {
+		begin_drain(qp->sq, event);
+		if (qp->rq && qp->rq->owner == qp)
+			begin_drain(qp->rq, event);
+	}
+	read_number(in, (const char *const[]){ "attr.cap.max_send_wr", NULL }, &resized);
+	if (!resized)
+		return;
+	if (qp->sq)
+		limit_send(qp->sq, in, out);
+	if (qp->rq && qp->rq->owner == qp)
+		limit_receive(qp->rq, in, out);
+}
+
+/* What the device made of it is not in the trace. */
+static void resize_pool(struct life *life, const struct args *in)
+{
+	int64_t max;
+
+	if (!life->rq || !in || !args_get(in, "srq_attr.max_wr", &max) || max <= 0)
+		return;
+	life->rq->limits.asked = (uint32_t)max;
+	life->rq->limits.given = 0;
+}
+
+static void resize_cq(struct life *life, const struct args *in)
+{
+	int64_t cqe;
+
+	if (!life->cq || !in || !args_get(in, "cqe", &cqe))
+		return;
+	life->cq->asked = (uint32_t)cqe;
+	life->cq->given = 0;
+}
+
+void queues_change(struct model *model, struct life *life, const struct trace_event *event)
+{
+	const struct args *in = event->call->args;
+	int64_t value;
+
+	switch (event->call->verb) {
+	case VERB_modify_qp:
+		modify_qp(model, life, event);
+		break;
+	case VERB_modify_srq:
+		if (in && args_get(in, "srq_attr_mask", &value) && value & ABI_SRQ_MAX_WR)
+			resize_pool(life, in);
+		break;
+	case VERB_modify_wq:
+		if (in && args_get(in, "wq_attr.wq_state", &value) && value == ABI_WQS_RESET)
+			reset_queue(model, life->rq, event);
+		break;
+	case VERB_resize_cq:
+		resize_cq(life, in);
+		break;
+	case VERB_post_srq_ops:
+		if (life->rq)
+			life->rq->doubt |= QUEUE_UNSEEN;
+		break;
+	default:
+		break;
+	}
+}
+
+void queues_end(struct model *model, struct life *life, bool killed)
+{
+	if ((life->sq || life->rq || life->cq) && model->watcher.retire)
+		model->watcher.retire(model->watcher.arg, life);
+	if (life->sq)
+		strain_end(&model->watcher, life->sq, killed);
+	if (life->rq && life->rq->owner == life)
+		strain_end(&model->watcher, life->rq, killed);
+}
+
+static void leave_pool(struct queue *queue)
+{
+	struct queue **at = queue->cq ? &queue->cq->pools : NULL;
+
+	while (at && *at && *at != queue)
+		at = &(*at)->pooled;
+	if (at && *at)
+		*at = queue->pooled;
+}
+
+/* Those who still refer to it (a QP to its SRQ's) find it empty. */
+static void end_queue(struct life *life, struct queue **queue)
+{
+	if (*queue && (*queue)->owner == life) {
+		queue_clear(*queue);
+		leave_pool(*queue);
+		if ((*queue)->cq)
+			(*queue)->cq->queues--;
+		(*queue)->owner = NULL;
+		(*queue)->doubt |= QUEUE_OLDER;
+	}
+	queue_put(*queue);
+	*queue = NULL;
+}
+
+static void remember_left(struct model *model, const struct life *qp)
+{
+	struct queue_left *left;
+
+	if (!model->left && !(model->left = calloc(LEFT, sizeof(*left))))
+		return; /* one finding less */
+	left = &model->left[model->nleft++ % LEFT];
+	*left = (struct queue_left){ .process = qp->process,
+				     .number = qp->number,
+				     .requests = qp->sq->signalled,
+				     .created = qp->created,
+				     .destroyed = qp->destroyed };
+	memcpy(left->name, qp->name, sizeof(left->name));
+}
+
+void queues_leave(struct model *model, struct life *life, bool freed)
+{
+	if (life->sq && life->sq->signalled && !life->sq->doubt)
+		remember_left(model, life);
+	end_queue(life, &life->sq);
+	end_queue(life, &life->rq);
+	if (life->cq) {
+		life->cq->owner = NULL;
+		queue_cq_put(life->cq);
+		life->cq = NULL;
+	}
+	if (!freed || life->kind != OBJECT_qp || !life->id || life->inherited)
+		return;
+	map_remove(&model->by_id, life->id);
+	model->qps[life->id % QPS] = NULL;
+}
