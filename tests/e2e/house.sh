@@ -42,11 +42,22 @@ guest_exports_verbs_only() {
 	done
 }
 
+# how try says that these ended, in a list of its own
+tried() {
+	bash -c '. tests/e2e/lib/try.sh; holds() { true; }; breaks() { false; }; try "$@"' list "$@"
+}
+what_cannot_be_tried_has_failed() {
+	is "$(tried holds)" "ok list: holds" && is "$(tried breaks)" "not ok list: breaks: " &&
+		is "$(tried gone)" "not ok list: gone: no such function" &&
+		tried gone_too list | grep -q "^not ok list: gone_too: .*list: command not found"
+}
+
 try "layers hold" scripts/check-layers
 try "words hold" scripts/check-words
 try "list is complete" scripts/check-verbs "$BUILD"
 try removed_verb_is_missed
 try guest_needs_libc_only
 try guest_exports_verbs_only
+try what_cannot_be_tried_has_failed
 try "table of the columns of chunks is up to date" scripts/data-table --check
 try "table of the software device's verbs is up to date" scripts/soft-table --check

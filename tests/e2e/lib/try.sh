@@ -3,9 +3,9 @@
 #	try FUNCTION ARGUMENT...	a test, named by what holds
 #	try "NAME" COMMAND...		the same, named otherwise
 #
-# What it prints is why it failed. $tmp is the list's own directory, $t a trace there. Lists whose
-# tests
-# are more than one function say how each ended with ok, not_ok and skip; $failed is then 1.
+# What it prints is why it failed; a name with no command behind it, such as that of a function that
+# is gone, fails too. $tmp is the list's own directory, $t a trace there. Lists whose tests are more
+# than one function say how each ended with ok, not_ok and skip; $failed is then 1.
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps both=$PWD/tests/e2e/lib/both
@@ -34,6 +34,7 @@ skip() { echo "skip $of: $1: $2"; }
 try() {
 	local name=$* out
 	if declare -F "$1" >/dev/null; then name=${name//_/ }; else name=$1; shift; fi
+	[ $# -gt 0 ] || { not_ok "$name" "no such function"; return; }
 	if out=$(trap stop_all EXIT; "$@" 2>&1); then ok "$name"
 	else not_ok "$name" "${out:0:4000}"; fi
 	tidy
