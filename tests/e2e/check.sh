@@ -198,6 +198,7 @@ table() {
 }
 
 rules=$("$VERBATIM" explain | awk '$1 ~ /^[A-Z]+-[0-9]+$/ { print $1 }')
+[ -n "$rules" ] || not_ok rules "explain lists none"
 for id in $rules; do
 	try finds "$id"
 	try is_silent_about_the_twin "$id"
