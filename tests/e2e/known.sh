@@ -95,10 +95,9 @@ other_files_are_not_overwritten() {
 }
 a_baseline_outlives_a_change_of_lines() {
 	cp "$root/tests/apps/demo_bug.c" app.c
-	build app.c && record ./app && check --write-baseline base && ends 1
+	build app.c && record ./app && check --write-baseline base && ends 1 || return
 	{ echo; echo; cat app.c; } >more.c
-	build more.c -D__FILE_MOVED__ && mv app other && mv more.c app.c && build app.c &&
-		record ./app && check --baseline base; ends 0
+	mv more.c app.c && build app.c && record ./app && check --baseline base; ends 0
 }
 formats_tell_what_is_known() {
 	record "$apps/life_001" bad

@@ -22,8 +22,6 @@ record() {
 # replay FILE: report in $tmp/out
 replay() { timeout 120 "$VERBATIM" replay "$@" --report "$tmp/report.json" >"$tmp/out" 2>&1; }
 
-first_line() { grep -m1 "${1:-.}" "$tmp/out"; }
-
 # the same traffic comes again
 same() {
 	local name=$1 status
