@@ -5,13 +5,12 @@
  *	ring.1 ---> feeds, each in turn, a bounded share --> writer
  *	ring.2 --/
  *
- * A ring's number is given out before its file is there, and its maker may be
- * killed in between: a missing ring is looked for again and again, and does not
- * delay the others. A feed ends when its ring is empty and its thread has closed
- * it, or the thread or its process is gone.
+ * A feed ends when its ring is empty and its thread has closed it, or the thread
+ * or its process is gone.
  *
- * Not here: how a ring is read (feed.c), when to come back and when all is
- * over (recording.c), what the writer makes of an event (core/store).
+ * Not here: which rings there are (ring_search.c), how one is read (feed.c), when to
+ * come back and when all is over (recording.c), what the writer makes of an event
+ * (core/store).
  */
 #include "cli/record/collector.h"
 
@@ -19,6 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/record/ring_search.h"
 #include "cli/record/feed.h"
 #include "cli/format.h"
 #include "cli/record/guests.h"
@@ -28,9 +28,7 @@
 
 enum {
 	FLUSH_NS = 700000000, /* between commits */
-	SOON_NS = 700000000,  /* a ring still missing then was most likely never made */
 	LAST_ROUNDS = 1000,   /* limit, while threads still write although the session is closed */
-	MANY = 64,            /* with more missing rings than this, list the directory */
 };
 
 /* A process that has had a ring and has not ended. */
@@ -52,42 +50,15 @@ struct collector {
 	unsigned int nguests;
 	size_t guests_size;
 	unsigned int processes; /* guests so far */
-	uint32_t *missing;      /* numbers of rings that are not there yet */
-	unsigned int nmissing;
-	size_t missing_size;
-	uint64_t missing_at; /* CLOCK_MONOTONIC of when the last of them was given out */
-	uint32_t known;      /* numbers below it are feeds, missing, or done */
-	uint64_t flushed;    /* CLOCK_MONOTONIC of the last commit */
-	int64_t seen;        /* time of the trace: see collector_seen() */
-	pid_t child;         /* our own child: waitpid() tells its end */
+	struct ring_search search;
+	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
+	int64_t seen;     /* time of the trace: see collector_seen() */
+	pid_t child;      /* our own child: waitpid() tells its end */
 	bool child_ended;
-	bool leftover;       /* collector_leftover() */
-	uint32_t opened;     /* rings, so far */
 	uint32_t unreadable; /* files of rings that cannot be read */
 	int child_status;
 	int error;
 };
-
-int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector)
-{
-	struct collector *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return log_err(-ENOMEM, "start the collector");
-	c->at = session_open_dir(session);
-	if (c->at < 0) {
-		int err = log_err(c->at, "open the session %s", session->dir);
-
-		free(c);
-		return err;
-	}
-	cut_catch();
-	c->session = session;
-	c->writer = writer;
-	c->flushed = clock_monotonic();
-	*ret_collector = c;
-	return 0;
-}
 
 /* The writer has failed: close the session, so that the program does not wait for us. */
 static int fail_collecting(struct collector *c, int err)
@@ -121,7 +92,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 		.foreign = guests_is_foreign(pid, c->session),
 		.watch = -1,
 	};
-	if (pid != c->child && !c->leftover && !c->guests[c->nguests].foreign)
+	if (pid != c->child && !c->search.leftover && !c->guests[c->nguests].foreign)
 		c->guests[c->nguests].watch = guests_watch(pid);
 	c->processes++;
 	return &c->guests[c->nguests++];
@@ -135,8 +106,10 @@ static void end_older(struct collector *c, pid_t pid, uint64_t image)
 			c->feeds[i].over = true;
 }
 
-static int add_feed(struct collector *c, const struct ring *ring, uint32_t index)
+/* Of the search for rings: takes @ring, unless it fails. */
+static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 {
+	struct collector *c = arg;
 	const struct guest *guest;
 	struct ring_head head;
 	struct feed feed;
@@ -150,103 +123,33 @@ static int add_feed(struct collector *c, const struct ring *ring, uint32_t index
 	feed.foreign = guest->foreign;
 	end_older(c, feed.pid, feed.image);
 	err = writer_thread(c->writer, &head, &feed.thread);
+	if (!err && ring->seq)
+		err = writer_began_late(c->writer, feed.thread, ring->seq);
 	if (!err)
 		c->feeds[c->nfeeds++] = feed;
 	return err;
 }
 
-static int open_ring(const struct collector *c, uint32_t index, struct ring *ret_ring)
+int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector)
 {
-	return c->leftover ? session_open_leftover(c->at, index, ret_ring)
-			   : session_open_ring(c->at, index, ret_ring);
-}
+	struct collector *c = calloc(1, sizeof(*c));
 
-/* Returns 1 if the ring is there now, 0 if not yet, or -errno. */
-static int try_ring(struct collector *c, uint32_t index)
-{
-	struct ring ring;
-	int err = open_ring(c, index, &ring);
+	if (!c)
+		return log_err(-ENOMEM, "start the collector");
+	c->at = session_open_dir(session);
+	if (c->at < 0) {
+		int err = log_err(c->at, "open the session %s", session->dir);
 
-	if (err)
-		return 0;
-	/* pairs with the store in new_ring(): its maker has not told everything yet */
-	if (!c->leftover && !atomic_load_explicit(&ring.head->ticks, memory_order_acquire)) {
-		ring_close(&ring);
-		return 0;
+		free(c);
+		return err;
 	}
-	c->opened++;
-	err = add_feed(c, &ring, index);
-	if (err)
-		ring_close(&ring);
-	else if (ring.seq)
-		err = writer_began_late(c->writer, c->feeds[c->nfeeds - 1].thread, ring.seq);
-	return err ? err : 1;
-}
-
-static int try_each(struct collector *c)
-{
-	unsigned int left = 0;
-	int found = 0;
-
-	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
-		found = try_ring(c, c->missing[i]);
-		if (!found)
-			c->missing[left++] = c->missing[i];
-	}
-	c->nmissing = left;
-	return found < 0 ? found : 0;
-}
-
-/* The same by a list of the directory. Both lists are sorted. */
-static int try_listed(struct collector *c)
-{
-	uint32_t *listed;
-	int n = session_list_rings(c->at, &listed), at = 0, found = 0;
-	unsigned int left = 0;
-
-	if (n < 0)
-		return log_err(n, "look for rings in %s", c->session->dir);
-	for (unsigned int i = 0; i < c->nmissing && found >= 0; i++) {
-		while (at < n && listed[at] < c->missing[i])
-			at++;
-		found = at < n && listed[at] == c->missing[i] ? try_ring(c, listed[at]) : 0;
-		if (!found)
-			c->missing[left++] = c->missing[i];
-	}
-	free(listed);
-	c->nmissing = left;
-	return found < 0 ? found : 0;
-}
-
-/* The page holds the number of rings, and the program can write to the page: do not trust it. */
-static int find_missing(struct collector *c)
-{
-	return c->nmissing > MANY ? try_listed(c) : try_each(c);
-}
-
-/* How many numbers the page says were given out, bounded: it may be damaged. */
-static uint32_t count_given(const struct collector *c)
-{
-	/* pairs with the increment in shim/trace/ring/rings.c */
-	uint32_t given = atomic_load_explicit(&c->session->page->rings, memory_order_acquire);
-
-	return given < SESSION_RINGS ? given : SESSION_RINGS;
-}
-
-/* Missing rings come first: processes and threads are numbered in the order they began. */
-static int find_new(struct collector *c)
-{
-	uint32_t given = count_given(c);
-
-	if (c->known >= given)
-		return 0;
-	for (; c->known < given; c->known++) {
-		if (vec_reserve(c->missing, c->missing_size, c->nmissing + 1))
-			return log_err(-ENOMEM, "take in ring %u", c->known);
-		c->missing[c->nmissing++] = c->known;
-	}
-	c->missing_at = clock_monotonic();
-	return find_missing(c);
+	cut_catch();
+	ring_search_init(&c->search, session, c->at, add_feed, c);
+	c->session = session;
+	c->writer = writer;
+	c->flushed = clock_monotonic();
+	*ret_collector = c;
+	return 0;
 }
 
 int collector_drain(struct collector *c)
@@ -256,7 +159,7 @@ int collector_drain(struct collector *c)
 	int fullest = 0, err = c->error;
 
 	if (!err)
-		err = find_new(c);
+		err = ring_search_new(&c->search);
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
 		struct feed *feed = &c->feeds[i];
 		int percent = feed_fill(feed);
@@ -284,7 +187,7 @@ static int end_feed(struct collector *c, struct feed *feed)
 	if (!err)
 		err = writer_thread_end(c->writer, feed->thread, &head);
 	session_ring_name(feed->index, name);
-	if (!c->leftover)
+	if (!c->search.leftover)
 		unlinkat(c->at, name, 0);
 	ring_close(&feed->ring);
 	return err;
@@ -327,14 +230,14 @@ static int end_guest(struct collector *c, const struct guest *guest)
 		guest->pid == c->child ? c->child_status : guests_status(guest->watch, guest->pid);
 	const struct clock *clock = &c->session->clock;
 
-	int64_t now = c->leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
+	int64_t now = c->search.leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
 
 	return writer_process_end(c->writer, guest->pid, now, status);
 }
 
 static bool guest_lives(const struct collector *c, const struct guest *guest)
 {
-	if (c->leftover)
+	if (c->search.leftover)
 		return false;
 	if (guest->foreign)
 		return true; /* as far as we can see */
@@ -383,7 +286,7 @@ static int flush_writer(struct collector *c)
 	for (unsigned int i = 0; i < c->nfeeds; i++)
 		feed_mend(&c->feeds[i]);
 	find_gone_threads(c);
-	err = find_missing(c);
+	err = ring_search_missing(&c->search);
 	return err ? err : writer_flush(c->writer);
 }
 
@@ -391,8 +294,8 @@ int collector_tend(struct collector *c)
 {
 	int err = c->error;
 
-	if (!err && clock_monotonic() - c->missing_at < SOON_NS)
-		err = find_missing(c);
+	if (!err)
+		err = ring_search_recent(&c->search);
 	if (!err)
 		err = end_feeds(c);
 	if (!err)
@@ -411,17 +314,9 @@ int collector_lost(struct collector *c)
 	return err ? fail_collecting(c, err) : 0;
 }
 
-/* Nobody adds rings any more: the directory has all, whatever the page says. */
 int collector_leftover(struct collector *c)
 {
-	int n = session_list_rings(c->at, &c->missing);
-
-	if (n < 0)
-		return log_err(n, "look for rings in %s", c->session->dir);
-	c->leftover = true;
-	c->nmissing = c->missing_size = (unsigned int)n;
-	c->known = SESSION_RINGS;
-	return find_missing(c);
+	return ring_search_leftover(&c->search);
 }
 
 void collector_child(struct collector *c, pid_t pid)
@@ -442,7 +337,7 @@ int64_t collector_seen(const struct collector *c)
 
 bool collector_waiting(const struct collector *c)
 {
-	if (c->known < count_given(c))
+	if (ring_search_waiting(&c->search))
 		return !c->error;
 	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
 		if (feed_fill(&c->feeds[i]))
@@ -452,7 +347,7 @@ bool collector_waiting(const struct collector *c)
 
 bool collector_idle(const struct collector *c)
 {
-	return !c->nfeeds && !c->nguests && !c->nmissing;
+	return !c->nfeeds && !c->nguests && !c->search.nmissing;
 }
 
 int collector_session_gone(struct collector *c)
@@ -527,35 +422,11 @@ static int tell_withheld(struct collector *c)
 	return writer_withheld(c->writer, &withheld);
 }
 
-/* Is there a file, which is no ring? A ring that was never made has no file. */
-static bool is_unreadable(const struct collector *c, uint32_t index)
-{
-	struct ring ring;
-	int err = open_ring(c, index, &ring);
-
-	if (!err)
-		ring_close(&ring);
-	return err && err != -ENOENT;
-}
-
-/* A program that is killed while it makes a ring leaves a file, too, but has recorded nothing. */
-static uint32_t count_lost_rings(const struct collector *c)
-{
-	uint32_t made = atomic_load_explicit(&c->session->page->made, memory_order_relaxed);
-
-	if (c->leftover)
-		return UINT32_MAX; /* files may have been deleted: who knows */
-	return made > c->opened ? made - c->opened : 0;
-}
-
 static int tell_unreadable(struct collector *c)
 {
-	uint32_t most = count_lost_rings(c);
 	char path[SESSION_PATH + 16];
 
-	for (unsigned int i = 0; i < c->nmissing && c->unreadable < most; i++)
-		if (is_unreadable(c, c->missing[i]) && !c->unreadable++)
-			session_ring_path(c->session, c->missing[i], path);
+	c->unreadable = ring_search_unreadable(&c->search, path);
 	if (!c->unreadable)
 		return 0;
 	log_note(
@@ -600,7 +471,7 @@ void collector_free(struct collector *c)
 			close(c->guests[i].watch);
 	free(c->feeds);
 	free(c->guests);
-	free(c->missing);
+	ring_search_fini(&c->search);
 	close(c->at);
 	free(c);
 }

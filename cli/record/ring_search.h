@@ -1,0 +1,56 @@
+#pragma once
+/*
+ * Rings that are to come: a number was given out, and its file is not there yet.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/wire/ring.h"
+#include "core/wire/session.h"
+
+/* Takes the ring, unless it returns -errno. */
+typedef int ring_search_take(void *arg, const struct ring *ring, uint32_t index);
+
+struct ring_search {
+	const struct session *session;
+	int at; /* the session's directory */
+	ring_search_take *take;
+	void *arg;
+	uint32_t *missing; /* numbers of rings that are not there yet, in order */
+	unsigned int nmissing;
+	size_t size;
+	uint64_t given_at; /* CLOCK_MONOTONIC of when the last of them was given out */
+	uint32_t known;    /* numbers below it are missing, or were taken */
+	uint32_t opened;   /* rings, so far */
+	bool leftover;     /* of processes that are all dead */
+};
+
+/* @session and @at are borrowed until ring_search_fini(). */
+void ring_search_init(struct ring_search *search, const struct session *session, int at,
+		      ring_search_take *take, void *arg);
+
+void ring_search_fini(struct ring_search *search);
+
+/* Take the rings of a directory to which nobody adds any more. Returns 0 or -errno. */
+int ring_search_leftover(struct ring_search *search);
+
+/* Were numbers given out since the last ring_search_new()? */
+bool ring_search_waiting(const struct ring_search *search);
+
+/* If so, look for these and all that are still missing. Returns 0 or -errno, as the next two. */
+int ring_search_new(struct ring_search *search);
+
+/* Look again for all that are missing. */
+int ring_search_missing(struct ring_search *search);
+
+/* The same, unless the last number was given out so long ago that its ring was never made. */
+int ring_search_recent(struct ring_search *search);
+
+/*
+ * Of the missing, those whose file is there and cannot be read: how many, with the @path of the
+ * first.
+ */
+uint32_t ring_search_unreadable(const struct ring_search *search, char path[SESSION_PATH + 16]);
