@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/trace/histogram.h"
+#include "analyzer/profile/histogram.h"
 #include "cli/table.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"

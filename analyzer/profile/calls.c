@@ -1,0 +1,106 @@
+/*
+ * Control verbs, as a profile counts them
+ *
+ * A call keeps its thread from posting where the thread has posted to a send queue before it, and
+ * does so again: it is counted as one "while posting" when that post comes.
+ */
+#include "analyzer/profile/calls.h"
+
+#include <stdlib.h>
+
+#include "analyzer/profile/rows.h"
+#include "analyzer/profile/place_table.h"
+#include "core/base/vec.h"
+
+static bool is_registration(enum verb verb)
+{
+	return verb_infos[verb].effect == EFFECT_CREATE && verb_infos[verb].object == OBJECT_mr;
+}
+
+static void add_time(struct profiler *p, struct profile_verb *verb, int64_t took)
+{
+	if (!verb->times && !(verb->times = calloc(1, sizeof(*verb->times))))
+		profiler_fail(p);
+	if (verb->times)
+		histogram_add(verb->times, took);
+}
+
+static void count_registered(struct profiler *p, const struct call *call,
+			     struct profile_place *place)
+{
+	int64_t length = 0;
+
+	if (call->failed || call->end < 0 || !is_registration(call->verb))
+		return;
+	if (!call->out || !args_get(call->out, "ret.length", &length) || length < 0)
+		length = 0;
+	p->profile->registered++;
+	p->profile->registered_bytes += (uint64_t)length;
+	place->bytes += (uint64_t)length;
+}
+
+/* It may turn out that the call was made between two posts. */
+static void remember_call(struct profiler *p, struct worker *worker, size_t place, int64_t took)
+{
+	struct pending_call *call;
+
+	for (size_t i = 0; i < worker->npending; i++)
+		if (worker->pending[i].place == place) {
+			worker->pending[i].n++;
+			worker->pending[i].ns += took;
+			return;
+		}
+	call = vec_push(worker->pending, worker->npending);
+	if (!call) {
+		profiler_fail(p);
+		return;
+	}
+	*call = (struct pending_call){ .place = place, .n = 1, .ns = took };
+}
+
+void calls_posted(struct profiler *p, struct worker *worker)
+{
+	worker->sent = true;
+	for (size_t i = 0; i < worker->npending; i++) {
+		const struct pending_call *call = &worker->pending[i];
+		struct profile_place *place = &p->profile->places[call->place];
+
+		place->posting += call->n;
+		place->posting_ns += call->ns;
+		p->profile->verbs[place->verb].posting += call->n;
+		p->profile->verbs[place->verb].posting_ns += call->ns;
+	}
+	if (worker->npending) {
+		free(worker->pending);
+		worker->pending = NULL;
+		worker->npending = 0;
+	}
+}
+
+void calls_count(struct profiler *p, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct profile_verb *verb = &p->profile->verbs[call->verb];
+	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
+	struct profile_process *process = rows_process(p, event->process);
+	struct worker *worker = rows_worker(p, event->id.thread);
+	size_t place = place_index(p, call->verb, call->stack);
+	int64_t took = call->end < 0 ? 0 : call->end - call->begin;
+
+	if (!thread || !process || !worker || place == SIZE_MAX)
+		return;
+	verb->calls++;
+	verb->errors += call->failed;
+	verb->unfinished += call->end < 0;
+	if (call->end >= 0)
+		add_time(p, verb, took);
+	p->profile->places[place].calls++;
+	p->profile->places[place].errors += call->failed;
+	p->profile->places[place].ns += took;
+	count_registered(p, call, &p->profile->places[place]);
+	process->calls++;
+	thread->calls++;
+	thread->control_ns += took;
+	if (worker->sent)
+		remember_call(p, worker, place, took);
+}

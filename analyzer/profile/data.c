@@ -1,0 +1,448 @@
+/*
+ * Posts and polls, as a profile counts them
+ *
+ *	post		a doorbell of a queue, with requests by opcode and size
+ *	poll		completions, and the empty polls before it
+ *	completion	the time that its request took
+ *
+ * What is outstanding, and which request a completion belongs to, is the model's to know.
+ */
+#include "analyzer/profile/data.h"
+
+#include <stdlib.h>
+
+#include "analyzer/profile/calls.h"
+#include "analyzer/profile/rows.h"
+#include "analyzer/profile/place_table.h"
+
+/* One bit an opcode of enum ibv_wr_opcode */
+#define BIT(name) (1u << ABI_WR_##name)
+
+bool data_sends(unsigned int opcode)
+{
+	const unsigned int those = BIT(SEND) | BIT(SEND_WITH_IMM) | BIT(SEND_WITH_INV) |
+				   BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM) | BIT(ATOMIC_WRITE) |
+				   BIT(TSO);
+
+	return opcode < PROFILE_OTHER && those >> opcode & 1;
+}
+
+bool data_reads(unsigned int opcode)
+{
+	const unsigned int those =
+		BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD);
+
+	return opcode < PROFILE_OTHER && those >> opcode & 1;
+}
+
+static unsigned int opcode_index(int opcode)
+{
+	return opcode < 0               ? PROFILE_RECEIVE
+	       : opcode < PROFILE_OTHER ? (unsigned int)opcode
+					: PROFILE_OTHER;
+}
+
+static struct profile_requests *find_requests(struct profiler *p, unsigned int opcode,
+					      uint64_t bytes)
+{
+	struct profile_requests **at = &p->profile->requests[opcode][profile_size_class(bytes)];
+
+	if (!*at) {
+		*at = calloc(1, sizeof(**at));
+		if (!*at) {
+			profiler_fail(p);
+			return NULL;
+		}
+		(*at)->least = UINT32_MAX;
+	}
+	return *at;
+}
+
+static void note_size(struct profile_requests *row, uint64_t bytes)
+{
+	uint32_t size = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+
+	row->bytes += bytes;
+	if (size < row->least)
+		row->least = size;
+	if (size > row->most)
+		row->most = size;
+}
+
+/* What is known of a post while its requests are counted. */
+struct posting {
+	const struct queue *queue; /* NULL: not known */
+	struct profile_posts *posts;
+	struct profile_side *side; /* NULL: the trace has no such queue */
+	struct profile_place *place;
+	struct profile_process *process;
+	bool judged;
+};
+
+static uint64_t count_bytes(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	return bytes;
+}
+
+static void count_inline(struct posting *to, const struct wr *wr, uint64_t bytes)
+{
+	bool is_inline = wr->send_flags & ABI_SEND_INLINE;
+	bool fits = to->judged && to->queue->limits.known &&
+		    bytes <= to->queue->limits.inline_given && to->queue->limits.inline_given;
+
+	to->posts->inlined += is_inline;
+	to->place->inlined += is_inline;
+	to->posts->small += fits;
+	to->posts->small_inline += fits && is_inline;
+	to->place->small += fits;
+	to->place->small_inline += fits && is_inline;
+	if (to->side) {
+		to->side->small += fits;
+		to->side->small_inline += fits && is_inline;
+	}
+}
+
+static void count_signal(struct posting *to, const struct wr *wr)
+{
+	bool signalled = to->queue->all_signalled || wr->send_flags & ABI_SEND_SIGNALED;
+
+	to->posts->signalled += signalled;
+	to->place->signalled += signalled;
+	if (!to->side)
+		return;
+	to->side->signalled += signalled;
+	to->side->run++;
+	if (!signalled)
+		return;
+	histogram_add(&to->posts->distance, to->side->run);
+	to->side->run = 0;
+}
+
+static void count_send(struct profiler *p, struct posting *to, const struct wr *wr)
+{
+	unsigned int opcode = opcode_index(wr->opcode);
+	uint64_t bytes = count_bytes(wr);
+	struct profile_requests *row = find_requests(p, opcode, bytes);
+
+	if (row) {
+		row->posted++;
+		row->inlined += (wr->send_flags & ABI_SEND_INLINE) != 0;
+		note_size(row, bytes);
+	}
+	to->posts->bytes += bytes;
+	to->place->bytes += bytes;
+	if (to->side)
+		to->side->bytes += bytes;
+	if (data_sends(opcode)) {
+		count_inline(to, wr, bytes);
+		p->profile->sent += bytes;
+		to->process->sent += bytes;
+	} else if (data_reads(opcode)) {
+		p->profile->received += bytes;
+		to->process->received += bytes;
+	}
+	if (to->judged)
+		count_signal(to, wr);
+}
+
+static void count_gap(struct profiler *p, struct posting *to, const struct trace_event *event)
+{
+	int64_t since = event->process < p->ninside ? p->inside[event->process].since : 0;
+
+	if (to->side->last >= since && to->side->last >= 0)
+		histogram_add(&to->posts->gap, event->time - to->side->last);
+	to->side->last = event->time;
+}
+
+/* The most that was outstanding, and what there is room for. */
+static void note_high(struct profile_side *side, const struct queue *queue)
+{
+	if (queue->outstanding > side->high)
+		side->high = queue->outstanding;
+	side->capacity = queue->limits.given;
+	side->asked = queue->limits.asked;
+	side->doubt |= queue->doubt;
+	side->known = true;
+}
+
+static void note_cq_high(struct profiler *p, const struct queue_cq *from)
+{
+	struct profile_cq *cq = from && from->owner && from->owner->id
+					? rows_cq(p, from->owner->id, from->owner->process)
+					: NULL;
+
+	if (!cq)
+		return;
+	if (from->signalled > cq->high)
+		cq->high = from->signalled;
+	cq->capacity = from->given;
+	cq->asked = from->asked;
+	cq->doubt |= from->doubt;
+	cq->known = true;
+}
+
+static void note_queue(struct profiler *p, struct profile_side *side, const struct queue *queue)
+{
+	if (!queue)
+		return;
+	if (side)
+		note_high(side, queue);
+	note_cq_high(p, queue->cq);
+}
+
+static struct profile_side *find_side(struct profiler *p, uint32_t object, uint32_t process,
+				      bool send)
+{
+	struct profile_queue *queue = rows_queue(p, object, process);
+
+	return !queue ? NULL : send ? &queue->send : &queue->receive;
+}
+
+static void count_taken(struct profiler *p, struct posting *to, const struct trace_event *event,
+			uint32_t taken)
+{
+	const struct post *post = event->post;
+	bool send = post_is_send(post);
+
+	to->posts->posts++;
+	to->posts->requests += taken;
+	to->posts->judged += to->judged ? taken : 0;
+	to->place->requests += taken;
+	to->place->judged += to->judged ? taken : 0;
+	to->process->requests += taken;
+	histogram_add(&to->posts->list, taken);
+	if (to->side) {
+		to->side->posts++;
+		to->side->requests += taken;
+		to->side->judged += to->judged ? taken : 0;
+		count_gap(p, to, event);
+	}
+	for (uint32_t i = 0; i < taken && send; i++)
+		count_send(p, to, &post->wr[i]);
+	for (uint32_t i = 0; i < taken && !send; i++)
+		to->posts->bytes += count_bytes(&post->wr[i]);
+	if (send && p->profile->first_post < 0)
+		p->profile->first_post = event->time;
+}
+
+static bool find_posting(struct profiler *p, const struct model_post *told, struct posting *to)
+{
+	const struct trace_event *event = told->event;
+	bool send = post_is_send(event->post);
+	size_t place = place_index(p, event->post->verb, event->post->stack);
+
+	*to = (struct posting){ .queue = told->queue,
+				.posts = send ? &p->profile->send : &p->profile->receive,
+				.process = rows_process(p, event->process) };
+	if (place == SIZE_MAX || !to->process)
+		return false;
+	to->place = &p->profile->places[place];
+	to->side = find_side(p, event->post->object, event->process, send);
+	to->judged = to->queue && !(to->queue->doubt & QUEUE_OLDER);
+	return true;
+}
+
+void data_post(struct profiler *p, const struct model_post *told)
+{
+	const struct trace_event *event = told->event;
+	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
+	struct worker *worker = rows_worker(p, event->id.thread);
+	struct posting to;
+
+	if (worker && told->taken && post_is_send(event->post))
+		calls_posted(p, worker);
+	if (!p->counts || !thread || !find_posting(p, told, &to))
+		return;
+	p->profile->verbs[event->post->verb].calls++;
+	p->profile->verbs[event->post->verb].errors += event->post->ret != 0;
+	to.place->calls++;
+	to.process->posts++;
+	thread->posts++;
+	thread->requests += told->taken;
+	if (event->post->ret) {
+		to.place->errors++;
+		to.posts->refused++;
+		if (to.side)
+			to.side->refused++;
+	}
+	if (told->taken)
+		count_taken(p, &to, event, told->taken);
+	note_queue(p, to.side, told->queue);
+}
+
+/* Completions */
+
+static uint64_t request_bytes(const struct queue *queue, const struct queue_request *request)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < request->nsge; i++)
+		bytes += queue_sge(queue, request, i)->length;
+	return bytes;
+}
+
+static void time_request(struct profiler *p, const struct model_complete *told, int64_t took)
+{
+	struct profile_requests *row;
+
+	if (!told->request) {
+		p->profile->unmatched++;
+		return;
+	}
+	row = find_requests(p, opcode_index(told->request->opcode),
+			    request_bytes(told->queue, told->request));
+	if (!row)
+		return;
+	row->completed++;
+	histogram_add(&row->latency, took);
+}
+
+static void count_sent(struct profiler *p, struct profile_queue *queue,
+		       const struct model_complete *told)
+{
+	const struct trace_event *event = told->event;
+	const struct wc *wc = &event->poll->wc[told->index];
+	int64_t took = event->time - wc->posted_at;
+
+	if (queue)
+		queue->send.completions++;
+	if (!wc->request.thread) {
+		p->profile->unmatched++;
+		return;
+	}
+	time_request(p, told, took);
+	if (queue && !queue->latency && !(queue->latency = calloc(1, sizeof(*queue->latency))))
+		profiler_fail(p);
+	if (queue && queue->latency)
+		histogram_add(queue->latency, took);
+}
+
+static void count_received(struct profiler *p, struct profile_queue *queue, const struct wc *wc,
+			   struct profile_process *process)
+{
+	struct profile_requests *row = find_requests(p, PROFILE_RECEIVE, wc->byte_len);
+
+	if (row) {
+		row->completed++;
+		note_size(row, wc->byte_len);
+	}
+	if (queue) {
+		queue->receive.completions++;
+		queue->receive.bytes += wc->byte_len;
+	}
+	p->profile->received += wc->byte_len;
+	process->received += wc->byte_len;
+}
+
+/* What was outstanding until now: its queue may be another's than the completion's (SRQ). */
+static void note_before(struct profiler *p, const struct model_complete *told)
+{
+	const struct queue *queue = told->queue;
+	uint32_t id = queue && queue->owner ? queue->owner->id : 0;
+
+	note_queue(p, find_side(p, id, told->event->process, queue && queue->send), queue);
+}
+
+void data_complete(struct profiler *p, const struct model_complete *told)
+{
+	const struct wc *wc = &told->event->poll->wc[told->index];
+	struct profile_queue *queue = rows_queue(p, wc->qp, told->event->process);
+	struct profile_process *process = rows_process(p, told->event->process);
+
+	if (!p->counts || !process)
+		return;
+	note_before(p, told);
+	p->profile->completions++;
+	process->completions++;
+	p->profile->last_completion = told->event->time;
+	if (wc->status != ABI_WC_SUCCESS) {
+		p->profile->errors++;
+		p->profile->flushed += wc->status == ABI_WC_WR_FLUSH_ERR;
+		process->errors++;
+		if (queue)
+			queue->errors++;
+	} else if (wc->opcode & ABI_WC_RECV) {
+		count_received(p, queue, wc, process);
+	} else {
+		count_sent(p, queue, told);
+	}
+}
+
+/* Polls */
+
+/* A batch of an extended CQ is one poll, which is over when the next begins. */
+static void end_batch(struct profiler *p, struct worker *worker)
+{
+	if (worker->batch)
+		histogram_add(&p->profile->poll, worker->batch);
+	worker->batch = 0;
+}
+
+static void count_found(struct profiler *p, struct worker *worker, const struct poll *poll)
+{
+	if (poll->verb == VERB_next_poll && worker->batch) {
+		worker->batch += poll->nwc;
+		return;
+	}
+	end_batch(p, worker);
+	if (poll->verb == VERB_poll_cq)
+		histogram_add(&p->profile->poll, poll->nwc);
+	else
+		worker->batch = poll->nwc;
+	p->profile->polls++;
+}
+
+static void count_cq(struct profiler *p, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	struct profile_cq *cq = rows_cq(p, poll->object, event->process);
+
+	if (!cq)
+		return;
+	cq->empty += poll->empty;
+	cq->completions += poll->nwc;
+	cq->polls += poll->nwc && poll->verb != VERB_next_poll;
+	if (poll->nwc > cq->most)
+		cq->most = poll->nwc;
+}
+
+void data_poll(struct profiler *p, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
+	struct profile_process *process = rows_process(p, event->process);
+	struct worker *worker = rows_worker(p, event->id.thread);
+	enum verb begins = poll->verb == VERB_next_poll ? VERB_start_poll : poll->verb;
+
+	if (!thread || !process || !worker)
+		return;
+	p->profile->verbs[poll->verb].calls++;
+	p->profile->verbs[poll->verb].errors += poll->ret < 0;
+	p->profile->verbs[begins].calls += poll->empty; /* the end of a batch is none */
+	p->profile->failed_polls += poll->ret < 0;
+	p->profile->empty += poll->empty;
+	process->empty += poll->empty;
+	thread->empty += poll->empty;
+	process->polls++;
+	thread->polls++;
+	thread->completions += poll->nwc;
+	if (poll->nwc)
+		count_found(p, worker, poll);
+	count_cq(p, event);
+}
+
+void data_notify(struct profiler *p, const struct trace_event *event)
+{
+	p->profile->verbs[VERB_req_notify_cq].calls++;
+	p->profile->verbs[VERB_req_notify_cq].errors += event->notify->ret != 0;
+}
+
+void data_finish(struct profiler *p)
+{
+	for (size_t i = 0; i < p->nworkers; i++)
+		end_batch(p, &p->workers[i]);
+}

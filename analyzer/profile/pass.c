@@ -1,0 +1,303 @@
+/*
+ * Making a profile: one pass of the events through the model
+ *
+ *	events --> part that was asked for --> calls, polls
+ *	       --> model --------------------> posts, completions
+ *
+ * The model sees every event, since what is outstanding at the begin of a part was posted before.
+ */
+#include "analyzer/profile/pass.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/profile/calls.h"
+#include "analyzer/profile/data.h"
+#include "analyzer/profile/place_table.h"
+#include "analyzer/profile/rows.h"
+#include "analyzer/rules/evidence.h"
+#include "core/store/read/reader.h"
+#include "core/wire/log.h"
+
+static void on_post(void *arg, const struct model_post *post)
+{
+	data_post(arg, post);
+}
+
+static void on_complete(void *arg, const struct model_complete *complete)
+{
+	data_complete(arg, complete);
+}
+
+/* Are there posts or polls that went round the verbs? */
+static int find_bypassed(struct trace *trace, bool *ret_bypassed)
+{
+	struct findings *findings = calloc(1, sizeof(*findings));
+	int err = findings ? evidence_gaps(trace, findings) : -ENOMEM;
+
+	*ret_bypassed = findings && findings->bypassed;
+	findings_free(findings);
+	return err;
+}
+
+static int make_model(struct profiler *p)
+{
+	struct model_watcher watcher = { .post = on_post, .complete = on_complete, .arg = p };
+	bool bypassed;
+	int err = find_bypassed(p->trace, &bypassed);
+
+	if (!err)
+		err = model_new(p->trace, &watcher, &p->model);
+	if (!err && bypassed)
+		model_bypassed(p->model);
+	return err;
+}
+
+static void describe_trace(struct profiler *p)
+{
+	struct profile *profile = p->profile;
+	const char *filter = trace_meta(p->trace, "filter");
+	const struct profile_select *select = p->select;
+
+	profile->from = select->from;
+	profile->to = select->to ? select->to : INT64_MAX;
+	profile->partial = select->from || select->to || select->process || select->nphases;
+	profile->one_of = trace_one_of(p->trace);
+	profile->filtered = filter && *filter;
+	profile->whole_from = trace_whole_from(p->trace);
+	profile->first = profile->last = profile->first_post = profile->last_completion = -1;
+}
+
+static int make_rows(struct profiler *p)
+{
+	struct profile *profile = p->profile;
+
+	while (trace_process(p->trace, (uint32_t)profile->nprocesses + 1))
+		profile->nprocesses++;
+	while (trace_thread(p->trace, (uint32_t)profile->nthreads + 1))
+		profile->nthreads++;
+	profile->processes = calloc(profile->nprocesses + 1, sizeof(*profile->processes));
+	profile->threads = calloc(profile->nthreads + 1, sizeof(*profile->threads));
+	p->ninside = p->select->nphases ? profile->nprocesses + 1 : 0;
+	p->inside = calloc(p->ninside + 1, sizeof(*p->inside));
+	if (!profile->processes || !profile->threads || !p->inside)
+		return log_err(-ENOMEM, "profile");
+	for (size_t i = 0; i < profile->nprocesses; i++) {
+		profile->processes[i].id = (uint32_t)i + 1;
+		profile->processes[i].first = profile->processes[i].last = -1;
+	}
+	return 0;
+}
+
+static int prepare_profiler(struct profiler *p)
+{
+	int err;
+
+	p->profile = calloc(1, sizeof(*p->profile));
+	if (!p->profile)
+		return log_err(-ENOMEM, "profile");
+	describe_trace(p);
+	err = make_rows(p);
+	return err ? err : make_model(p);
+}
+
+static void fini_profiler(struct profiler *p)
+{
+	model_free(p->model);
+	place_table_fini(p);
+	for (size_t i = 0; i < p->nworkers; i++)
+		free(p->workers[i].pending);
+	free(p->workers);
+	free(p->inside);
+	profile_free(p->profile);
+}
+
+/* Phases */
+
+static bool is_phase(const struct profiler *p, const char *name)
+{
+	for (size_t i = 0; i < p->select->nphases; i++)
+		if (!strcmp(p->select->phases[i], name))
+			return true;
+	return false;
+}
+
+static int64_t clip_time(const struct profiler *p, int64_t time)
+{
+	const struct profile *profile = p->profile;
+
+	return time < profile->from ? profile->from : time > profile->to ? profile->to : time;
+}
+
+static void enter_phase(struct profiler *p, struct inside *inside, int64_t time)
+{
+	if (inside->depth++)
+		return;
+	inside->since = time;
+	if (!p->in_phase++)
+		p->phase_since = time;
+}
+
+static void leave_phase(struct profiler *p, struct inside *inside, int64_t time)
+{
+	if (!inside->depth || --inside->depth)
+		return;
+	if (!--p->in_phase)
+		p->profile->duration += clip_time(p, time) - clip_time(p, p->phase_since);
+}
+
+static void mark_phase(struct profiler *p, const struct trace_event *event)
+{
+	struct inside *inside = &p->inside[event->process < p->ninside ? event->process : 0];
+
+	if (p->select->process && event->process != p->select->process)
+		return;
+	if (!is_phase(p, event->mark->text))
+		return;
+	if (event->mark->kind == TRACE_MARK_BEGIN)
+		enter_phase(p, inside, event->time);
+	else if (event->mark->kind == TRACE_MARK_END)
+		leave_phase(p, inside, event->time);
+}
+
+/* A process that has ended is in no phase. */
+static void end_phases(struct profiler *p, uint32_t process, int64_t time)
+{
+	struct inside *inside = &p->inside[process < p->ninside ? process : 0];
+
+	if (inside->depth) {
+		inside->depth = 1;
+		leave_phase(p, inside, time);
+	}
+}
+
+/* Is the event of the part that was asked for? */
+static bool is_wanted(const struct profiler *p, const struct trace_event *event)
+{
+	const struct profile_select *select = p->select;
+
+	if (event->inner || event->carried)
+		return false;
+	if (!p->profile->partial)
+		return true;
+	if (event->time < p->profile->from || event->time >= p->profile->to ||
+	    (select->process && event->process != select->process))
+		return false;
+	return !select->nphases || (event->process < p->ninside && p->inside[event->process].depth);
+}
+
+/* Events */
+
+static bool is_counted(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		return !event->call->ours && !event->call->depth;
+	case TRACE_POST:
+	case TRACE_POLL:
+	case TRACE_NOTIFY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void note_time(struct profiler *p, const struct trace_event *event)
+{
+	struct profile *profile = p->profile;
+	struct profile_process *process = rows_process(p, event->process);
+
+	profile->events++;
+	if (profile->first < 0)
+		profile->first = event->time;
+	profile->last = event->time;
+	if (!process)
+		return;
+	if (process->first < 0)
+		process->first = event->time;
+	process->last = event->time;
+}
+
+static void count_event(struct profiler *p, const struct trace_event *event)
+{
+	note_time(p, event);
+	if (event->kind == TRACE_CALL)
+		calls_count(p, event);
+	else if (event->kind == TRACE_POLL)
+		data_poll(p, event);
+	else if (event->kind == TRACE_NOTIFY)
+		data_notify(p, event);
+}
+
+static int see_event(struct profiler *p, const struct trace_event *event)
+{
+	if (event->kind == TRACE_MARK && p->select->nphases)
+		mark_phase(p, event);
+	p->counts = is_wanted(p, event);
+	if (p->counts && is_counted(event))
+		count_event(p, event);
+	if (event->kind != TRACE_EXIT)
+		return model_event(p->model, event);
+	if (p->select->nphases)
+		end_phases(p, event->process, event->time);
+	return model_end(p->model, event->process, event->time, MODEL_UNKNOWN);
+}
+
+static int read_events(struct profiler *p)
+{
+	const struct trace_event *event;
+	struct reader *reader;
+	int64_t last = 0;
+	int err = reader_open(p->trace, &reader);
+
+	if (err < 0)
+		return err;
+	while (!err && (err = reader_next(reader, &event)) == 1) {
+		last = event->time;
+		err = see_event(p, event);
+		if (!err && p->no_memory)
+			err = log_err(-ENOMEM, "profile");
+	}
+	reader_close(reader);
+	for (size_t i = 1; i < p->ninside; i++)
+		end_phases(p, (uint32_t)i, last);
+	return err < 0 ? err : 0;
+}
+
+/* Of a part by time: that part, as far as the trace goes. */
+static void finish_profile(struct profiler *p)
+{
+	struct profile *profile = p->profile;
+	const char *text = trace_meta(p->trace, "duration");
+	int64_t end = text ? strtoll(text, NULL, 10) : profile->last;
+
+	data_finish(p);
+	if (end < profile->last)
+		end = profile->last;
+	if (profile->to > end)
+		profile->to = end;
+	if (!p->select->nphases)
+		profile->duration = profile->to > profile->from ? profile->to - profile->from : 0;
+	for (size_t i = 0; i < profile->nobjects; i++)
+		if (profile->queues[i] && rows_process(p, profile->queues[i]->process))
+			rows_process(p, profile->queues[i]->process)->queues++;
+}
+
+int profile_trace(struct trace *trace, const struct profile_select *select,
+		  struct profile **ret_profile)
+{
+	static const struct profile_select all;
+	struct profiler p = { .trace = trace, .select = select ? select : &all };
+	int err = prepare_profiler(&p);
+
+	if (!err)
+		err = read_events(&p);
+	if (!err) {
+		finish_profile(&p);
+		*ret_profile = p.profile;
+		p.profile = NULL;
+	}
+	fini_profiler(&p);
+	return err;
+}

@@ -1,0 +1,10 @@
+#pragma once
+/*
+ * The places in the code that call verbs. One thread.
+ */
+#include "analyzer/profile/profiler.h"
+
+/* The index of the place of @verb at @stack, made if it is new; SIZE_MAX without memory. */
+size_t place_index(struct profiler *p, enum verb verb, uint32_t stack);
+
+void place_table_fini(struct profiler *p);

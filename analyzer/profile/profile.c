@@ -1,0 +1,94 @@
+/*
+ * A profile: its memory, its classes, and sums over them
+ */
+#include "analyzer/profile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+unsigned int profile_size_class(uint64_t bytes)
+{
+	unsigned int class = bytes ? 1 : 0;
+
+	if (bytes > 1)
+		class = 65 - (unsigned int)__builtin_clzll(bytes - 1);
+	return class < PROFILE_SIZES ? class : PROFILE_SIZES - 1;
+}
+
+uint64_t profile_size_end(unsigned int class)
+{
+	if (class == PROFILE_SIZES - 1)
+		return UINT64_MAX;
+	return class ? 1ull << (class - 1) : 0;
+}
+
+const char *profile_opcode_name(unsigned int opcode)
+{
+	const char *name;
+
+	if (opcode == PROFILE_RECEIVE)
+		return "RECV";
+	name = enum_name(enum_find("ibv_wr_opcode"), (int64_t)opcode);
+	return opcode < PROFILE_OTHER && name ? name + strlen("IBV_WR_") : "OTHER";
+}
+
+void profile_latency(const struct profile *profile, unsigned int opcode, struct histogram *to)
+{
+	for (unsigned int o = 0; o < PROFILE_OPCODES; o++)
+		for (unsigned int s = 0; s < PROFILE_SIZES; s++)
+			if (profile->requests[o][s] && (o == opcode || opcode == PROFILE_OPCODES))
+				histogram_merge(to, &profile->requests[o][s]->latency);
+}
+
+static void free_requests(struct profile *profile)
+{
+	for (unsigned int o = 0; o < PROFILE_OPCODES; o++)
+		for (unsigned int s = 0; s < PROFILE_SIZES; s++) {
+			if (profile->requests[o][s])
+				histogram_fini(&profile->requests[o][s]->latency);
+			free(profile->requests[o][s]);
+		}
+}
+
+static void free_objects(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->nobjects; i++) {
+		struct profile_queue *queue = profile->queues[i];
+
+		if (queue && queue->latency)
+			histogram_fini(queue->latency);
+		if (queue)
+			free(queue->latency);
+		free(queue);
+		free(profile->cqs[i]);
+	}
+	free(profile->queues);
+	free(profile->cqs);
+}
+
+static void fini_posts(struct profile_posts *posts)
+{
+	histogram_fini(&posts->gap);
+	histogram_fini(&posts->list);
+	histogram_fini(&posts->distance);
+}
+
+void profile_free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	for (int v = 0; v < VERB_COUNT; v++) {
+		if (profile->verbs[v].times)
+			histogram_fini(profile->verbs[v].times);
+		free(profile->verbs[v].times);
+	}
+	free_requests(profile);
+	free_objects(profile);
+	fini_posts(&profile->send);
+	fini_posts(&profile->receive);
+	histogram_fini(&profile->poll);
+	free(profile->places);
+	free(profile->processes);
+	free(profile->threads);
+	free(profile);
+}

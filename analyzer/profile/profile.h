@@ -1,0 +1,179 @@
+#pragma once
+/*
+ * What a run did, in counters and histograms: made in one pass of a trace's events (pass.h).
+ *
+ * Counted is what the program did: not calls of the recorder, nor what a library did inside another
+ * verb, nor what the trace before this one has, too (--rotate-size). All times are ns, all sizes
+ * bytes. Of a sampled trace (one_of > 1) the numbers are those of the sample; who prints them
+ * multiplies, or says so.
+ *
+ * What a trace cannot tell is 0 with a member beside it that says so, never a guess.
+ *
+ * Two profiles, of two traces or two parts of one, are compared by: opcode and size class; verb;
+ * and a place in the code by its key, or by the function and line of its stack. Histograms have the
+ * same classes everywhere.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyzer/profile/histogram.h"
+#include "core/store/db/ids.h"
+
+enum {
+	PROFILE_OPCODES = 18, /* enum ibv_wr_opcode 0..15, others, and: */
+	PROFILE_OTHER = 16,   /* opcodes above 15 */
+	PROFILE_RECEIVE = 17, /* receives */
+	PROFILE_SIZES = 35,   /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
+};
+
+/* Requests of one opcode and size class. */
+struct profile_requests {
+	uint64_t posted;    /* requests that the device accepted; of receives 0: by their buffers */
+	uint64_t completed; /* with success */
+	uint64_t bytes;     /* of the posted; of receives of the completed */
+	uint32_t least, most; /* bytes of one */
+	uint64_t inlined;     /* posted with IBV_SEND_INLINE */
+	struct histogram
+		latency; /* from the post to the end of the poll that brought it; of receives
+				   * none: they wait for a sender */
+};
+
+/* Of one verb of the control plane. */
+struct profile_verb {
+	uint64_t calls, errors, unfinished;
+	uint64_t posting;        /* calls by a thread between two of its posts to a send queue, */
+	int64_t posting_ns;      /* and their time */
+	struct histogram *times; /* NULL: none has returned */
+};
+
+/* A place in the code that calls a verb: the same stack in two processes is one place. */
+struct profile_place {
+	uint64_t key;   /* facts/place.h; 0: the stack is not known */
+	uint32_t stack; /* one such stack of the trace; 0 */
+	enum verb verb;
+	uint64_t calls, errors;
+	int64_t ns;       /* of control verbs */
+	uint64_t posting; /* as in struct profile_verb */
+	int64_t posting_ns;
+	uint64_t bytes; /* registered, or of the requests */
+	/* of posts: */
+	uint64_t requests, judged, signalled; /* as in struct profile_posts */
+	uint64_t small, small_inline, inlined;
+};
+
+/* One direction of a queue pair, or an SRQ or a WQ. */
+struct profile_side {
+	uint64_t posts, requests, refused, completions, bytes;
+	uint64_t judged, signalled; /* as in struct profile_posts */
+	uint64_t small, small_inline;
+	uint32_t high;      /* most requests outstanding at once */
+	uint32_t capacity;  /* that the device gave; 0: not known */
+	uint32_t asked;     /* that the program asked for; 0: not known */
+	unsigned int doubt; /* enum queue_doubt: why @high is not certain; 0: it is */
+	bool known;         /* @high is: the queue's creation is in the trace */
+	int64_t last;       /* time of its last post; -1: none */
+	uint32_t run;       /* requests since the last signalled one */
+};
+
+/* A QP, SRQ or WQ that was used. */
+struct profile_queue {
+	uint32_t object; /* of the trace */
+	uint32_t process;
+	uint32_t errors;     /* completions in error, flushes too */
+	uint32_t max_inline; /* bytes that the device gave; valid if send.known */
+	struct profile_side send, receive;
+	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
+};
+
+struct profile_cq {
+	uint32_t object, process;
+	uint64_t polls, completions; /* polls that found something */
+	uint64_t empty;
+	uint32_t most; /* completions of one poll: so many did lie there */
+	uint64_t high; /* most that could have lain there: signalled requests and receives */
+	uint32_t capacity, asked;
+	unsigned int doubt;
+	bool known;
+};
+
+struct profile_process {
+	uint32_t id;
+	uint64_t threads, queues;
+	uint64_t calls, posts, requests, completions, errors, polls, empty;
+	uint64_t sent, received; /* bytes: by sends and writes; by receives, reads and atomics */
+	int64_t first, last;     /* events; -1: none */
+};
+
+struct profile_thread {
+	uint32_t id, process;
+	uint64_t calls, posts, requests, completions, polls, empty;
+	int64_t control_ns;
+};
+
+/* Posts to queues of one direction. */
+struct profile_posts {
+	uint64_t posts, refused; /* calls: a doorbell each; those that were refused */
+	uint64_t requests, bytes;
+	uint64_t judged; /* requests to queues whose creation is in the trace; of them */
+	uint64_t signalled;
+	uint64_t small, small_inline; /* those that fit inline, and of these those that were */
+	uint64_t inlined;             /* of all requests */
+	struct histogram gap;         /* between two posts to a queue */
+	struct histogram list;        /* requests of a post */
+	struct histogram distance; /* requests from a signalled one to the next, itself counted */
+};
+
+struct profile {
+	/* what the trace is */
+	int64_t from, to;                    /* what was asked for, within the trace */
+	int64_t first, last;                 /* first and last event counted; -1: none */
+	int64_t first_post, last_completion; /* -1: none */
+	int64_t duration; /* of the part that was asked for; phases: of all together */
+	uint64_t events;
+	uint32_t one_of;    /* of so many data verbs one was recorded: no latencies, no gaps */
+	bool filtered;      /* events were left out by --filter */
+	bool partial;       /* not the whole trace was asked for */
+	int64_t whole_from; /* before it posts and polls may be missing; INT64_MIN: none are */
+
+	struct profile_posts send, receive;
+	struct profile_requests *requests[PROFILE_OPCODES][PROFILE_SIZES]; /* NULL: none */
+	uint64_t completions, errors, flushed; /* flushed: of the errors */
+	uint64_t unmatched;      /* successful completions whose request is not known */
+	uint64_t sent, received; /* bytes, as of a process */
+
+	/* polls; a batch of an extended CQ is one */
+	uint64_t polls, empty; /* that found something; that found nothing */
+	uint64_t failed_polls;
+	struct histogram poll; /* completions of one that found something */
+
+	struct profile_verb verbs[VERB_COUNT];
+	uint64_t registered, registered_bytes; /* regions that were registered */
+
+	/* in order of appearance */
+	struct profile_place *places;
+	size_t nplaces;
+	struct profile_process *processes; /* [0] is process 1 */
+	size_t nprocesses;
+	struct profile_thread *threads; /* [0] is thread 1 */
+	size_t nthreads;
+	/* by object; NULL: none of that number */
+	struct profile_queue **queues;
+	struct profile_cq **cqs;
+	size_t nobjects;
+};
+
+/* Accepts NULL. */
+void profile_free(struct profile *profile);
+
+/* The size class of @bytes, and the largest size of a class. */
+unsigned int profile_size_class(uint64_t bytes);
+uint64_t profile_size_end(unsigned int class);
+
+/* "SEND", "RDMA_WRITE", "RECV" of an index of profile.requests; "OTHER". */
+const char *profile_opcode_name(unsigned int opcode);
+
+/* All latencies of an opcode, or of all with PROFILE_OPCODES, into a zeroed histogram. */
+void profile_latency(const struct profile *profile, unsigned int opcode, struct histogram *to);

@@ -1,0 +1,60 @@
+#pragma once
+/*
+ * The state of the pass that makes a profile. For the files of this folder.
+ *
+ * One thread.
+ */
+#include "analyzer/model/queue.h"
+#include "analyzer/model/watcher.h"
+#include "analyzer/profile/profile.h"
+#include "core/base/map.h"
+#include "core/store/read/trace.h"
+
+enum { PLACE_CACHE = 64 };
+
+/* Calls of control verbs since a thread posted last: counted when it posts again. */
+struct pending_call {
+	size_t place; /* of profile.places */
+	uint64_t n;
+	int64_t ns;
+};
+
+struct worker {
+	bool sent; /* it has posted to a send queue */
+	struct pending_call *pending;
+	size_t npending;
+	uint32_t batch; /* completions of a batch that goes on; 0: none */
+};
+
+/* A process, as far as phases go. */
+struct inside {
+	uint32_t depth;
+	int64_t since; /* when it began to be in one */
+};
+
+struct profiler {
+	struct trace *trace;
+	struct model *model;
+	struct profile *profile;
+	const struct profile_select *select;
+	struct inside *inside; /* by process */
+	size_t ninside;
+	uint32_t in_phase; /* processes that are in one */
+	int64_t phase_since;
+	bool counts;         /* the event is of the part that was asked for */
+	struct map by_stack; /* (stack, verb) to an index of profile.places, + 1 */
+	struct map by_key;   /* (key, verb) likewise */
+	struct {
+		uint32_t stack;
+		enum verb verb;
+		size_t place; /* + 1 */
+	} cached[PLACE_CACHE];
+	struct worker *workers; /* by thread */
+	size_t nworkers;
+	bool no_memory;
+};
+
+static inline void profiler_fail(struct profiler *p)
+{
+	p->no_memory = true;
+}

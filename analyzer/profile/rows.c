@@ -1,0 +1,125 @@
+/*
+ * The rows of a profile for threads, processes, queues and completion queues
+ *
+ * All are arrays by number. Numbers of a trace are consecutive.
+ */
+#include "analyzer/profile/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for element @i, in an array of @n elements. NULL without memory. */
+static void *make_room(struct profiler *p, void *array, size_t *n, size_t i, size_t each)
+{
+	size_t more = i + 1 > 2 * *n ? i + 1 : 2 * *n;
+	char *made;
+
+	made = realloc(array, more * each);
+	if (!made) {
+		profiler_fail(p);
+		return NULL;
+	}
+	memset(made + *n * each, 0, (more - *n) * each);
+	*n = more;
+	return made;
+}
+
+static void *make_row(struct profiler *p, size_t size)
+{
+	void *row = calloc(1, size);
+
+	if (!row)
+		profiler_fail(p);
+	return row;
+}
+
+static bool has_object(struct profiler *p, uint32_t object)
+{
+	struct profile *profile = p->profile;
+	size_t nqueues = profile->nobjects, ncqs = profile->nobjects;
+	void *queues, *cqs;
+
+	if (object < profile->nobjects)
+		return true;
+	queues = make_room(p, profile->queues, &nqueues, object, sizeof(*profile->queues));
+	if (queues)
+		profile->queues = queues;
+	cqs = queues ? make_room(p, profile->cqs, &ncqs, object, sizeof(*profile->cqs)) : NULL;
+	if (!cqs)
+		return false;
+	profile->cqs = cqs;
+	profile->nobjects = ncqs;
+	return true;
+}
+
+struct profile_queue *rows_queue(struct profiler *p, uint32_t object, uint32_t process)
+{
+	struct profile_queue *queue;
+
+	if (!object || !has_object(p, object))
+		return NULL;
+	queue = p->profile->queues[object];
+	if (queue || !(queue = make_row(p, sizeof(*queue))))
+		return queue;
+	queue->object = object;
+	queue->process = process;
+	queue->send.last = queue->receive.last = -1;
+	p->profile->queues[object] = queue;
+	return queue;
+}
+
+struct profile_cq *rows_cq(struct profiler *p, uint32_t object, uint32_t process)
+{
+	struct profile_cq *cq;
+
+	if (!object || !has_object(p, object))
+		return NULL;
+	cq = p->profile->cqs[object];
+	if (cq || !(cq = make_row(p, sizeof(*cq))))
+		return cq;
+	cq->object = object;
+	cq->process = process;
+	p->profile->cqs[object] = cq;
+	return cq;
+}
+
+struct profile_process *rows_process(struct profiler *p, uint32_t id)
+{
+	struct profile *profile = p->profile;
+	struct profile_process *row;
+
+	if (!id || id > profile->nprocesses)
+		return NULL;
+	row = &profile->processes[id - 1];
+	return row;
+}
+
+struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t process)
+{
+	struct profile *profile = p->profile;
+	struct profile_thread *row;
+
+	if (!id || id > profile->nthreads)
+		return NULL;
+	row = &profile->threads[id - 1];
+	if (!row->id) {
+		row->id = id;
+		row->process = process;
+		if (rows_process(p, process))
+			profile->processes[process - 1].threads++;
+	}
+	return row;
+}
+
+struct worker *rows_worker(struct profiler *p, uint32_t thread)
+{
+	struct worker *made;
+
+	if (thread < p->nworkers)
+		return &p->workers[thread];
+	made = make_room(p, p->workers, &p->nworkers, thread, sizeof(*p->workers));
+	if (!made)
+		return NULL;
+	p->workers = made;
+	return &p->workers[thread];
+}

@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * The rows of a profile for threads, processes, queues and completion queues, made when they are
+ * first used. NULL without memory, or where there is none of that number. One thread.
+ */
+#include "analyzer/profile/profiler.h"
+
+struct profile_queue *rows_queue(struct profiler *p, uint32_t object, uint32_t process);
+struct profile_cq *rows_cq(struct profiler *p, uint32_t object, uint32_t process);
+struct profile_process *rows_process(struct profiler *p, uint32_t id);
+struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t process);
+struct worker *rows_worker(struct profiler *p, uint32_t thread);

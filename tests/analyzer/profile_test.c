@@ -1,0 +1,174 @@
+#include "analyzer/profile/pass.h"
+#include "tests/analyzer/story.h"
+
+static struct story s;
+static struct profile *profile;
+static struct ibv_qp_init_attr attr = {
+	.send_cq = &a_cq,
+	.recv_cq = &a_cq,
+	.qp_type = IBV_QPT_RC,
+	.cap = { .max_send_wr = 8, .max_recv_wr = 4, .max_inline_data = 64 }
+};
+
+static int begin_story(void **state)
+{
+	(void)state;
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	return 0;
+}
+
+static int end_story(void **state)
+{
+	(void)state;
+	profile_free(profile);
+	profile = NULL;
+	story_end(&s);
+	return 0;
+}
+
+FIXTURE(begin_story, end_story);
+
+static void send_one(uint64_t wr_id, uint32_t length)
+{
+	struct event_sge sge = { .addr = 0x1000, .length = length, .lkey = 0x10 };
+
+	story_post(&s, 0, VERB_post_send, &a_qp, wr_id, IBV_WR_RDMA_WRITE, sge);
+}
+
+static void poll_one(uint64_t wr_id)
+{
+	story_poll(&s, 0, &a_cq, wr_id, IBV_WC_SUCCESS, a_qp.qp_num);
+}
+
+static const struct profile *profile_story(const struct profile_select *select)
+{
+	story_check(&s, NULL);
+	assert_int_equal(profile_trace(s.trace, select, &profile), 0);
+	return profile;
+}
+
+static const struct profile_requests *writes_of(const struct profile *p, uint64_t bytes)
+{
+	return p->requests[IBV_WR_RDMA_WRITE][profile_size_class(bytes)];
+}
+
+static const struct profile_place *place_of(const struct profile *p, enum verb verb)
+{
+	for (size_t i = 0; i < p->nplaces; i++)
+		if (p->places[i].verb == verb)
+			return &p->places[i];
+	return NULL;
+}
+
+TEST(requests_are_counted_by_opcode_and_size)
+{
+	send_one(1, 64);
+	send_one(2, 33);
+	send_one(3, 65);
+	poll_one(1);
+	poll_one(2);
+	poll_one(3);
+	const struct profile *p = profile_story(NULL);
+
+	assert_int_equal(writes_of(p, 64)->posted, 2);
+	assert_int_equal(writes_of(p, 64)->least, 33);
+	assert_int_equal(writes_of(p, 64)->most, 64);
+	assert_int_equal(writes_of(p, 64)->latency.count, 2);
+	assert_int_equal(writes_of(p, 65)->posted, 1);
+	assert_int_equal(p->send.requests, 3);
+	assert_int_equal(p->sent, 162);
+	assert_int_equal(p->completions, 3);
+}
+
+TEST(latency_is_from_the_post_to_the_poll)
+{
+	send_one(1, 64); /* 1000 ns a step */
+	send_one(2, 64);
+	poll_one(1);
+	poll_one(2);
+	const struct histogram *h = &writes_of(profile_story(NULL), 64)->latency;
+
+	assert_int_equal(h->least, 2000);
+	assert_int_equal(h->max, 2000);
+}
+
+TEST(high_water_is_of_what_was_outstanding)
+{
+	send_one(1, 64);
+	send_one(2, 64);
+	poll_one(1);
+	send_one(3, 64);
+	send_one(4, 64);
+	poll_one(2);
+	const struct profile *p = profile_story(NULL);
+	const struct profile_queue *queue = NULL;
+
+	for (size_t i = 0; i < p->nobjects; i++)
+		if (p->queues[i])
+			queue = p->queues[i];
+	assert_non_null(queue);
+	assert_true(queue->send.known);
+	assert_int_equal(queue->send.doubt, 0);
+	assert_int_equal(queue->send.high, 3);
+	assert_int_equal(queue->send.asked, 8);
+}
+
+TEST(calls_between_two_posts_are_while_posting)
+{
+	reg_mr(&s, &a_mr);
+	send_one(1, 64);
+	reg_mr(&s, &a_mr);
+	send_one(2, 64);
+	reg_mr(&s, &a_mr);
+	const struct profile *p = profile_story(NULL);
+
+	assert_int_equal(p->verbs[VERB_reg_mr].calls, 3);
+	assert_int_equal(p->verbs[VERB_reg_mr].posting, 1);
+	assert_int_equal(p->verbs[VERB_reg_mr].posting_ns, 1000);
+	assert_int_equal(p->registered, 3);
+	assert_int_equal(p->registered_bytes, 3 * 4096);
+	assert_int_equal(place_of(p, VERB_reg_mr)->calls, 3);
+	assert_int_equal(place_of(p, VERB_reg_mr)->posting, 1);
+	assert_int_equal(place_of(p, VERB_reg_mr)->stack != 0, 1);
+}
+
+TEST(a_part_by_time_counts_what_is_in_it)
+{
+	struct profile_select select = { 0 };
+
+	send_one(1, 64);
+	send_one(2, 64);
+	select.from = (int64_t)s.now + 500;
+	poll_one(1);
+	send_one(3, 64);
+	select.to = (int64_t)s.now + 500;
+	poll_one(2);
+	const struct profile *p = profile_story(&select);
+
+	assert_true(p->partial);
+	assert_int_equal(p->send.requests, 1);
+	assert_int_equal(p->completions, 1);
+	assert_int_equal(writes_of(p, 64)->latency.count, 1);
+	assert_int_equal(p->duration, select.to - select.from);
+}
+
+TEST(sizes_have_classes_up_to_a_power_of_two)
+{
+	static const struct {
+		uint64_t bytes;
+		unsigned int class;
+	} rows[] = { { 0, 0 },          { 1, 1 },           { 2, 2 },
+		     { 3, 3 },          { 4, 3 },           { 64, 7 },
+		     { 65, 8 },         { 1ull << 32, 33 }, { (1ull << 32) + 1, 34 },
+		     { UINT64_MAX, 34 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(profile_size_class(rows[i].bytes), rows[i].class);
+		assert_true(profile_size_end(rows[i].class) >= rows[i].bytes);
+	}
+	profile_story(NULL);
+}
