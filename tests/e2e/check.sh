@@ -19,7 +19,9 @@ finds() {
 	case $severity in performance | information) status=0 ;; esac
 	record "$apps/$(program_of "$1")" bad
 	ends $status && is "$(ask "[.findings[] | select(.severity == \"$severity\") | .rule] |
-		unique[]")" "$1"
+		unique[]")" "$1" || return
+	"$VERBATIM" check --format sarif t.db >t.sarif
+	"$root/tests/e2e/lib/sarif.py" t.sarif
 }
 
 # The same program without the mistake has no finding at all, and all rules were looked at.

@@ -144,6 +144,41 @@ names_of_others_do_no_harm() {
 	record "$apps/life_001" bad; mv "$t" "$name"
 	t=$name report sarif; valid_sarif && t=$name report junit; valid_junit
 }
+every_name_is_text() { # of C++, in a directory of bytes that are no letters
+	local dir=$'\xc3\xbc \xff%41' found
+	mkdir -p "$dir" && cat >"$dir/app.cc" <<-'END' || return
+		#include <infiniband/verbs.h>
+		namespace rdma { template <class T> struct owner {
+			T *of;
+			int drop() { return ibv_dealloc_pd(of); }
+		}; }
+		int main()
+		{
+			ibv_context *context = ibv_open_device(*ibv_get_device_list(0));
+			rdma::owner<ibv_pd> owner = { ibv_alloc_pd(context) };
+			return owner.drop() + !owner.drop();
+		}
+	END
+	g++ -O0 -g "$dir/app.cc" -o app -libverbs || return
+	record ./app; report sarif
+	valid_sarif || return
+	found='rdma::owner<ibv_pd>::drop'
+	is "$(sarif '.results[] | select(.ruleId == "LIFE-002") |
+			.locations[0].logicalLocations[0].fullyQualifiedName')" "$found" &&
+		is "$(sarif '.results[] | select(.ruleId == "LIFE-002") |
+			.locations[0].physicalLocation.artifactLocation.uri')" \
+			"%C3%BC%20%FF%2541/app.cc"
+}
+a_thousand_results_are_valid() {
+	record "$apps/model_run" 1 600; report sarif
+	[ "$(sarif '.results | length')" -ge 1000 ] || { sarif '.results | length'; return 1; }
+	valid_sarif
+}
+nothing_found_is_valid() {
+	record true; report sarif; valid_sarif && is "$(sarif '.results | length')" 0 || return
+	record "$apps/life_001" good; report sarif; valid_sarif &&
+		is "$(sarif '.results | length')" 0
+}
 # what is not SARIF must be told
 the_check_of_sarif_sees() { # a change
 	record "$apps/life_001" bad; report sarif
@@ -158,7 +193,8 @@ done
 for each in each_level_is_that_of_the_severity steps_have_places sources_are_found \
 	    without_lines_there_are_modules fingerprints_last \
 	    places_have_fingerprints_of_their_own facts_are_results muted_rules_are_told \
-	    unchecked_rules_are_told names_of_others_do_no_harm; do
+	    unchecked_rules_are_told names_of_others_do_no_harm every_name_is_text \
+	    a_thousand_results_are_valid nothing_found_is_valid; do
 	try $each
 done
 for change in 'del(.version)' 'del(.runs[0].tool.driver.name)' '.runs[0].results[0].level="fatal"' \
