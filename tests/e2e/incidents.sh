@@ -17,8 +17,8 @@ declare -A faults=(
 declare -A links=([14]=roce [15]=roce)
 
 record() { # number good|bad; programs with mistakes may crash or be stuck for two seconds
-	VERBATIM_SOFT_LINK=${links[$1]} VERBATIM_SOFT_STRICT=1 "$VERBATIM" record -q -o t.db \
-		-- "$apps/incident_$1" "$2" >/dev/null 2>&1
+	VERBATIM_SOFT_LINK=${links[$1]} VERBATIM_SOFT_STRICT=1 "$VERBATIM" record -q --check \
+		-o t.db -- "$apps/incident_$1" "$2" >/dev/null 2>&1
 }
 
 # in the first 24 lines, wherever they are broken
@@ -31,8 +31,8 @@ is_told() { # number, what is to be read there
 	for wanted; do
 		[[ $screen =~ $wanted ]] || { echo "no '$wanted' in: $screen"; return 1; }
 	done
-	"$VERBATIM" check t.db >/dev/null
-	is "exit $?" "exit 1"
+	"$VERBATIM" check --format json t.db >t.json
+	is "exit $?" "exit 1" && same_as_live t.db t.json
 }
 
 is_silent() {

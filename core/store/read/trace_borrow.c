@@ -39,6 +39,8 @@ int trace_follow(struct writer *writer, struct trace **ret_trace)
 	trace->borrowed = true;
 	err = schema_follow(trace->db);
 	if (!err)
+		err = trace_load_meta(trace);
+	if (!err)
 		err = live_new(trace, writer, &trace->live);
 	if (err) {
 		trace_close(trace);

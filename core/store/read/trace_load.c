@@ -39,6 +39,11 @@ static int read_meta(struct trace *trace, sqlite3_stmt *stmt)
 	return 0;
 }
 
+int trace_load_meta(struct trace *trace)
+{
+	return each_row(trace, "SELECT key, value FROM meta", read_meta);
+}
+
 static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, uint32_t thread,
 			     uint64_t n, uint32_t process, int64_t time)
 {
@@ -287,7 +292,7 @@ int trace_load(struct trace *trace)
 	int err = make_tables(trace);
 
 	if (!err)
-		err = each_row(trace, "SELECT key, value FROM meta", read_meta);
+		err = trace_load_meta(trace);
 	if (!err)
 		err = each_row(trace, PROCESS_SQL, read_process);
 	if (!err)

@@ -72,7 +72,10 @@ enum fork_how trace_fork_kind(const char *how);
 const char *trace_fork_how(const char *how);
 const char *trace_memory_what(const char *what);
 
-/* For a trace that is still written (live.h): read, or read again, a row. 0 or -errno. */
+/* For a trace that is still written (live.h): read what was known when it began. 0 or -errno. */
+int trace_load_meta(struct trace *trace);
+
+/* The same: read, or read again, a row. 0 or -errno. */
 int trace_read_process(struct trace *trace, uint32_t id);
 int trace_read_thread(struct trace *trace, uint32_t id);
 int trace_read_modules(struct trace *trace); /* only new ones */

@@ -50,6 +50,14 @@ is() {
 says() { grep -q -e "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
 sql() { "$VERBATIM" sql "$t" "$1"; }
 
+# What `record --check` put into the trace @1 is what `verbatim check` says, as JSON in @2.
+same_as_live() {
+	is "found live" "$("$VERBATIM" sql "$1" "SELECT rule, event(thread, n), object, message,
+			fingerprint FROM finding ORDER BY id")" \
+		"$(jq -r '.findings[] | [.rule, .event, .object, .message, .fingerprint] |
+			join("|")' "$2")"
+}
+
 # Wait for a condition; a minute is for ever.
 await() {
 	local end=$((SECONDS + 60))
