@@ -447,6 +447,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	free(lives);
 	keys_end(model, process, time);
 	peer_end(&model->peers, process);
+	device_lists_end(&model->device_lists, process);
 	forget_fork(model, process);
 	hot_forget(model, process);
 	return 0;
