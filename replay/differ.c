@@ -68,7 +68,11 @@ const struct tolerance tolerances[] = {
 	{ 0 },
 };
 
-const char *tolerance_find(enum verb verb, const char *path, bool other)
+/*
+ * Why a difference of @verb at @path is tolerated; NULL if it is a divergence.
+ * @other: the device is not the recorded one.
+ */
+static const char *find_tolerance(enum verb verb, const char *path, bool other)
 {
 	const char *name = verb_infos[verb].name;
 
@@ -104,7 +108,7 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, const char *path,
 		  const char *recorded, const char *replayed)
 {
-	const char *reason = tolerance_find(verb, path, outcome_is_other_device(outcome));
+	const char *reason = find_tolerance(verb, path, outcome_is_other_device(outcome));
 
 	if (reason) {
 		outcome_tolerated(outcome, reason);

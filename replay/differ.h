@@ -20,12 +20,6 @@ struct tolerance {
 };
 extern const struct tolerance tolerances[];
 
-/*
- * Why a difference of @verb at @path is tolerated; NULL if it is a divergence.
- * @other: the device is not the recorded one.
- */
-const char *tolerance_find(enum verb verb, const char *path, bool other);
-
 /* "EINVAL (22)" or the number. */
 const char *errno_text(int64_t err, char text[64]);
 

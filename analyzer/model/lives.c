@@ -116,6 +116,25 @@ void lives_add(struct lives *lives, struct life *life)
 	lives->live++;
 }
 
+static void free_link(struct life_link *link)
+{
+	*link->child_at = link->next_child;
+	if (link->next_child)
+		link->next_child->child_at = link->child_at;
+	*link->parent_at = link->next_parent;
+	if (link->next_parent)
+		link->next_parent->parent_at = link->parent_at;
+	free(link);
+}
+
+static void unlink_all(struct life *life)
+{
+	while (life->children)
+		free_link(life->children);
+	while (life->parents)
+		free_link(life->parents);
+}
+
 static void tell_leave(struct lives *lives, struct life *life, bool freed)
 {
 	if (lives->leave)
@@ -125,8 +144,7 @@ static void tell_leave(struct lives *lives, struct life *life, bool freed)
 void lives_bury(struct lives *lives, struct life *life, enum life_state state)
 {
 	tell_leave(lives, life, false);
-	life_unlink(life, NULL);
-	life_unlink(NULL, life);
+	unlink_all(life);
 	life->state = state;
 	lives->live--;
 	life->newer = NULL;
@@ -142,8 +160,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	if (!life)
 		return;
 	tell_leave(lives, life, true);
-	life_unlink(life, NULL);
-	life_unlink(NULL, life);
+	unlink_all(life);
 	if (life->state == LIFE_LIVE || life->state == LIFE_DYING)
 		lives->live--;
 	forget_dead(lives, life);
@@ -198,17 +215,6 @@ static void put_first(struct life_link **list, struct life_link *link, bool chil
 	*list = link;
 }
 
-static void free_link(struct life_link *link)
-{
-	*link->child_at = link->next_child;
-	if (link->next_child)
-		link->next_child->child_at = link->child_at;
-	*link->parent_at = link->next_parent;
-	if (link->next_parent)
-		link->next_parent->parent_at = link->parent_at;
-	free(link);
-}
-
 int life_link(struct life *parent, struct life *child)
 {
 	struct life_link *link;
@@ -224,22 +230,6 @@ int life_link(struct life *parent, struct life *child)
 	put_first(&parent->children, link, true);
 	put_first(&child->parents, link, false);
 	return 0;
-}
-
-void life_unlink(struct life *parent, struct life *child)
-{
-	struct life_link *link, *next;
-
-	if (!child) {
-		while (parent->children)
-			free_link(parent->children);
-		return;
-	}
-	for (link = child->parents; link; link = next) {
-		next = link->next_parent;
-		if (!parent || link->parent == parent)
-			free_link(link);
-	}
 }
 
 void life_unlink_kind(struct life *child, enum object_kind kind)

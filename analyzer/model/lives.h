@@ -127,10 +127,7 @@ ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret
 /* @child depends on @parent; linking twice changes nothing. Returns 0 or -ENOMEM. */
 int life_link(struct life *parent, struct life *child);
 
-/* Undo that; @child NULL: for all children of @parent; @parent NULL: for all parents. */
-void life_unlink(struct life *parent, struct life *child);
-
-/* Undo it for all parents of one kind. */
+/* Undo that for all parents of one kind. */
 void life_unlink_kind(struct life *child, enum object_kind kind);
 
 /* The children of @parent from the oldest to the newest; NULL: there is none, or no more. */

@@ -246,8 +246,6 @@ static void read_init(struct qp *qp, const struct json_node *init)
 			read_cap(n, &qp->cap);
 		else if (is_named(n, "qp_type"))
 			qp->type = type_named(n);
-		else if (is_named(n, "sq_sig_all"))
-			qp->sig_all = n->number != 0;
 		else if (is_named(n, "send_ops_flags")) {
 			qp->has_send_ops = n->number != 0;
 			qp->send_ops = (uint64_t)n->number;

@@ -47,7 +47,6 @@ struct qp {
 	uint32_t polled;     /* completions of the poll that told of an error */
 	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
 	bool judged;         /* that more were posted then was told once */
-	bool sig_all;        /* sq_sig_all */
 	bool has_send_ops;   /* made with send_ops_flags: */
 	uint64_t send_ops;   /* enum ibv_qp_create_send_ops_flags */
 	uint32_t opcodes;    /* bit N: its type allows opcode N; ~0: not known */

@@ -276,15 +276,6 @@ static bool is_of(const struct queue *queue, uint32_t process)
 	return queue->owner && queue->owner->process == process;
 }
 
-uint64_t queues_outstanding(const struct model *model, uint32_t process)
-{
-	uint64_t n = 0;
-
-	for (const struct queue *queue = model->busy; queue; queue = queue->next)
-		n += is_of(queue, process) ? queue->outstanding : 0;
-	return n;
-}
-
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg)
 {
 	for (const struct queue *queue = model->busy; queue; queue = queue->next)

@@ -36,7 +36,6 @@ enum queue_doubt {
 	QUEUE_UNSEEN = 1 << 2,  /* posts or polls that go round the verbs */
 	QUEUE_STRAY = 1 << 3,   /* a completion had no request */
 	QUEUE_GUESSED = 1 << 4, /* an error completion may belong to several requests */
-	QUEUE_FORKED = 1 << 5,  /* a child of the process has used it */
 };
 
 /* An outstanding request. */
@@ -215,9 +214,6 @@ static inline bool queue_fills(const struct queue_request *request)
 
 /* The first that is outstanding, NULL if none is. */
 const struct queue_request *queue_oldest(const struct queue *queue);
-
-/* Requests outstanding in @process, on queues with a doubt or not. */
-uint64_t queues_outstanding(const struct model *model, uint32_t process);
 
 /*
  * Call @visit for each outstanding request of @process until it returns true, which is

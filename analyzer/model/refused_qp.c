@@ -125,7 +125,8 @@ static bool read_address(const struct refused *r, const char *name, int64_t *ret
 	return args_get(r->event->call->args, path, ret_value);
 }
 
-const char *refused_source(const struct refused *r, char *text, size_t size)
+/* "fe80::1, RoCE v1, sgid_index 0 of port 1" */
+static const char *name_source(const struct refused *r, char *text, size_t size)
 {
 	const struct device_gid *gid;
 	int64_t port = port_of(r), index = 0;
@@ -184,7 +185,7 @@ bool refused_resolution(const struct refused *r, char *text, size_t size)
 	if (!global || !raw || !gid_parse(raw, gid))
 		return false;
 	snprintf(text, size, "%s did not answer from %s", gid_text(gid, peer),
-		 refused_source(r, source, sizeof(source)));
+		 name_source(r, source, sizeof(source)));
 	return true;
 }
 

@@ -17,6 +17,3 @@ bool refused_resolution(const struct refused *r, char *text, size_t size);
 /* Posts: the state, the opcode, and what refused_elements() knows: number and length of SGEs. */
 bool refused_post(const struct refused *r, char *text, size_t size);
 bool refused_elements(const struct refused *r, char *text, size_t size);
-
-/* "fe80::1, RoCE v1, sgid_index 0 of port 1" */
-const char *refused_source(const struct refused *r, char *text, size_t size);

@@ -46,18 +46,13 @@ void json_close(struct json *json, char bracket)
 	json->comma = true;
 }
 
-void json_put_bytes(struct json *json, const char *name, const char *bytes, size_t n)
-{
-	json_put_name(json, name);
-	text_json(json->out, bytes, n);
-}
-
 void json_put_text(struct json *json, const char *name, const char *text)
 {
+	json_put_name(json, name);
 	if (text)
-		json_put_bytes(json, name, text, strlen(text));
+		text_json(json->out, text, strlen(text));
 	else
-		json_put_null(json, name);
+		text_add(json->out, "null", 4);
 }
 
 void json_put_int(struct json *json, const char *name, int64_t value)
@@ -76,10 +71,4 @@ void json_put_bool(struct json *json, const char *name, bool value)
 {
 	json_put_name(json, name);
 	text_addf(json->out, value ? "true" : "false");
-}
-
-void json_put_null(struct json *json, const char *name)
-{
-	json_put_name(json, name);
-	text_add(json->out, "null", 4);
 }

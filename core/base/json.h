@@ -32,11 +32,9 @@ void json_close(struct json *json, char bracket);
 
 /* NULL is null. Texts are quoted as text_json() does. */
 void json_put_text(struct json *json, const char *name, const char *text);
-void json_put_bytes(struct json *json, const char *name, const char *bytes, size_t n);
 void json_put_int(struct json *json, const char *name, int64_t value);
 void json_put_uint(struct json *json, const char *name, uint64_t value);
 void json_put_bool(struct json *json, const char *name, bool value);
-void json_put_null(struct json *json, const char *name);
 
 /* Comma and name of a value whose text the caller adds himself. */
 void json_put_name(struct json *json, const char *name);

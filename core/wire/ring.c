@@ -173,13 +173,6 @@ static int create_ring(struct ring *ring, int at, const char *name, uint64_t fir
 	return 0;
 }
 
-int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
-		   uint64_t image)
-{
-	return bytes < RING_MIN ? -EINVAL
-				: create_ring(ring, at, name, bytes, bytes, index, image, false);
-}
-
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index, uint64_t image)
 {
 	return bytes < RING_MIN

@@ -101,13 +101,10 @@ struct ring {
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
 		uint64_t image);
 
-/* The same for file @name in directory @at (core/wire/dir.h). */
-int ring_create_at(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
-		   uint64_t image);
-
 /*
- * The same with a first area of RING_NARROW; ring_widen() continues in a larger
- * one, up to @bytes. The file has its whole length, but not all of its memory.
+ * The same for file @name in directory @at (core/wire/dir.h), with a first area of
+ * RING_NARROW; ring_widen() continues in a larger one, up to @bytes. The file has
+ * its whole length, but not all of its memory.
  */
 int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		       uint64_t image);

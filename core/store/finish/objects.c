@@ -140,7 +140,8 @@ struct object *objects_after(const struct objects *objects, uint32_t process, en
 	return objects->by_handle[i];
 }
 
-uint32_t objects_context(const struct objects *objects, const struct object *object)
+/* The id of the device context that an object belongs to; 0: unknown. */
+static uint32_t find_context(const struct objects *objects, const struct object *object)
 {
 	/* context, PD, parent domain of a PD: never deep; a damaged trace may have a cycle */
 	for (int depth = 0; object && depth < 8; depth++) {
@@ -167,21 +168,25 @@ static struct object *last_qp(const struct objects *objects, const struct object
 			break;
 		if (!first)
 			first = qp;
-		its = context ? objects_context(objects, qp) : 0;
+		its = context ? find_context(objects, qp) : 0;
 		if (!context || !its || its == context)
 			return qp;
 	}
 	return first;
 }
 
-struct object *objects_qp(const struct objects *objects, uint32_t process, uint32_t number,
-			  uint32_t cq, int64_t time)
+/*
+ * The queue pair with that number at @time. Two devices of a process may use the
+ * same number: gives the one on the device of CQ @cq (an id, 0: any).
+ */
+static struct object *find_qp(const struct objects *objects, uint32_t process, uint32_t number,
+			      uint32_t cq, int64_t time)
 {
 	struct object *found = NULL;
 	uint32_t context = 0;
 
 	if (cq && cq <= objects->count)
-		context = objects_context(objects, &objects->list[cq - 1]);
+		context = find_context(objects, &objects->list[cq - 1]);
 	while (process && process <= objects->nlineages && !found) {
 		const struct lineage *from = &objects->lineages[process - 1];
 		struct object key = {
@@ -371,7 +376,7 @@ uint32_t objects_cached_qp(struct objects_cache *cache, const struct objects *ob
 	e->handle = number;
 	e->cq = cq;
 	e->from = time;
-	o = objects_qp(objects, process, number, cq, time);
+	o = find_qp(objects, process, number, cq, time);
 	e->id = o ? o->id : 0;
 	e->until = qp_until(objects, process, number, time);
 	return e->id;

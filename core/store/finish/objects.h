@@ -45,16 +45,6 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 struct object *objects_after(const struct objects *objects, uint32_t process, enum object_kind kind,
 			     uint64_t handle, int64_t time);
 
-/*
- * The queue pair with that number at @time. Two devices of a process may use the
- * same number: gives the one on the device of CQ @cq (an id, 0: any).
- */
-struct object *objects_qp(const struct objects *objects, uint32_t process, uint32_t number,
-			  uint32_t cq, int64_t time);
-
-/* The id of the device context that an object belongs to; 0: unknown. */
-uint32_t objects_context(const struct objects *objects, const struct object *object);
-
 /* An object's number, keys, and parent's handle (0: none), from the call that created it. */
 struct object_made {
 	uint32_t number, rkey;
@@ -67,7 +57,7 @@ int object_made(enum object_kind kind, const struct args *out, struct object_mad
 int objects_build(sqlite3 *db);
 
 /*
- * A cache for objects_at() and objects_qp(): a scan asks for the same few objects
+ * A cache for objects_at(): a scan asks for the same few objects
  * millions of times. Empty when zeroed.
  */
 struct objects_cache {

@@ -33,7 +33,10 @@ int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n);
 /* The last event of thread @id up to which the tables are complete; @ret_ended: it is the last. */
 uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended);
 
-/* As trace_object(), trace_object_at() and objects_qp(), for the time of the last event. */
+/*
+ * As trace_object() and trace_object_at(), for the time of the last event; live_qp(): the queue
+ * pair with that number, on the device of CQ @cq (an id, 0: any).
+ */
 const struct object *live_object(const struct live *live, uint32_t id);
 const struct object *live_at(const struct live *live, uint32_t process, enum object_kind kind,
 			     uint64_t handle);

@@ -57,7 +57,6 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 		row->hash = hash_of(w->bytes + row->before, row->bytes - row->before, p->seed);
 		row->hashed = true;
 	}
-	p->captured += row->bytes;
 	if (row->why)
 		p->missed[row->why]++;
 	return payload_rows_add(&p->ready, row, w->bytes);

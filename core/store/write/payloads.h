@@ -13,7 +13,6 @@ struct payloads {
 	struct payload_rows ready;
 	struct waiting *waiting; /* for more pieces, or for their post; the newest first */
 	size_t waiting_bytes;
-	uint64_t captured;             /* bytes, ever */
 	uint64_t missed[PAYLOAD_WHYS]; /* payloads that are missing or incomplete, by reason */
 	uint64_t seed;                 /* of hashes */
 };

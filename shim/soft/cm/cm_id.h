@@ -16,8 +16,6 @@ int cm_id_get(struct cm_channel *channel, uint32_t handle, struct cm_id **ret_id
 struct cm_id *cm_id_by_serial(uint32_t serial);
 struct cm_id *cm_id_by_peer(const struct cm_name *peer);
 struct cm_name cm_id_name(const struct cm_id *id);
-uint32_t cm_id_unique(void);
-
 /* Free its handle: programs do not find it any more. */
 void cm_id_drop_handle(struct cm_id *id);
 

@@ -105,7 +105,8 @@ void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq)
 	pipe_send(seg, srq->async, &event);
 }
 
-void deliver_srq_error(struct shm_seg *seg, struct shm_srq *srq)
+/* It can complete nothing any more: SRQ_ERR, once. Under its lock. */
+static void raise_srq_error(struct shm_seg *seg, struct shm_srq *srq)
 {
 	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial, IBV_EVENT_SRQ_ERR };
 
@@ -245,7 +246,7 @@ int deliver_break(struct soft_remote *r, int event, int status)
 static int fail_overrun(struct soft_remote *r)
 {
 	if (r->xrc)
-		deliver_srq_error(r->peer->seg, r->srq);
+		raise_srq_error(r->peer->seg, r->srq);
 	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 

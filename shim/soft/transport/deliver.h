@@ -72,6 +72,3 @@ void deliver_fail(struct soft_qp *qp);
  * lock.
  */
 void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq);
-
-/* It can complete nothing any more: SRQ_ERR, once. Under its lock. */
-void deliver_srq_error(struct shm_seg *seg, struct shm_srq *srq);
