@@ -48,47 +48,72 @@ static inline struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return NEED(ibv_create_qp(pd, &attr));
 }
 
+/* What queue pairs are connected with; a program may change it before. */
+static struct ibv_qp_attr connected_with = {
+	.port_num = 1,
+	.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	.path_mtu = IBV_MTU_1024,
+	.max_dest_rd_atomic = 1,
+	.max_rd_atomic = 1,
+	.min_rnr_timer = 12,
+	.timeout = 14,
+	.retry_cnt = 7,
+	.rnr_retry = 7,
+};
+
+static inline struct ibv_qp_attr attributes_of(enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = connected_with;
+
+	attr.qp_state = state;
+	return attr;
+}
+
 static inline void to_init(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	struct ibv_qp_attr attr = attributes_of(IBV_QPS_INIT);
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
 	MUST(ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+			   mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
 }
 
 /* To queue pair @number at @address; what ibv_modify_qp() returns. */
 static inline int to_rtr(struct ibv_qp *qp, uint32_t number, struct ibv_ah_attr address)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .path_mtu = IBV_MTU_1024,
-				    .dest_qp_num = number,
-				    .max_dest_rd_atomic = 1,
-				    .min_rnr_timer = 12,
-				    .ah_attr = address };
+	struct ibv_qp_attr attr = attributes_of(IBV_QPS_RTR);
+	int mask = IBV_QP_STATE;
 
-	return ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				     IBV_QP_MIN_RNR_TIMER);
+	attr.dest_qp_num = number;
+	attr.ah_attr = address;
+	if (qp->qp_type != IBV_QPT_UD)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return ibv_modify_qp(qp, &attr, mask);
 }
 
 static inline void to_rts(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
-				    .timeout = 14,
-				    .retry_cnt = 7,
-				    .rnr_retry = 7,
-				    .max_rd_atomic = 1 };
+	struct ibv_qp_attr attr = attributes_of(IBV_QPS_RTS);
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	MUST(ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+	if (qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	MUST(ibv_modify_qp(qp, &attr, mask));
 }
 
-/* The address of this port by its LID, or by its GID at @index. */
-static inline struct ibv_ah_attr own_address(struct ibv_context *context, int index)
+/* What was posted is flushed. */
+static inline void to_err(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+}
+
+/* The address of this port by its LID, or by its GID at @index, which is also the source. */
+static inline struct ibv_ah_attr own_address(struct ibv_context *context, uint8_t index)
 {
 	struct ibv_ah_attr address = { .port_num = 1 };
 	struct ibv_port_attr port;
@@ -99,8 +124,24 @@ static inline struct ibv_ah_attr own_address(struct ibv_context *context, int in
 		return address;
 	address.is_global = 1;
 	address.grh.hop_limit = 1;
+	address.grh.sgid_index = index;
 	MUST(ibv_query_gid(context, 1, index, &address.grh.dgid));
 	return address;
+}
+
+/* A queue pair for datagrams, in RTS. */
+static inline struct ibv_qp *create_ud_qp(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t qkey)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .cap = { 8, 8, 1, 1, 0 }, .qp_type = IBV_QPT_UD
+	};
+	struct ibv_qp *qp = NEED(ibv_create_qp(pd, &init));
+
+	connected_with.qkey = qkey;
+	to_init(qp);
+	MUST(to_rtr(qp, 0, (struct ibv_ah_attr){ 0 }));
+	to_rts(qp);
+	return qp;
 }
 
 /* From RESET to RTS; on RoCE by the port's first GID. The other is on the same port. */

@@ -2,7 +2,7 @@
 /*
  * Two connected ends in one program, for what happened to real ones: 0 sends, 1 receives.
  *
- * What `wish` says may be changed before ends_open().
+ * What `wish` and `connected_with` say may be changed before ends_open().
  */
 #include "tests/apps/app.h"
 
@@ -10,10 +10,9 @@ enum { ENDS_BYTES = 4096 };
 
 static struct {
 	int cqe, send_wr, recv_wr;
-	uint8_t rnr_retry, min_rnr_timer;
 	struct ibv_comp_channel *channel;
 	struct ibv_srq *srq;
-} wish = { .cqe = 64, .send_wr = 8, .recv_wr = 8, .rnr_retry = 7, .min_rnr_timer = 12 };
+} wish = { .cqe = 64, .send_wr = 8, .recv_wr = 8 };
 
 static struct {
 	struct ibv_context *context;
@@ -40,67 +39,27 @@ static inline struct ibv_qp *ends_create(int i)
 	return NEED(ibv_create_qp(ends.pd, &attr));
 }
 
-static inline void ends_init(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
-
-	MUST(ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-}
-
-/* From INIT; what the verb returned. */
+/* From INIT, on RoCE by v2 and IPv4; what the verb returned. */
 static inline int ends_to_rtr(struct ibv_qp *qp, uint32_t number)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .path_mtu = IBV_MTU_1024,
-				    .dest_qp_num = number,
-				    .max_dest_rd_atomic = 1,
-				    .min_rnr_timer = wish.min_rnr_timer,
-				    .ah_attr.port_num = 1 };
-	struct ibv_port_attr port;
-
-	MUST(ibv_query_port(ends.context, 1, &port));
-	attr.ah_attr.dlid = port.lid;
-	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
-		attr.ah_attr.is_global = 1;
-		attr.ah_attr.grh.hop_limit = 1;
-		attr.ah_attr.grh.sgid_index = 3; /* RoCE v2, IPv4 */
-		MUST(ibv_query_gid(ends.context, 1, 3, &attr.ah_attr.grh.dgid));
-	}
-	return ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				     IBV_QP_MIN_RNR_TIMER);
-}
-
-static inline void ends_to_rts(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
-				    .timeout = 8,
-				    .retry_cnt = 3,
-				    .rnr_retry = wish.rnr_retry,
-				    .max_rd_atomic = 1 };
-
-	MUST(ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+	return to_rtr(qp, number, own_address(ends.context, 3));
 }
 
 static inline void ends_connect(void)
 {
 	for (int i = 0; i < 2; i++)
-		ends_init(ends.qp[i]);
+		to_init(ends.qp[i]);
 	for (int i = 0; i < 2; i++)
 		MUST(ends_to_rtr(ends.qp[i], ends.qp[!i]->qp_num));
 	for (int i = 0; i < 2; i++)
-		ends_to_rts(ends.qp[i]);
+		to_rts(ends.qp[i]);
 }
 
 /* All but the connection. */
 static inline void ends_make(void)
 {
+	connected_with.timeout = 8;
+	connected_with.retry_cnt = 3;
 	if (!ends.context) {
 		ends.context = open_first_device();
 		ends.pd = NEED(ibv_alloc_pd(ends.context));
@@ -118,6 +77,15 @@ static inline void ends_open(void)
 {
 	ends_make();
 	ends_connect();
+}
+
+/* With a channel for the events of both queues. */
+static inline void ends_open_with_events(void)
+{
+	ends.context = open_first_device();
+	ends.pd = NEED(ibv_alloc_pd(ends.context));
+	wish.channel = NEED(ibv_create_comp_channel(ends.context));
+	ends_open();
 }
 
 /* What the program itself has destroyed and set to NULL is left out. */
@@ -145,8 +113,8 @@ static inline struct ibv_sge ends_sge(int i, uint32_t length)
 	return (struct ibv_sge){ (uintptr_t)ends.memory[i], length, ends.mr[i]->lkey };
 }
 
-/* Post 64 bytes from end 0 to end 1; what the verb returned. */
-static inline int ends_send(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags)
+static inline int ends_post(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags,
+			    uint32_t rkey)
 {
 	struct ibv_sge sge = ends_sge(0, 64);
 	struct ibv_send_wr wr = {
@@ -155,10 +123,22 @@ static inline int ends_send(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned 
 		.num_sge = 1,
 		.opcode = opcode,
 		.send_flags = flags,
-		.wr.rdma = { (uintptr_t)ends.memory[1], ends.mr[1]->rkey },
+		.wr.rdma = { (uintptr_t)ends.memory[1], rkey },
 	}, *bad;
 
 	return ibv_post_send(ends.qp[0], &wr, &bad);
+}
+
+/* Post 64 bytes from end 0 to end 1; what the verb returned. */
+static inline int ends_send(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags)
+{
+	return ends_post(wr_id, opcode, flags, ends.mr[1]->rkey);
+}
+
+/* The same to memory of end 1 by that key. */
+static inline int ends_write(uint32_t rkey)
+{
+	return ends_post(0, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, rkey);
 }
 
 static inline int ends_receive(uint64_t wr_id)
@@ -180,16 +160,9 @@ static inline enum ibv_wc_status ends_await(int i, int n)
 	return wc.status;
 }
 
-static inline void ends_to_err(int i)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
-	MUST(ibv_modify_qp(ends.qp[i], &attr, IBV_QP_STATE));
-}
-
 /* To ERR, and everything that was posted is taken back. */
 static inline void ends_drain(int i, int n)
 {
-	ends_to_err(i);
+	to_err(ends.qp[i]);
 	ends_await(i, n);
 }

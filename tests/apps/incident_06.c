@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	ends_open();
 	for (uint64_t i = 0; i < REQUESTS; i++)
 		MUST(ends_receive(i));
-	ends_to_err(1);
+	to_err(ends.qp[1]);
 	if (is_good(argc, argv))
 		ends_await(1, REQUESTS);
 	MUST(ibv_destroy_qp(ends.qp[1]));

@@ -19,7 +19,7 @@ static bool send_burst(void)
 
 static void lose_connection(bool good)
 {
-	ends_to_err(0);
+	to_err(ends.qp[0]);
 	if (good) {
 		ends_await(0, BURST);
 		pool += BURST;

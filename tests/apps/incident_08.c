@@ -18,7 +18,7 @@ static void open_shared(void)
 
 static void close_connection(bool good)
 {
-	ends_to_err(0);
+	to_err(ends.qp[0]);
 	MUST(ends_send(BEACON, IBV_WR_SEND, IBV_SEND_SIGNALED));
 	if (good)
 		ends_await(0, 2);

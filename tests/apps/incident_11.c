@@ -13,10 +13,7 @@ int main(int argc, char **argv)
 
 	if (!is_good(argc, argv))
 		alarm(2);
-	ends.context = open_first_device();
-	ends.pd = NEED(ibv_alloc_pd(ends.context));
-	wish.channel = NEED(ibv_create_comp_channel(ends.context));
-	ends_open();
+	ends_open_with_events();
 	MUST(ibv_req_notify_cq(ends.cq[1], 0));
 	MUST(ends_receive(1));
 	MUST(ends_send(1, IBV_WR_SEND, IBV_SEND_SIGNALED));

@@ -32,10 +32,7 @@ int main(int argc, char **argv)
 {
 	if (!is_good(argc, argv))
 		alarm(2);
-	ends.context = open_first_device();
-	ends.pd = NEED(ibv_alloc_pd(ends.context));
-	wish.channel = NEED(ibv_create_comp_channel(ends.context));
-	ends_open();
+	ends_open_with_events();
 	MUST(ends_receive(1));
 	serve_one(is_good(argc, argv));
 	ends_close();

@@ -36,10 +36,7 @@ int main(int argc, char **argv)
 
 	if (!is_good(argc, argv))
 		alarm(2);
-	ends.context = open_first_device();
-	ends.pd = NEED(ibv_alloc_pd(ends.context));
-	wish.channel = NEED(ibv_create_comp_channel(ends.context));
-	ends_open();
+	ends_open_with_events();
 	MUST(ibv_req_notify_cq(ends.cq[1], 0));
 	for (uint64_t i = 0; i < MESSAGES; i++)
 		MUST(ends_receive(i));

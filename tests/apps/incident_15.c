@@ -10,7 +10,7 @@ int main(void)
 
 	ends_make();
 	for (int i = 0; i < 2; i++)
-		ends_init(ends.qp[i]);
+		to_init(ends.qp[i]);
 	err = ends_to_rtr(ends.qp[0], ends.qp[1]->qp_num);
 	if (err)
 		fprintf(stderr, "ibv_modify_qp failed with error %d\n", err);

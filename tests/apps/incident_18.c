@@ -11,21 +11,12 @@ static void stop_initiator(void)
 int main(int argc, char **argv)
 {
 	uint32_t rkey;
-	struct ibv_sge sge;
-	struct ibv_send_wr wr = { .sg_list = &sge,
-				  .num_sge = 1,
-				  .opcode = IBV_WR_RDMA_WRITE,
-				  .send_flags = IBV_SEND_SIGNALED },
-			   *bad;
 
 	ends_open();
 	rkey = ends.mr[1]->rkey;
 	if (!is_good(argc, argv))
 		stop_initiator();
-	sge = ends_sge(0, 64);
-	wr.wr.rdma.remote_addr = (uintptr_t)ends.memory[1];
-	wr.wr.rdma.rkey = rkey;
-	MUST(ibv_post_send(ends.qp[0], &wr, &bad));
+	MUST(ends_write(rkey));
 	ends_await(0, 1);
 	if (is_good(argc, argv))
 		stop_initiator();

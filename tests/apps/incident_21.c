@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	bool good = is_good(argc, argv);
 	int slow = 0;
 
-	wish.min_rnr_timer = good ? 12 : 0;
+	connected_with.min_rnr_timer = good ? 12 : 0;
 	ends_open();
 	for (int i = 0; i < (good ? MESSAGES : MOST) && slow < MESSAGES; i++)
 		slow += is_slow();

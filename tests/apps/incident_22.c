@@ -7,7 +7,7 @@ int main(int argc, char **argv)
 {
 	bool good = is_good(argc, argv);
 
-	wish.rnr_retry = good ? 7 : 0;
+	connected_with.rnr_retry = good ? 7 : 0;
 	ends_open();
 	if (good)
 		MUST(ends_receive(1));

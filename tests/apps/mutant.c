@@ -69,66 +69,6 @@ static struct ibv_qp *make_qp(struct pair *p, struct ibv_pd *of, uint32_t inline
 	return NEED(ibv_create_qp(of, &attr));
 }
 
-static void begin_qp(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .qkey = QKEY,
-				    .qp_access_flags =
-					    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ };
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-
-	MUST(ibv_modify_qp(qp, &attr,
-			   mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
-}
-
-static struct ibv_ah_attr address_of_port(void)
-{
-	struct ibv_ah_attr attr = { .port_num = 1 };
-	struct ibv_port_attr port;
-
-	MUST(ibv_query_port(context, 1, &port));
-	attr.dlid = port.lid;
-	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
-		attr.is_global = 1;
-		attr.grh.hop_limit = 1;
-		MUST(ibv_query_gid(context, 1, 0, &attr.grh.dgid));
-	}
-	return attr;
-}
-
-static void let_receive(struct ibv_qp *qp, uint32_t number)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .path_mtu = IBV_MTU_1024,
-				    .dest_qp_num = number,
-				    .max_dest_rd_atomic = 1,
-				    .min_rnr_timer = 12,
-				    .ah_attr = address_of_port() };
-	int mask = IBV_QP_STATE;
-
-	if (qp->qp_type != IBV_QPT_UD)
-		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	MUST(ibv_modify_qp(qp, &attr, mask));
-}
-
-static void let_send(struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
-				    .timeout = 14,
-				    .retry_cnt = 7,
-				    .rnr_retry = 7,
-				    .max_rd_atomic = 1 };
-	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-
-	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC;
-	MUST(ibv_modify_qp(qp, &attr, mask));
-}
-
 static void open_pair(struct pair *p, enum ibv_qp_type type)
 {
 	*p = (struct pair){ .type = type };
@@ -137,12 +77,12 @@ static void open_pair(struct pair *p, enum ibv_qp_type type)
 	p->cq = NEED(ibv_create_cq(context, 4 * DEPTH, NULL, p->channel, 0));
 	for (int i = 0; i < 2; i++) {
 		p->qp[i] = make_qp(p, pd, 64);
-		begin_qp(p->qp[i]);
+		to_init(p->qp[i]);
 	}
 	for (int i = 0; i < 2; i++)
-		let_receive(p->qp[i], p->qp[!i]->qp_num);
+		MUST(to_rtr(p->qp[i], p->qp[!i]->qp_num, own_address(context, 0)));
 	for (int i = 0; i < 2; i++)
-		let_send(p->qp[i]);
+		to_rts(p->qp[i]);
 }
 
 static void note_completion(struct pair *p, const struct ibv_wc *wc)
@@ -170,11 +110,9 @@ static void drain_pair(struct pair *p)
 /* What is still posted is flushed, and polled, first. */
 static void flush_pair(struct pair *p)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
 	for (int i = 0; i < 2; i++)
 		if (p->qp[i])
-			MUST(ibv_modify_qp(p->qp[i], &attr, IBV_QP_STATE));
+			to_err(p->qp[i]);
 	drain_pair(p);
 	for (struct ibv_wc wc; ibv_poll_cq(p->cq, 1, &wc) > 0;)
 		;
@@ -394,10 +332,8 @@ static void forget_event(struct pair *p)
 
 static void forget_completions(struct pair *p)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-
 	await_message(p, 0);
-	MUST(ibv_modify_qp(p->qp[0], &attr, IBV_QP_STATE));
+	to_err(p->qp[0]);
 	MUST(ibv_destroy_qp(p->qp[0]));
 	p->qp[0] = NULL;
 	p->receives = 0; /* nobody polls for it */
@@ -487,7 +423,7 @@ static void skip_a_state(struct pair *p)
 	struct ibv_qp *qp = make_qp(p, pd, 0);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 
-	begin_qp(qp);
+	to_init(qp);
 	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	MUST(ibv_destroy_qp(qp));
 }
@@ -498,7 +434,7 @@ static void send_too_early(struct pair *p)
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = plain_write(p, &sge);
 
-	begin_qp(qp);
+	to_init(qp);
 	p->qp[0] = qp;
 	send_wrong(p, &wr);
 	p->qp[0] = late;
@@ -680,6 +616,8 @@ int main(int argc, char **argv)
 	dice = (argc > 1 ? strtoull(argv[1], NULL, 0) : 1) * 0x9e3779b97f4a7c15ull | 1;
 	numbered = roll_dice(2);
 	context = open_first_device();
+	connected_with.qkey = QKEY;
+	connected_with.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
 	pd = NEED(ibv_alloc_pd(context));
 	for (int i = 0; i < 2; i++)
 		mrs[i] = NEED(ibv_reg_mr(pd, area[i], AREA, rights));

@@ -30,8 +30,8 @@ static inline struct ibv_qp *self_create(uint32_t room, uint32_t inline_bytes)
 	return NEED(ibv_create_qp(self.pd, &attr));
 }
 
-/* With room for @room requests and @inline_bytes. */
-static inline void self_open_with(int cqe, uint32_t room, uint32_t inline_bytes)
+/* All but the connection; with room for @room requests and @inline_bytes. */
+static inline void self_make(int cqe, uint32_t room, uint32_t inline_bytes)
 {
 	self.context = open_first_device();
 	self.pd = NEED(ibv_alloc_pd(self.context));
@@ -39,6 +39,11 @@ static inline void self_open_with(int cqe, uint32_t room, uint32_t inline_bytes)
 	self.mr = NEED(ibv_reg_mr(self.pd, self.buffer, sizeof(self.buffer),
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 	self.qp = self_create(room, inline_bytes);
+}
+
+static inline void self_open_with(int cqe, uint32_t room, uint32_t inline_bytes)
+{
+	self_make(cqe, room, inline_bytes);
 	connect_to_itself(self.context, self.qp);
 }
 
@@ -92,12 +97,51 @@ static inline int self_receive(uint64_t wr_id)
 	return ibv_post_recv(self.qp, &wr, &bad);
 }
 
-static inline void self_poll(int n)
+/* Wait for @n completions; the status of the last. */
+static inline enum ibv_wc_status self_poll(int n)
 {
-	struct ibv_wc wc;
+	struct ibv_wc wc = { 0 };
 
 	while (n)
 		n -= ibv_poll_cq(self.cq, 1, &wc);
+	return wc.status;
+}
+
+/* To ERR, and everything that was posted is taken back. */
+static inline void self_drain(int n)
+{
+	to_err(self.qp);
+	self_poll(n);
+}
+
+static inline void self_send(uint64_t wr_id)
+{
+	struct ibv_sge sge = self_sge(wr_id);
+	struct ibv_send_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+
+	MUST(ibv_post_send(self.qp, &wr, &bad));
+}
+
+/* Post a write of @length bytes of @from to @to, by @rkey. */
+static inline void self_write_to(const struct ibv_mr *from, uint32_t length, const void *to,
+				 uint32_t rkey)
+{
+	struct ibv_sge sge = { (uintptr_t)from->addr, length, from->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)to, rkey },
+	}, *bad;
+
+	MUST(ibv_post_send(self.qp, &wr, &bad));
 }
 
 enum { SELF_LIST = 512 };

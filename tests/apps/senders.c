@@ -18,23 +18,6 @@ static struct ibv_ah *ah;
 static uint32_t to;
 static char memory[2 * BYTES];
 
-static struct ibv_qp *create_end(struct ibv_pd *pd)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq, .recv_cq = cq, .cap = { 8, 8, 1, 1, 0 }, .qp_type = IBV_QPT_UD
-	};
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
-	struct ibv_qp *qp = NEED(ibv_create_qp(pd, &init));
-
-	MUST(ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
-	attr.qp_state = IBV_QPS_RTR;
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
-	attr.qp_state = IBV_QPS_RTS;
-	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
-	return qp;
-}
-
 static void make_address(struct ibv_pd *pd)
 {
 	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
@@ -95,13 +78,13 @@ int main(void)
 	pd = NEED(ibv_alloc_pd(context));
 	cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
 	mr = NEED(ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE));
-	qp = create_end(pd);
+	qp = create_ud_qp(pd, cq, QKEY);
 	to = qp->qp_num;
 	make_address(pd);
 	post_recv(qp, 0);
 	post_recv(qp, 1);
 	for (int i = 0; i < 2; i++)
-		messages[i].from = create_end(pd);
+		messages[i].from = create_ud_qp(pd, cq, QKEY);
 	for (int i = 0; i < 2; i++) {
 		MUST(pthread_create(&thread, NULL, send_one, &messages[i]));
 		MUST(pthread_join(thread, NULL));

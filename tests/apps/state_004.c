@@ -1,45 +1,24 @@
 /*
  * STATE-004: the opcode of segmented datagrams is posted to a reliable queue pair.
  */
-#include "tests/apps/app.h"
+#include "tests/apps/self.h"
 
-static char buffer[4096];
-
-static int post_once(struct ibv_qp *qp, const struct ibv_mr *mr, enum ibv_wr_opcode opcode)
+static void post_wrong_opcode(void)
 {
-	struct ibv_sge sge = { (uintptr_t)buffer, 64, mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = 1,
-				  .sg_list = &sge,
-				  .num_sge = 1,
-				  .opcode = opcode,
-				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.rdma = { (uintptr_t)buffer + 2048, mr->rkey } },
-			   *bad;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = self_write(1, &sge, IBV_SEND_SIGNALED), *bad;
 
-	return ibv_post_send(qp, &wr, &bad);
+	wr.opcode = IBV_WR_TSO;
+	ibv_post_send(self.qp, &wr, &bad);
 }
 
 int main(int argc, char **argv)
 {
-	struct ibv_context *context = open_first_device();
-	struct ibv_pd *pd = NEED(ibv_alloc_pd(context));
-	struct ibv_cq *cq = NEED(ibv_create_cq(context, 16, NULL, NULL, 0));
-	struct ibv_mr *mr = NEED(ibv_reg_mr(pd, buffer, sizeof(buffer),
-					    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
-	struct ibv_qp *qp = create_rc_qp(pd, cq);
-	struct ibv_wc wc;
-
-	connect_to_itself(context, qp);
+	self_open(16);
 	if (!is_good(argc, argv))
-		post_once(qp, mr, IBV_WR_TSO);
-	MUST(post_once(qp, mr, IBV_WR_RDMA_WRITE));
-	while (!ibv_poll_cq(cq, 1, &wc))
-		;
-	MUST(wc.status);
-	MUST(ibv_destroy_qp(qp));
-	MUST(ibv_dereg_mr(mr));
-	MUST(ibv_destroy_cq(cq));
-	MUST(ibv_dealloc_pd(pd));
-	MUST(ibv_close_device(context));
+		post_wrong_opcode();
+	MUST(self_post(1, IBV_SEND_SIGNALED));
+	MUST(self_poll(1));
+	self_close();
 	return 0;
 }

@@ -139,10 +139,9 @@ ranks_with_one_mistake_are_one_finding() {
 }
 
 an_event_acknowledged_twice_is_as_bad() {
-	record "$apps/compl_003_over" bad
+	record "$apps/compl_003" over
 	ends 1 && is "$(ask '.findings[].rule')" COMPL-003 &&
-		has "$(ask '.findings[].message')" "1 more event was acknowledged" || return
-	record "$apps/compl_003_over" good && ends 0 && is "$(ask '.findings | length')" 0
+		has "$(ask '.findings[].message')" "1 more event was acknowledged"
 }
 
 a_hung_destroy_says_how_it_ended() {
