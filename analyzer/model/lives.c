@@ -1,9 +1,10 @@
 /*
  * Objects by process, kind and address, and which depends on which
  *
- * A hash table with chains. Dead objects stay in it until their address is used
- * again or LIVES_DEAD have died since. A link between two objects is in the lists
- * of both, so that either end finds it without a search.
+ * A hash table with chains, and another by process, whose chains have all objects of a process
+ * together. Dead objects stay in both until their address is used again or LIVES_DEAD have died
+ * since. A link between two objects is in the lists of both, so that either end finds it without a
+ * search.
  */
 #include "analyzer/model/lives.h"
 
@@ -12,13 +13,20 @@
 #include <string.h>
 
 #include "analyzer/model/device.h"
+#include "core/base/map.h"
+
 static size_t find_bucket(const struct lives *lives, uint32_t process, enum object_kind kind,
 			  uint64_t handle)
 {
-	uint64_t h = (handle >> 4) ^ ((uint64_t)process << 40) ^ ((uint64_t)kind << 56);
+	uint64_t object = (handle >> 4) ^ ((uint64_t)process << 40) ^ ((uint64_t)kind << 56);
 
-	h *= 0x9e3779b97f4a7c15ull;
-	return (size_t)(h >> 20) & (lives->nbuckets - 1);
+	return (size_t)map_hash(object) & (lives->nbuckets - 1);
+}
+
+/* The list that objects of @process are in, with those of others that share it. */
+static struct life **find_list(const struct lives *lives, uint32_t process)
+{
+	return &lives->processes[map_hash(process) & (lives->nbuckets - 1)];
 }
 
 int lives_init(struct lives *lives)
@@ -26,7 +34,8 @@ int lives_init(struct lives *lives)
 	memset(lives, 0, sizeof(*lives));
 	lives->nbuckets = 1024;
 	lives->buckets = calloc(lives->nbuckets, sizeof(lives->buckets[0]));
-	return lives->buckets ? 0 : -ENOMEM;
+	lives->processes = calloc(lives->nbuckets, sizeof(lives->processes[0]));
+	return lives->buckets && lives->processes ? 0 : -ENOMEM;
 }
 
 void lives_fini(struct lives *lives)
@@ -35,6 +44,7 @@ void lives_fini(struct lives *lives)
 		while (lives->buckets[i])
 			lives_drop(lives, lives->buckets[i]);
 	free(lives->buckets);
+	free(lives->processes);
 	memset(lives, 0, sizeof(*lives));
 }
 
@@ -51,21 +61,32 @@ struct life *lives_find(const struct lives *lives, uint32_t process, enum object
 static void insert_life(struct lives *lives, struct life *life)
 {
 	size_t i = find_bucket(lives, life->process, life->kind, life->handle);
+	struct life **list = find_list(lives, life->process);
 
 	life->next = lives->buckets[i];
 	lives->buckets[i] = life;
+	life->kin = *list;
+	life->kin_at = list;
+	if (life->kin)
+		life->kin->kin_at = &life->kin;
+	*list = life;
 }
 
 static void grow_table(struct lives *lives)
 {
 	struct life **old = lives->buckets, *life;
 	size_t n = lives->nbuckets;
+	struct life **buckets = calloc(n * 2, sizeof(old[0]));
+	struct life **processes = calloc(n * 2, sizeof(old[0]));
 
-	lives->buckets = calloc(n * 2, sizeof(old[0]));
-	if (!lives->buckets) {
-		lives->buckets = old; /* without memory the chains just get longer */
-		return;
+	if (!buckets || !processes) {
+		free(buckets);
+		free(processes);
+		return; /* without memory the chains just get longer */
 	}
+	free(lives->processes);
+	lives->buckets = buckets;
+	lives->processes = processes;
 	lives->nbuckets = n * 2;
 	for (size_t i = 0; i < n; i++)
 		while ((life = old[i])) {
@@ -85,6 +106,9 @@ static void take_out(struct lives *lives, struct life *life)
 	while (*at != life)
 		at = &(*at)->next;
 	*at = life->next;
+	*life->kin_at = life->kin;
+	if (life->kin)
+		life->kin->kin_at = life->kin_at;
 	life->hashed = false;
 	lives->count--;
 }
@@ -181,17 +205,27 @@ static int by_creation(const void *a, const void *b)
 	return x->created.id.n < y->created.id.n ? -1 : x->created.id.n > y->created.id.n;
 }
 
+struct life *lives_next(const struct lives *lives, uint32_t process, const struct life *life)
+{
+	struct life *next = life ? life->kin : *find_list(lives, process);
+
+	while (next && next->process != process)
+		next = next->kin;
+	return next;
+}
+
 ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found)
 {
-	struct life **found = calloc(lives->count + 1, sizeof(found[0]));
-	size_t n = 0;
+	struct life *life, **found;
+	size_t n = 0, i = 0;
 
+	for (life = NULL; (life = lives_next(lives, process, life));)
+		n++;
+	found = calloc(n + 1, sizeof(found[0]));
 	if (!found)
 		return -ENOMEM;
-	for (size_t i = 0; i < lives->nbuckets; i++)
-		for (struct life *life = lives->buckets[i]; life; life = life->next)
-			if (life->process == process)
-				found[n++] = life;
+	for (life = NULL; (life = lives_next(lives, process, life));)
+		found[i++] = life;
 	qsort(found, n, sizeof(found[0]), by_creation);
 	*ret_found = found;
 	return (ssize_t)n;

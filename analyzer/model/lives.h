@@ -83,6 +83,7 @@ struct life {
 	} seen[3]; /* of a queue: the last keys of its receives, sends, and remote ones */
 	struct life_link *children, *parents;
 	struct life *next;          /* of the same bucket */
+	struct life *kin, **kin_at; /* of the same process: lives_next() */
 	struct life *older, *newer; /* among the dead */
 };
 
@@ -95,6 +96,7 @@ struct life_link {
 
 struct lives {
 	struct life **buckets;
+	struct life **processes; /* as many as buckets */
 	size_t nbuckets, count, live, dead;
 	struct life *dead_oldest, *dead_newest;
 	/* told before an object is dead, and before it is @freed; may be NULL */
@@ -120,6 +122,9 @@ void lives_bury(struct lives *lives, struct life *life, enum life_state state);
 
 /* Unlink, take out and free; accepts NULL. */
 void lives_drop(struct lives *lives, struct life *life);
+
+/* The object of @process after @life, in any order; NULL: the first, there is none. */
+struct life *lives_next(const struct lives *lives, uint32_t process, const struct life *life);
 
 /* All of @process in order of creation; the caller frees the array. Their number or -ENOMEM. */
 ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found);

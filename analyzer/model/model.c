@@ -86,18 +86,24 @@ void model_bypassed(struct model *model)
 	model->doubt |= QUEUE_UNSEEN;
 }
 
+static void free_fork(struct model *model, struct forked *forked)
+{
+	map_remove(&model->fork_of, forked->process);
+	*forked->at = forked->next;
+	if (forked->next)
+		forked->next->at = forked->at;
+	free(forked);
+}
+
 void model_free(struct model *model)
 {
-	struct forked *forked;
-
 	if (!model)
 		return;
 	control_end(model, 0, 0, false);
 	wake_end(model, 0, 0);
-	while ((forked = model->forks)) {
-		model->forks = forked->next;
-		free(forked);
-	}
+	while (model->forks)
+		free_fork(model, model->forks);
+	map_fini(&model->fork_of);
 	keys_fini(&model->keys);
 	lives_fini(&model->lives);
 	peer_fini(&model->peers);
@@ -143,11 +149,10 @@ static int on_post(struct model *model, const struct trace_event *event)
 /* A memory window whose bind has failed is not bound. */
 static void bind_failed(struct model *model, uint32_t process, struct event_id bind)
 {
-	for (size_t i = 0; i < model->lives.nbuckets; i++)
-		for (struct life *life = model->lives.buckets[i]; life; life = life->next)
-			if (life->kind == OBJECT_mw && life->process == process &&
-			    life->bind.thread == bind.thread && life->bind.n == bind.n)
-				life_unlink_kind(life, OBJECT_mr);
+	for (struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
+		if (life->kind == OBJECT_mw && life->bind.thread == bind.thread &&
+		    life->bind.n == bind.n)
+			life_unlink_kind(life, OBJECT_mr);
 }
 
 static int on_poll(struct model *model, const struct trace_event *event)
@@ -212,6 +217,21 @@ static bool was_there(const struct life *life, const struct moment *fork)
 	return life->created.time <= fork->time && (!dead || life->destroyed.time > fork->time);
 }
 
+/* Takes @forked. */
+static int keep_fork(struct model *model, struct forked *forked)
+{
+	if (map_put(&model->fork_of, forked->process, (uintptr_t)forked)) {
+		free(forked);
+		return -ENOMEM;
+	}
+	forked->next = model->forks;
+	forked->at = &model->forks;
+	if (forked->next)
+		forked->next->at = &forked->next;
+	model->forks = forked;
+	return 0;
+}
+
 static int inherit_objects(struct model *model, uint32_t child, const struct moment *moment)
 {
 	struct forked *forked = calloc(1, sizeof(*forked));
@@ -236,8 +256,10 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 	}
 	forked->process = child;
 	forked->moment = *moment;
-	forked->next = model->forks;
-	model->forks = forked;
+	if (keep_fork(model, forked)) {
+		free(lives);
+		return log_err(-ENOMEM, "objects of a forked process");
+	}
 	for (ssize_t i = 0; i < n; i++)
 		if (was_there(lives[i], moment) && (copy = copy_for(lives[i], child)))
 			lives_add(&model->lives, copy);
@@ -247,10 +269,10 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 
 const struct moment *model_fork(const struct model *model, uint32_t process)
 {
-	for (const struct forked *forked = model->forks; forked; forked = forked->next)
-		if (forked->process == process)
-			return &forked->moment;
-	return NULL;
+	uint64_t forked;
+
+	return map_get(&model->fork_of, process, &forked) ? &((struct forked *)forked)->moment
+							  : NULL;
 }
 
 struct peers *model_peers(struct model *model)
@@ -388,11 +410,9 @@ bool model_has(const struct model *model, uint32_t process)
 	for (const struct pending *pending = model->pending; pending; pending = pending->next)
 		if (pending->destroy.moment.process == process)
 			return true;
-	for (size_t i = 0; i < model->lives.nbuckets; i++)
-		for (const struct life *life = model->lives.buckets[i]; life; life = life->next)
-			if (life->process == process && !life->inherited &&
-			    (life->state == LIFE_LIVE || life->state == LIFE_DYING))
-				return true;
+	for (const struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
+		if (!life->inherited && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
+			return true;
 	return false;
 }
 
@@ -400,23 +420,9 @@ uint64_t model_count(const struct model *model, uint32_t process)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < model->lives.nbuckets; i++)
-		for (const struct life *life = model->lives.buckets[i]; life; life = life->next)
-			n += life->process == process && !life->inherited && !life->borrowed &&
-			     life->state == LIFE_LIVE;
+	for (const struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
+		n += !life->inherited && !life->borrowed && life->state == LIFE_LIVE;
 	return n;
-}
-
-static void forget_fork(struct model *model, uint32_t process)
-{
-	struct forked **at, *forked;
-
-	for (at = &model->forks; (forked = *at); at = &forked->next)
-		if (forked->process == process) {
-			*at = forked->next;
-			free(forked);
-			return;
-		}
 }
 
 int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how)
@@ -424,6 +430,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	struct model_leak leak = { .at = { .verb = VERB_COUNT, .process = process, .time = time } };
 	struct model_exit end = { .process = process, .time = time, .how = how };
 	struct life **lives;
+	uint64_t forked;
 	ssize_t n;
 
 	model->now = time;
@@ -448,7 +455,8 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	keys_end(model, process, time);
 	peer_end(&model->peers, process);
 	device_lists_end(&model->device_lists, process);
-	forget_fork(model, process);
+	if (map_get(&model->fork_of, process, &forked))
+		free_fork(model, (struct forked *)forked);
 	hot_forget(model, process);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct cm_call {
 struct forked {
 	uint32_t process;
 	struct moment moment;
-	struct forked *next;
+	struct forked *next, **at;
 };
 
 struct model {
@@ -48,6 +48,7 @@ struct model {
 	struct waiting *waiting; /* wake.h */
 	bool wakes;              /* there is a CQ with a channel */
 	struct forked *forks;
+	struct map fork_of; /* by process, to struct forked */
 	struct device_lists device_lists;
 	bool binds;            /* ibv_bind_mw() was called */
 	struct cm_call *in_cm; /* by thread */

@@ -108,3 +108,45 @@ TEST(those_of_a_process_come_in_order)
 	free(found);
 	lives_fini(&lives);
 }
+
+static size_t longest_chain(const struct lives *lives)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < lives->nbuckets; i++) {
+		size_t n = 0;
+
+		for (const struct life *life = lives->buckets[i]; life; life = life->next)
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+/* As after forks: each process has objects at the same addresses. */
+TEST(processes_with_the_same_addresses_are_kept_apart)
+{
+	enum { PROCESSES = 300, OBJECTS = 100 };
+	struct lives lives;
+
+	assert_int_equal(lives_init(&lives), 0);
+	for (uint32_t p = 1; p <= PROCESSES; p++)
+		for (uint64_t i = 1; i <= OBJECTS; i++)
+			add_life(&lives, p, OBJECT_pd, i * 16);
+	assert_in_range(longest_chain(&lives), 1, 20);
+	for (uint32_t p = 1; p <= PROCESSES; p++) {
+		struct life *life = NULL, **found;
+		unsigned int n = 0;
+
+		lives_drop(&lives, lives_find(&lives, p, OBJECT_pd, 16 * (p % OBJECTS + 1)));
+		while ((life = lives_next(&lives, p, life)))
+			n += life->process == p;
+		assert_int_equal(n, OBJECTS - 1);
+		assert_int_equal(lives_of(&lives, p, &found), OBJECTS - 1);
+		for (unsigned int i = 1; i < n; i++)
+			assert_true(found[i - 1]->created.time < found[i]->created.time);
+		free(found);
+	}
+	assert_null(lives_next(&lives, PROCESSES + 1, NULL));
+	lives_fini(&lives);
+}
