@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,18 +77,19 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 
 static struct {
 	const char *command;
-	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns */
+	uint64_t next; /* CLOCK_MONOTONIC, ns */
 } progress;
 
 void cli_progress(uint64_t events, int64_t time)
 {
-	uint64_t now = clock_monotonic(), next = progress.next;
+	uint64_t now = clock_monotonic();
 	char count[FORMAT_TEXT], at[FORMAT_TEXT];
 
-	/* a reader in another thread may call this, too */
-	if (now >= next && atomic_compare_exchange_strong(&progress.next, &next, now + SHOW_NS))
-		log_note("%s: so far %s events, up to %s of the recording", progress.command,
-			 format_count(events, count), format_time(time, at));
+	if (now < progress.next)
+		return;
+	progress.next = now + SHOW_NS;
+	log_note("%s: so far %s events, up to %s of the recording", progress.command,
+		 format_count(events, count), format_time(time, at));
 }
 
 void cli_show_progress(const char *command, struct trace *trace)

@@ -31,7 +31,7 @@
 #include "core/store/read/reader.h"
 #include "replay/state.h"
 
-enum { SCRATCH = 1 << 16, TELL_EVERY = 256 };
+enum { SCRATCH = 1 << 16 };
 
 static int replay_notify(struct replay *r, const struct trace_event *event)
 {
@@ -120,8 +120,7 @@ static int replay_events(struct replay *r)
 		err = replay_event(r, event);
 		if (err < 0)
 			break;
-		if (!(++r->events % TELL_EVERY))
-			tell_progress(r);
+		r->events++;
 	}
 	pace_on_wait(NULL, NULL);
 	outcome_time(r->outcome, (double)r->last / 1e9, (double)(pace_now() - r->start) / 1e9);

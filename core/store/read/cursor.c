@@ -225,7 +225,7 @@ static void count_event(struct cursor *cursor)
 	if (__builtin_expect(cursor->work < TELL_EVERY, 1))
 		return;
 	cursor->work = 0;
-	if (cursor->trace->tell)
+	if (cursor->trace->tell && !cursor->filter.silent)
 		cursor->trace->tell(cursor->events, event->time);
 }
 

@@ -7,6 +7,9 @@
  * A batch has copies of its events and of what they point to, except what the
  * trace itself holds. Batches are reused in turn; two semaphores count the filled
  * and the empty ones.
+ *
+ * Progress is told by reader_next(), whether it is the reading that takes long or what is
+ * done with the events.
  */
 #include "core/store/read/reader.h"
 
@@ -15,7 +18,9 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
 enum { BATCHES = 4, EVENTS = 256, BYTES = EVENTS * 320 };
@@ -29,6 +34,7 @@ struct batch {
 };
 
 struct reader {
+	struct trace *trace;
 	struct cursor *cursor;
 	struct batch batches[BATCHES];
 	sem_t filled, emptied;
@@ -37,6 +43,8 @@ struct reader {
 	/* of reader_next() alone */
 	unsigned int batch, at; /* the next event */
 	bool holding;           /* the batch has been waited for */
+	uint64_t events;        /* given before this batch */
+	int64_t time;           /* of the last of them */
 };
 
 static size_t pad_size(size_t bytes)
@@ -213,22 +221,49 @@ static void *read_all(void *arg)
 	}
 }
 
+static void tell_progress(const struct reader *reader, uint64_t events, int64_t time)
+{
+	if (reader->trace->tell)
+		reader->trace->tell(events, time);
+}
+
+static void wait_for_batch(struct reader *reader)
+{
+	struct timespec until;
+
+	do {
+		tell_progress(reader, reader->events, reader->time);
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec++;
+	} while (sem_clockwait(&reader->filled, CLOCK_MONOTONIC, &until));
+}
+
+static void leave_batch(struct reader *reader, const struct batch *b)
+{
+	if (b->count)
+		reader->time = b->events[b->count - 1].time;
+	reader->events += b->count;
+	sem_post(&reader->emptied);
+	reader->batch = (reader->batch + 1) % BATCHES;
+}
+
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
 	struct batch *b = &reader->batches[reader->batch];
 
 	if (reader->holding && reader->at < b->count) {
-		*ret_event = &b->events[reader->at++];
+		const struct trace_event *event = &b->events[reader->at++];
+
+		if (event->kind >= TRACE_FORK) /* all that a process has may come and go with it */
+			tell_progress(reader, reader->events + reader->at, event->time);
+		*ret_event = event;
 		return 1;
 	}
 	if (reader->holding && b->last <= 0)
 		return b->last;
-	if (reader->holding) {
-		sem_post(&reader->emptied);
-		reader->batch = (reader->batch + 1) % BATCHES;
-	}
-	while (sem_wait(&reader->filled))
-		;
+	if (reader->holding)
+		leave_batch(reader, b);
+	wait_for_batch(reader);
 	reader->holding = true;
 	reader->at = 0;
 	return reader_next(reader, ret_event);
@@ -236,14 +271,16 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 
 int reader_open(struct trace *trace, struct reader **ret_reader)
 {
+	static const struct trace_filter silent = { .silent = true };
 	struct reader *reader = calloc(1, sizeof(*reader));
 	int err;
 
 	if (!reader)
 		return log_err(-ENOMEM, "read the trace");
+	reader->trace = trace;
 	sem_init(&reader->filled, 0, 0);
 	sem_init(&reader->emptied, 0, BATCHES);
-	err = cursor_open(trace, NULL, &reader->cursor);
+	err = cursor_open(trace, &silent, &reader->cursor);
 	for (unsigned int i = 0; i < BATCHES && !err; i++)
 		err = reserve_bytes(&reader->batches[i], BYTES);
 	if (!err) {

@@ -233,8 +233,8 @@ int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
 /*
- * Call @tell now and then while cursors read the trace, with the number of events
- * read and the time of the last; in the thread that reads, which may be another.
+ * Call @tell now and then while the trace is read, with the number of events given and the time of
+ * the last; in the thread that asks for them.
  */
 void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time));
 
@@ -318,6 +318,7 @@ struct trace_filter {
 	int64_t from, to;         /* ns; to is 0: to the end */
 	bool control_only;
 	bool unmatched; /* do not match completions to requests: faster */
+	bool silent;    /* no progress is told of: somebody else does */
 };
 
 /*

@@ -17,7 +17,7 @@ import sys
 import time
 
 verbatim, loop, payload = sys.argv[1:4]
-SECONDS, MIB = 40, 2048
+SECONDS, MIB = 20, 2048
 FOR_EVER = 120  # of a machine with other things to do
 READ = (['info'], ['dump'], ['stat'], ['check'])
 ALL = READ + (['replay', '--device', 'soft'],)

@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/store/open.h"
 #include "core/store/read/reader.h"
@@ -130,6 +132,44 @@ TEST(may_be_closed_before_the_end)
 		reader_close(reader);
 	}
 	reader_close(NULL);
+	trace_close(trace);
+	unlink(path);
+}
+
+static struct {
+	pthread_t caller;
+	unsigned int calls;
+	uint64_t events;
+	int64_t time;
+} told;
+
+static void on_progress(uint64_t events, int64_t time)
+{
+	assert_true(pthread_equal(pthread_self(), told.caller));
+	assert_true(events >= told.events && time >= told.time);
+	told.calls++;
+	told.events = events;
+	told.time = time;
+}
+
+TEST(who_takes_the_events_is_told_how_far_it_is)
+{
+	enum { EVENTS = 30000, BATCH = 256 };
+	const struct trace_event *e;
+	struct reader *reader;
+	struct trace *trace;
+	uint64_t given = 0;
+
+	record_trace(EVENTS);
+	memset(&told, 0, sizeof(told));
+	told.caller = pthread_self();
+	assert_int_equal(trace_open(path, &trace), 0);
+	trace_on_progress(trace, on_progress);
+	assert_int_equal(reader_open(trace, &reader), 0);
+	while (reader_next(reader, &e) > 0)
+		assert_true(++given - told.events <= BATCH);
+	assert_true(given >= EVENTS && told.calls >= EVENTS / BATCH);
+	reader_close(reader);
 	trace_close(trace);
 	unlink(path);
 }
