@@ -182,11 +182,7 @@ TEST(a_request_that_is_not_certain_is_said_to_be_so)
 	struct story s;
 	char *text;
 
-	story_begin(&s);
-	open_context(&s);
-	alloc_pd(&s);
-	create_cq(&s);
-	create_qp(&s);
+	story_with_qp(&s);
 	story_post(&s, 0, VERB_post_recv, &a_qp, 7, 0, sge);
 	story_post(&s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
 	story_poll(&s, 0, &a_cq, 7, IBV_WC_LOC_PROT_ERR, a_qp.qp_num);

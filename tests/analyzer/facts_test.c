@@ -74,10 +74,7 @@ static void ask_for_inline(struct story *s, uint32_t bytes, bool granted)
 
 static void begin_search(struct story *s)
 {
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
+	story_with_cq(s);
 }
 
 TEST(a_search_for_the_most_inline_data_is_no_failure)

@@ -4,21 +4,12 @@
 
 static const struct event_sge sge = { 0x7000, 4096, 0x10 };
 
-static void begin_story(struct story *s)
-{
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
-	create_qp(s); /* to 1:9 */
-}
-
 TEST(the_first_error_has_its_request)
 {
 	const struct first_error *e;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	story_post(&s, 0, VERB_post_send, &a_qp, 1, IBV_WR_SEND, sge);
 	story_post(&s, 0, VERB_post_send, &a_qp, 2, IBV_WR_RDMA_READ, sge); /* 1:11 */
 	story_post(&s, 0, VERB_post_send, &a_qp, 3, IBV_WR_SEND, sge);
@@ -45,7 +36,7 @@ TEST(where_either_side_failed_both_are_told)
 	const struct first_error *e;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	story_post(&s, 0, VERB_post_recv, &a_qp, 0, 0, sge);           /* 1:10 */
 	story_post(&s, 0, VERB_post_send, &a_qp, 0, IBV_WR_SEND, sge); /* 1:11 */
 	story_poll(&s, 0, &a_cq, 0, IBV_WC_LOC_PROT_ERR, 0x21);
@@ -68,7 +59,7 @@ TEST(the_one_outside_its_region_failed)
 	struct story s;
 
 	mr.addr = (void *)0x7000;
-	begin_story(&s);
+	story_with_qp(&s);
 	reg_mr(&s, &mr);
 	story_post(&s, 0, VERB_post_recv, &a_qp, 0, 0, beyond);
 	story_post(&s, 0, VERB_post_send, &a_qp, 0, IBV_WR_SEND, sge);
@@ -85,7 +76,7 @@ TEST(a_flush_alone_is_no_error)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	story_post(&s, 0, VERB_post_recv, &a_qp, 1, 0, sge);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_WR_FLUSH_ERR, 0x21);
 	story_check(&s, NULL);
@@ -97,7 +88,7 @@ TEST(an_unknown_queue_pair_has_its_number)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_poll(&s, 0, &a_cq, 9, IBV_WC_RETRY_EXC_ERR, 0x999);
 	story_check(&s, NULL);
@@ -112,7 +103,7 @@ TEST(unknown_queue_pairs_are_told_apart_by_process_and_number)
 	struct story s;
 	int other;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	other = story_thread(&s, STORY_PID + 50, 0, 0);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_RETRY_EXC_ERR, 0x21); /* the known one */
 	story_poll(&s, 0, &a_cq, 2, IBV_WC_RETRY_EXC_ERR, 0x999);
@@ -134,7 +125,7 @@ TEST(of_many_unknown_queue_pairs_each_has_its_flushes)
 	enum { QPS = 200000 };
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	for (uint32_t i = 0; i < QPS; i++)
 		story_poll(&s, 0, &a_cq, i, IBV_WC_REM_ACCESS_ERR, 0x1000 + i);
 	for (uint32_t i = 0; i < QPS; i++)
@@ -159,7 +150,7 @@ TEST(thousands_of_queue_pairs_have_their_requests)
 	struct story s;
 
 	assert_non_null(qps);
-	begin_story(&s);
+	story_with_qp(&s);
 	for (uint32_t i = 0; i < QPS; i++) {
 		qps[i] = a_qp;
 		qps[i].qp_num = 0x1000 + i;

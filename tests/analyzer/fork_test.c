@@ -406,11 +406,7 @@ static uint64_t system_in_flight(const char *copies, bool polled)
 
 	story_limits.page_size = 4096;
 	story_copies = copies;
-	story_begin(&s);
-	open_context(&s);
-	alloc_pd(&s);
-	create_cq(&s);
-	create_qp(&s);
+	story_with_qp(&s);
 	child_mr.addr = (void *)0x10000;
 	child_mr.length = 8192;
 	reg_mr(&s, &child_mr);

@@ -14,19 +14,11 @@ static void query_qp(struct story *s)
 	story_do(s, 0, VERB_query_qp, 20, EINVAL, W(&a_qp), W(&attr), W(1), W(&init));
 }
 
-static void begin_story(struct story *s)
-{
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
-}
-
 TEST(a_clean_life_has_no_findings)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	query_qp(&s);
@@ -47,7 +39,7 @@ TEST(use_after_destroy_has_three_stacks)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s); /* 1:8 */
 	destroy_qp(&s, 0);
 	query_qp(&s);
@@ -72,7 +64,7 @@ TEST(a_dead_cq_of_a_creation_is_used)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	destroy_cq(&s, 0);
 	create_qp(&s);
 	story_check(&s, NULL);
@@ -87,7 +79,7 @@ TEST(a_post_on_a_dead_qp_is_used)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
 	story_post(&s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
@@ -102,7 +94,7 @@ TEST(an_address_comes_back)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
 	create_qp(&s);
@@ -118,7 +110,7 @@ TEST(an_address_comes_back_before_the_destroy_returns)
 	struct story s;
 	int other;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	other = story_thread(&s, STORY_PID, 0, 0);
 	create_qp(&s);
 	destroy = story_call(&s, other, VERB_destroy_qp, 6, W(&a_qp));
@@ -133,7 +125,7 @@ TEST(a_failed_destroy_leaves_it_alive)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	destroy_qp(&s, EBUSY);
 	query_qp(&s);
@@ -146,7 +138,7 @@ TEST(a_failed_creation_makes_nothing)
 	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC };
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	story_do(&s, 0, VERB_create_qp, 4, 0, W(&a_pd), W(&attr));
 	destroy_cq(&s, 0);
 	dealloc_pd(&s, 0);
@@ -159,7 +151,7 @@ TEST(a_child_of_a_closed_context_is_used)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	close_context(&s); /* 1:8 */
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
@@ -177,7 +169,7 @@ TEST(double_destroy_is_not_a_use)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	destroy_cq(&s, 0);
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
@@ -223,7 +215,7 @@ TEST(busy_pd_names_who_is_in_the_way)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	reg_mr(&s, &a_mr);
 	dealloc_pd(&s, EBUSY);
 	story_check(&s, NULL);
@@ -236,16 +228,12 @@ TEST(busy_pd_names_who_is_in_the_way)
 
 TEST(a_cq_is_destroyed_under_its_qp)
 {
-	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	destroy_cq(&s, 0);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_LIFE_003);
-	assert_non_null(strstr(f->says, "while qp1, made by thread 1 at"));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_003, "while qp1, made by thread 1 at");
 }
 
 TEST(a_channel_is_destroyed_under_its_cq)
@@ -259,9 +247,7 @@ TEST(a_channel_is_destroyed_under_its_cq)
 	create_cq(&s);
 	a_cq.channel = NULL;
 	story_do(&s, 0, VERB_destroy_comp_channel, 12, EBUSY, W(&a_channel));
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "cq1"));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_003, "cq1");
 }
 
 TEST(a_thread_domain_is_deallocated_under_its_pd)
@@ -272,13 +258,11 @@ TEST(a_thread_domain_is_deallocated_under_its_pd)
 	struct ibv_parent_domain_init_attr attr = { .pd = &a_pd, .td = &td };
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	story_do(&s, 0, VERB_alloc_td, 60, W(&td), W(&a_context), W(&of_td));
 	story_do(&s, 0, VERB_alloc_parent_domain, 61, W(&domain), W(&a_context), W(&attr));
 	story_do(&s, 0, VERB_dealloc_td, 62, EBUSY, W(&td));
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "since pd2, made by thread 1"));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_003, "since pd2, made by thread 1");
 }
 
 TEST(a_qp_in_a_multicast_group_is_destroyed)
@@ -286,16 +270,14 @@ TEST(a_qp_in_a_multicast_group_is_destroyed)
 	union ibv_gid gid = { .raw = { 0xff, 0x0e } };
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	for (int i = 0; i < 2; i++) /* twice is once */
 		story_do(&s, 0, VERB_attach_mcast, 13, 0, W(&a_qp), W(&gid), W(0xc000));
 	destroy_qp(&s, EBUSY);
 	story_do(&s, 0, VERB_detach_mcast, 14, 0, W(&a_qp), W(&gid), W(0xc000));
 	destroy_qp(&s, 0);
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "1 multicast group."));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_003, "1 multicast group.");
 }
 
 TEST(a_bound_mr_is_deregistered)
@@ -304,7 +286,7 @@ TEST(a_bound_mr_is_deregistered)
 	struct ibv_mw_bind bind = { .bind_info = { .mr = &a_mr, .length = 16 } };
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	story_do(&s, 0, VERB_alloc_mw, 15, W(&mw), W(&a_pd), W(IBV_MW_TYPE_1));
@@ -313,9 +295,7 @@ TEST(a_bound_mr_is_deregistered)
 	bind.bind_info.length = 0;
 	story_do(&s, 0, VERB_bind_mw, 16, 0, W(&a_qp), W(&mw), W(&bind));
 	dereg_mr(&s, &a_mr, 0);
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_003)->says, "since mw1,"));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_003, "since mw1,");
 }
 
 TEST(a_window_whose_bind_failed_binds_nothing)
@@ -326,7 +306,7 @@ TEST(a_window_whose_bind_failed_binds_nothing)
 				    .bind_info = { .mr = &a_mr, .length = 16 } };
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	story_do(&s, 0, VERB_alloc_mw, 15, W(&mw), W(&a_pd), W(IBV_MW_TYPE_1));
@@ -368,7 +348,7 @@ TEST(a_leaked_context_is_told_with_what_is_in_it)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s); /* a context, a PD and a CQ */
+	story_with_cq(&s); /* a context, a PD and a CQ */
 	create_qp(&s);
 	reg_mr(&s, &a_mr);
 	story_exit(&s, STORY_PID, 0);
@@ -388,7 +368,7 @@ TEST(a_busy_pd_is_told_with_what_kept_it)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	reg_mr(&s, &a_mr);
 	destroy_cq(&s, 0);
 	dealloc_pd(&s, EBUSY);
@@ -427,7 +407,7 @@ TEST(the_killed_do_not_leak)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	story_exit(&s, STORY_PID, 9);
 	story_check(&s, NULL);
 	assert_int_equal(story_found(&s), 0);
@@ -442,7 +422,7 @@ TEST(the_replaced_do_not_leak)
 	struct story s;
 	int thread;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	thread = story_thread(&s, STORY_PID, 0, 0);
 	process = (struct event_process *)s.words;
 	process->pid = STORY_PID;
@@ -460,7 +440,7 @@ TEST(a_pid_that_is_used_again_hides_no_leak)
 	struct story s;
 	int thread;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	story_event(&s, 0, EVENT_EXIT, sizeof(struct event_exit) / 8);
 	thread = story_thread(&s, STORY_PID, 0, 0);
 	process = (struct event_process *)s.words;
@@ -476,7 +456,7 @@ TEST(ten_of_a_site_are_kept_and_all_counted)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_cq(&s);
 	create_qp(&s);
 	destroy_qp(&s, 0);
 	for (int i = 0; i < 1000; i++)
@@ -495,7 +475,7 @@ TEST(without_stacks_a_verb_is_a_place)
 	struct story s;
 
 	assert_non_null(pds);
-	begin_story(&s);
+	story_with_cq(&s);
 	for (int i = 0; i < 1000; i++) {
 		pds[i] = a_pd;
 		story_do(&s, 0, VERB_alloc_pd, 0, W(&pds[i]), W(&a_context));
@@ -507,142 +487,4 @@ TEST(without_stacks_a_verb_is_a_place)
 	assert_int_equal(s.findings->rules[RULE_LIFE_002], 1000);
 	story_end(&s);
 	free(pds);
-}
-
-/* The device of a list, as ibv_get_device_list() gives it. */
-static struct ibv_device a_device = { .name = "mlx5_0", .dev_name = "uverbs0" };
-static struct ibv_device *a_list[] = { &a_device, NULL }, *another_list[] = { &a_device, NULL };
-
-static void get_list(struct story *s, struct ibv_device **list)
-{
-	static int one = 1;
-
-	story_do(s, 0, VERB_get_device_list, 50, W(list), W(&one));
-}
-
-static void free_list(struct story *s, struct ibv_device **list)
-{
-	story_do(s, 0, VERB_free_device_list, 51, 0, W(list));
-}
-
-static void open_device(struct story *s)
-{
-	a_context.device = &a_device;
-	story_do(s, 0, VERB_open_device, 52, W(&a_context), W(&a_device));
-	a_context.device = NULL;
-}
-
-static void use_device(struct story *s)
-{
-	story_do(s, 0, VERB_get_device_index, 53, 0, W(&a_device));
-}
-
-TEST(a_device_of_a_freed_list_is_used)
-{
-	const struct finding *f;
-	struct story s;
-
-	story_begin(&s);
-	get_list(&s, a_list);
-	free_list(&s, a_list); /* 1:4 */
-	use_device(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_LIFE_009);
-	assert_string_equal(f->object, "mlx5_0");
-	assert_non_null(strstr(f->says, "after ibv_free_device_list() at 1:4"));
-	story_end(&s);
-}
-
-TEST(a_device_may_be_used_while_a_list_has_it)
-{
-	struct story s;
-
-	story_begin(&s);
-	use_device(&s); /* of a list older than the trace */
-	get_list(&s, a_list);
-	get_list(&s, another_list);
-	free_list(&s, a_list);
-	use_device(&s);
-	free_list(&s, another_list);
-	get_list(&s, a_list);
-	use_device(&s);
-	story_finds_nothing(&s);
-}
-
-TEST(a_device_may_be_used_while_it_is_open)
-{
-	struct story s;
-
-	story_begin(&s);
-	get_list(&s, a_list);
-	open_device(&s);
-	free_list(&s, a_list);
-	use_device(&s);
-	close_context(&s);
-	use_device(&s);
-	story_check(&s, NULL);
-	story_only(&s, RULE_LIFE_009);
-	story_end(&s);
-}
-
-static struct ibv_context another_context = { .num_comp_vectors = 1 };
-
-/* A queue pair of a_pd with its receives in @cq. */
-static void create_qp_with(struct story *s, void *cq)
-{
-	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .recv_cq = cq, .qp_type = IBV_QPT_RC };
-
-	story_do(s, 0, VERB_create_qp, 4, 0, W(&a_pd), W(&attr));
-}
-
-TEST(a_cq_of_another_context_is_found)
-{
-	struct ibv_cq other = { .context = &another_context };
-	const struct finding *f;
-	struct story s;
-
-	begin_story(&s);
-	story_do(&s, 0, VERB_open_device, 1, W(&another_context), W(0x1000));
-	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&another_context), W(16), W(0), W(0), W(0));
-	create_qp_with(&s, &other);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_LIFE_010);
-	assert_string_equal(f->where, "ibv_create_qp(): qp_init_attr.recv_cq");
-	assert_non_null(strstr(f->says, "with pd1 of context1 was given cq2 of context2"));
-	story_end(&s);
-}
-
-TEST(what_is_no_cq_is_found)
-{
-	struct story s;
-
-	begin_story(&s);
-	create_qp_with(&s, &a_pd);
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_010)->says,
-			       "was given pd1 as qp_init_attr.recv_cq, where a cq belongs"));
-	story_end(&s);
-}
-
-TEST(a_pointer_to_nothing_known_is_found)
-{
-	struct story s;
-
-	begin_story(&s);
-	create_qp_with(&s, (void *)0x7000);
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_LIFE_010)->says,
-			       "was given 0x7000 as qp_init_attr.recv_cq, where a cq belongs"));
-	story_end(&s);
-}
-
-/* Its CQs may be older than the trace, too. */
-TEST(objects_of_an_older_context_are_not_judged)
-{
-	struct story s;
-
-	story_begin(&s);
-	alloc_pd(&s);
-	create_qp_with(&s, (void *)0x7000);
-	story_finds_nothing(&s);
 }

@@ -25,11 +25,7 @@ static void story_sends(struct story *s)
 {
 	struct event_sge sge = { .addr = 0x11000, .length = PAGE, .lkey = 0x60 };
 
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
-	create_qp(s);
+	story_with_qp(s);
 	reg_mr(s, &region);
 	story_post(s, 0, VERB_post_send, &a_qp, 7, IBV_WR_SEND, sge);
 }

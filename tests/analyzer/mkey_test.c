@@ -13,15 +13,6 @@ static struct ibv_mr region = { .context = &a_context,
 static struct ibv_pd other_pd = { .context = &a_context, .handle = 2 };
 static struct ibv_context other_context = { .num_comp_vectors = 1 };
 
-static void begin_story(struct story *s)
-{
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
-	create_qp(s); /* to 1:9 */
-}
-
 static void register_as(struct story *s, struct ibv_mr *mr, int access)
 {
 	story_do(s, 0, VERB_reg_mr, 5, W(mr), W(mr->pd), W(mr->addr), W(mr->length), W(access));
@@ -63,7 +54,7 @@ static void range_in_its_region(void **state)
 	const struct range *range = *state;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE); /* 1:10 */
 	send_from(&s, range->addr, range->length, LKEY);  /* 1:12 */
 	story_check(&s, NULL);
@@ -84,7 +75,7 @@ TEST(a_request_is_found_wherever_its_key_was_cached)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
 	for (int i = 0; i < 3; i++)
 		send_from(&s, AT, LENGTH, LKEY);
@@ -99,7 +90,7 @@ TEST(a_key_of_a_region_that_is_gone)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE); /* 1:10 */
 	send_from(&s, AT, 8, LKEY);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_SUCCESS, 0x21);
@@ -118,7 +109,7 @@ TEST(a_dereg_that_failed_leaves_the_key)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
 	dereg_mr(&s, &region, EBUSY);
 	send_from(&s, AT, 8, LKEY);
@@ -131,7 +122,7 @@ TEST(a_key_that_is_given_again_is_the_new_region)
 	struct story s;
 
 	again.addr = (void *)0x9000;
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
 	send_from(&s, AT, 8, LKEY);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_SUCCESS, 0x21);
@@ -150,7 +141,7 @@ TEST(two_devices_give_the_same_key)
 	mr.context = &other_context;
 	mr.pd = &pd;
 	mr.length = 8;
-	begin_story(&s);
+	story_with_qp(&s);
 	story_do(&s, 0, VERB_open_device, 1, W(&other_context), W(0x2000));
 	story_do(&s, 0, VERB_alloc_pd, 2, W(&pd), W(&other_context));
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
@@ -165,7 +156,7 @@ TEST(addresses_of_requests_are_those_of_the_iova)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	story_do(&s, 0, VERB_reg_mr_iova, 5, W(&region), W(&a_pd), W(AT), W(LENGTH), W(0x100),
 		 W(IBV_ACCESS_LOCAL_WRITE));
 	send_from(&s, 0x100, LENGTH, LKEY);
@@ -179,7 +170,7 @@ TEST(a_zero_based_region_has_offsets)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED);
 	receive_into(&s, 0, LENGTH, LKEY);
 	receive_into(&s, AT, LENGTH, LKEY); /* some devices ignore the flag */
@@ -196,7 +187,7 @@ TEST(an_implicit_region_is_all_memory)
 
 	all.addr = NULL;
 	all.length = SIZE_MAX;
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &all, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
 	receive_into(&s, 0x123456789, 8, LKEY);
 	story_finds_nothing(&s);
@@ -209,7 +200,7 @@ TEST(a_null_region_is_everywhere)
 
 	null.addr = NULL;
 	null.length = 0;
-	begin_story(&s);
+	story_with_qp(&s);
 	story_do(&s, 0, VERB_alloc_null_mr, 5, W(&null), W(&a_pd));
 	receive_into(&s, 0x123456789, 8, LKEY);
 	story_finds_nothing(&s);
@@ -220,7 +211,7 @@ TEST(a_region_that_moved)
 	struct ibv_mr moved = region;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &moved, IBV_ACCESS_LOCAL_WRITE);
 	moved.lkey = 0x20;
 	story_do(&s, 0, VERB_rereg_mr, 6, 0, W(&moved), W(IBV_REREG_MR_CHANGE_TRANSLATION), W(0),
@@ -236,7 +227,7 @@ TEST(an_unknown_key_that_worked_is_somebody_elses)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	send_from(&s, AT, 8, 0x77);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_SUCCESS, 0x21);
 	story_finds_nothing(&s);
@@ -247,7 +238,7 @@ TEST(an_unknown_key_that_the_device_refused)
 	const struct finding *f;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
 	send_from(&s, AT, 8, RKEY); /* 1:12 */
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_LOC_PROT_ERR, 0x21);
@@ -263,7 +254,7 @@ TEST(another_error_does_not_blame_an_unknown_key)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	send_from(&s, AT, 8, 0x77);
 	story_poll(&s, 0, &a_cq, 1, IBV_WC_RETRY_EXC_ERR, 0x21);
 	story_finds_nothing(&s);
@@ -286,7 +277,7 @@ TEST(regions_with_two_owners_are_not_judged)
 	struct ibv_mr twin = region;
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_LOCAL_WRITE);
 	story_do(&s, 0, VERB_import_mr, 5, W(&twin), W(&a_pd), W(7));
 	story_do(&s, 0, VERB_unimport_mr, 6, 0, W(&twin));
@@ -301,7 +292,7 @@ TEST(a_region_of_another_protection_domain)
 	struct story s;
 
 	mr.pd = &other_pd;
-	begin_story(&s);
+	story_with_qp(&s);
 	story_do(&s, 0, VERB_alloc_pd, 2, W(&other_pd), W(&a_context));
 	register_as(&s, &mr, IBV_ACCESS_LOCAL_WRITE);
 	send_from(&s, AT, 8, LKEY); /* 1:14 */
@@ -348,7 +339,7 @@ static void address_handle_fits(void **state)
 	struct ibv_ah_attr attr = { .dlid = 1, .port_num = 1 };
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	story_do(&s, 0, VERB_alloc_pd, 2, W(&other_pd), W(&a_context));
 	story_do(&s, 0, VERB_create_ah, 7, W(&ah), W(handle->pd), W(&attr));
 	send_by(&s, &ah);
@@ -368,7 +359,7 @@ TEST(a_parent_domain_is_the_domain_below_it)
 	struct story s;
 
 	mr.pd = &other_pd;
-	begin_story(&s);
+	story_with_qp(&s);
 	story_do(&s, 0, VERB_alloc_parent_domain, 2, W(&other_pd), W(&a_context), W(&attr));
 	register_as(&s, &mr, IBV_ACCESS_LOCAL_WRITE);
 	send_from(&s, AT, 8, LKEY);
@@ -396,7 +387,7 @@ static void region_allows(void **state)
 	const struct event_sge sge = { AT, 8, LKEY };
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, sink->access);
 	if (sink->opcode < 0)
 		receive_into(&s, AT, 8, LKEY);
@@ -414,7 +405,7 @@ TEST(remote_write_requires_local_write)
 {
 	struct story s;
 
-	begin_story(&s);
+	story_with_qp(&s);
 	register_as(&s, &region, IBV_ACCESS_REMOTE_READ);
 	dereg_mr(&s, &region, 0);
 	story_do(&s, 0, VERB_reg_mr, 5, 0, W(&a_pd), W(AT), W(LENGTH), W(IBV_ACCESS_REMOTE_WRITE));

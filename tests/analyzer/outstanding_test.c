@@ -42,7 +42,6 @@ static void begin_datagrams(struct story *s)
 
 TEST(an_address_handle_is_destroyed_too_early)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_datagrams(&s);
@@ -50,11 +49,9 @@ TEST(an_address_handle_is_destroyed_too_early)
 	destroy_ah(&s, 0);
 	poll_sends(&s, 7, 1);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_LIFE_008);
-	assert_non_null(strstr(f->says, "ah1 was destroyed while 1 request that named it was "
-					"outstanding on qp1 (number 0x21)"));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_008,
+		    "ah1 was destroyed while 1 request that named it was "
+		    "outstanding on qp1 (number 0x21)");
 }
 
 TEST(an_address_handle_is_destroyed_in_time)
@@ -108,17 +105,13 @@ static void post_receives(struct story *s, uint64_t wr_id, uint32_t n)
 
 TEST(a_queue_pair_in_err_is_destroyed_unpolled)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
 	post_receives(&s, 0, 3);
 	put_into_err(&s);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_COMPL_002);
-	assert_non_null(strstr(f->says, "destroyed with 0 signalled sends and 3 receives"));
-	story_end(&s);
+	story_tells(&s, RULE_COMPL_002, "destroyed with 0 signalled sends and 3 receives");
 }
 
 TEST(a_queue_pair_in_err_is_drained)
@@ -186,17 +179,13 @@ TEST(a_number_is_given_to_two_requests)
 
 TEST(a_buffer_is_posted_twice)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
 	receive_many(&s, MANY, 4);
 	receive_two(&s, 1001, 1000);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_MKEY_007);
-	assert_non_null(strstr(f->says, "Of the 400 requests that completed there before"));
-	story_end(&s);
+	story_tells(&s, RULE_MKEY_007, "Of the 400 requests that completed there before");
 }
 
 TEST(the_same_request_twice_is_one_finding)
@@ -245,18 +234,13 @@ TEST(another_thread_polls)
 
 TEST(a_completion_comes_after_the_destroy)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
 	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
 	destroy_qp(&s, 0);
 	poll_sends(&s, 7, 1);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_LIFE_005);
-	assert_non_null(
-		strstr(f->says, "A completion of qp1 (number 0x21), wr_id 0x7, was polled "));
-	story_end(&s);
+	story_tells(&s, RULE_LIFE_005, "A completion of qp1 (number 0x21), wr_id 0x7, was polled ");
 }
 
 /* Its poll may have begun before the destroy. */

@@ -20,7 +20,6 @@ static void register_and_forget(struct story *s)
 
 TEST(registrations_between_messages)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, deep, deep);
@@ -31,10 +30,7 @@ TEST(registrations_between_messages)
 		post_and_poll(&s, i);
 	}
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_PERF_001);
-	assert_non_null(strstr(f->says, "40 calls that register memory or make queue pairs took"));
-	story_end(&s);
+	story_tells(&s, RULE_PERF_001, "40 calls that register memory or make queue pairs took");
 }
 
 TEST(registrations_before_and_after_the_work)
@@ -87,16 +83,12 @@ static void post_in_lists(struct story *s, uint32_t each, uint32_t list)
 
 TEST(requests_are_posted_one_by_one)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, deep, deep);
 	post_in_lists(&s, 8, 1);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_PERF_002);
-	assert_non_null(strstr(f->says, "10500 of 12000 posts to the send queue"));
-	story_end(&s);
+	story_tells(&s, RULE_PERF_002, "10500 of 12000 posts to the send queue");
 }
 
 TEST(requests_are_posted_by_lists)

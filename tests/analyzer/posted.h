@@ -20,17 +20,9 @@ static inline void create_roomy(struct story *s, struct ibv_qp_cap asked, struct
 	story_return(s, &call, W(&a_qp));
 }
 
-static inline void begin_story(struct story *s)
-{
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
-}
-
 static inline void begin_with(struct story *s, struct ibv_qp_cap asked, struct ibv_qp_cap given)
 {
-	begin_story(s);
+	story_with_cq(s);
 	create_roomy(s, asked, given);
 }
 

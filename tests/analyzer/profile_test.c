@@ -13,10 +13,7 @@ static struct ibv_qp_init_attr attr = {
 static int begin_story(void **state)
 {
 	(void)state;
-	story_begin(&s);
-	open_context(&s);
-	alloc_pd(&s);
-	create_cq(&s);
+	story_with_cq(&s);
 	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
 	return 0;
 }

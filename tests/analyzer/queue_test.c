@@ -85,10 +85,8 @@ TEST(more_than_the_device_gave_is_too_much)
 	post_sends(&s, 0, ROOM, IBV_SEND_SIGNALED);
 	post_sends(&s, ROOM, 2, IBV_SEND_SIGNALED);
 	end_well(&s);
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_QUEUE_001)->says,
-			       "room for 4 requests in its send queue, and 6 were outstanding"));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_001,
+		    "room for 4 requests in its send queue, and 6 were outstanding");
 }
 
 /* Completions may have been polled. */
@@ -139,7 +137,6 @@ TEST(a_stray_completion_makes_numbers_uncertain)
 
 TEST(a_full_receive_queue_stops_the_program)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
@@ -148,10 +145,7 @@ TEST(a_full_receive_queue_stops_the_program)
 		  &(struct posted){
 			  .verb = VERB_post_recv, .wr_id = 9, .n = 1, .ret = ENOMEM, .bad = 1 });
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_QUEUE_002);
-	assert_non_null(strstr(f->says, "4 of 4 receives outstanding"));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_002, "4 of 4 receives outstanding");
 }
 
 /* Some fill a queue until it takes no more. */
@@ -215,25 +209,19 @@ TEST(a_cq_that_failed_says_what_it_holds)
 	story_do(&s, 0, VERB_get_async_event, 34, 0, W(&a_context), W(&overrun));
 	story_do(&s, 0, VERB_ack_async_event, 35, 0, W(&overrun));
 	end_well(&s);
-	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_QUEUE_003)->says,
-			       "cq1 failed: IBV_EVENT_CQ_ERR. It holds 16 entries, and up to 3 "));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_003,
+		    "cq1 failed: IBV_EVENT_CQ_ERR. It holds 16 entries, and up to 3 ");
 }
 
 TEST(a_queue_full_of_unsignalled_requests)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
 	post_sends(&s, 0, ROOM, 0);
 	refuse_send(&s, 9, IBV_SEND_SIGNALED, ENOMEM);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_QUEUE_004);
-	assert_non_null(strstr(f->says, "4 of 4 outstanding, 0 of them signalled"));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_004, "4 of 4 outstanding, 0 of them signalled");
 }
 
 TEST(a_program_that_waits_for_an_unsignalled_request_is_killed)
@@ -263,7 +251,6 @@ TEST(a_queue_is_filled_once_without_signals)
 
 TEST(too_many_elements_are_refused)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
@@ -276,15 +263,11 @@ TEST(too_many_elements_are_refused)
 				    .ret = EINVAL,
 				    .bad = 1 });
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_QUEUE_005);
-	assert_non_null(strstr(f->says, "wr[0] has 3 SGEs; qp1 (number 0x21) takes 1"));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_005, "wr[0] has 3 SGEs; qp1 (number 0x21) takes 1");
 }
 
 TEST(too_many_inline_bytes)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
@@ -295,10 +278,7 @@ TEST(too_many_inline_bytes)
 				    .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
 				    .length = 17 });
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_QUEUE_005);
-	assert_non_null(strstr(f->says, "wr[0] has 17 inline bytes; qp1 (number 0x21) takes 16"));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_005, "wr[0] has 17 inline bytes; qp1 (number 0x21) takes 16");
 }
 
 TEST(inline_bytes_as_many_as_the_device_gave)
@@ -334,7 +314,6 @@ static void post_half(struct story *s)
 
 TEST(a_list_is_posted_again_from_its_head)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
@@ -342,11 +321,9 @@ TEST(a_list_is_posted_again_from_its_head)
 	post_sends(&s, 0x10, 4, IBV_SEND_SIGNALED);
 	poll_sends(&s, 0x10, 4);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_QUEUE_006);
-	assert_non_null(strstr(f->says, "wr_id 0x10..0x11 were accepted at 1:11 and posted again "
-					"at 1:16."));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_006,
+		    "wr_id 0x10..0x11 were accepted at 1:11 and posted again "
+		    "at 1:16.");
 }
 
 TEST(a_list_is_posted_on_from_what_was_refused)
@@ -363,7 +340,6 @@ TEST(a_list_is_posted_on_from_what_was_refused)
 
 TEST(a_refused_request_is_left_out)
 {
-	const struct finding *f;
 	struct story s;
 
 	begin_with(&s, cap, cap);
@@ -371,11 +347,9 @@ TEST(a_refused_request_is_left_out)
 	post_sends(&s, 10, 2, IBV_SEND_SIGNALED);
 	poll_sends(&s, 10, 2);
 	end_well(&s);
-	story_check(&s, NULL);
-	f = story_only(&s, RULE_QUEUE_006);
-	assert_non_null(strstr(f->says, "refused wr[0], wr_id 0x9, with EINVAL. It was never "
-					"posted again, and 2 other requests were."));
-	story_end(&s);
+	story_tells(&s, RULE_QUEUE_006,
+		    "refused wr[0], wr_id 0x9, with EINVAL. It was never "
+		    "posted again, and 2 other requests were.");
 }
 
 /* The same data under another number. */

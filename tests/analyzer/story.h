@@ -312,6 +312,18 @@ static inline const struct finding *story_only(const struct story *s, enum rule_
 	return s->findings->all[0];
 }
 
+/* A story that ends here, and whose only finding is of @rule and says @text. */
+static inline void story_tells(struct story *s, enum rule_id rule, const char *text)
+{
+	const struct finding *f;
+
+	story_check(s, NULL);
+	f = story_only(s, rule);
+	if (!strstr(f->says, text))
+		fail_msg("no '%s' in: %s", text, f->says);
+	story_end(s);
+}
+
 /* Public structures, as handles; no test needs all of them. */
 #pragma GCC diagnostic ignored "-Wunused-variable"
 static struct ibv_context a_context = { .num_comp_vectors = 1 };
@@ -355,6 +367,22 @@ static inline void create_qp(struct story *s)
 					 .qp_type = IBV_QPT_RC };
 
 	story_do(s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+}
+
+/* A story that begins with a device, a protection domain and a CQ. */
+static inline void story_with_cq(struct story *s)
+{
+	story_begin(s);
+	open_context(s);
+	alloc_pd(s);
+	create_cq(s);
+}
+
+/* And a queue pair; to event 1:9. */
+static inline void story_with_qp(struct story *s)
+{
+	story_with_cq(s);
+	create_qp(s);
 }
 
 static inline void reg_mr(struct story *s, struct ibv_mr *mr)

@@ -9,11 +9,7 @@ enum { OTHER = 1 };
 /* A queue pair, and a second thread. */
 static void story_threads(struct story *s)
 {
-	story_begin(s);
-	open_context(s);
-	alloc_pd(s);
-	create_cq(s);
-	create_qp(s);
+	story_with_qp(s);
 	assert_int_equal(story_thread(s, STORY_PID, 0, 0), OTHER);
 }
 

@@ -1,0 +1,79 @@
+/* analyzer/model/device_list.c and LIFE-009 over stored traces. */
+#include "tests/analyzer/story.h"
+#include "tests/test.h"
+
+/* The device of a list, as ibv_get_device_list() gives it. */
+static struct ibv_device a_device = { .name = "mlx5_0", .dev_name = "uverbs0" };
+static struct ibv_device *a_list[] = { &a_device, NULL }, *another_list[] = { &a_device, NULL };
+
+static void get_list(struct story *s, struct ibv_device **list)
+{
+	static int one = 1;
+
+	story_do(s, 0, VERB_get_device_list, 50, W(list), W(&one));
+}
+
+static void free_list(struct story *s, struct ibv_device **list)
+{
+	story_do(s, 0, VERB_free_device_list, 51, 0, W(list));
+}
+
+static void open_device(struct story *s)
+{
+	a_context.device = &a_device;
+	story_do(s, 0, VERB_open_device, 52, W(&a_context), W(&a_device));
+	a_context.device = NULL;
+}
+
+static void use_device(struct story *s)
+{
+	story_do(s, 0, VERB_get_device_index, 53, 0, W(&a_device));
+}
+
+TEST(a_device_of_a_freed_list_is_used)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_begin(&s);
+	get_list(&s, a_list);
+	free_list(&s, a_list); /* 1:4 */
+	use_device(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_009);
+	assert_string_equal(f->object, "mlx5_0");
+	assert_non_null(strstr(f->says, "after ibv_free_device_list() at 1:4"));
+	story_end(&s);
+}
+
+TEST(a_device_may_be_used_while_a_list_has_it)
+{
+	struct story s;
+
+	story_begin(&s);
+	use_device(&s); /* of a list older than the trace */
+	get_list(&s, a_list);
+	get_list(&s, another_list);
+	free_list(&s, a_list);
+	use_device(&s);
+	free_list(&s, another_list);
+	get_list(&s, a_list);
+	use_device(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_device_may_be_used_while_it_is_open)
+{
+	struct story s;
+
+	story_begin(&s);
+	get_list(&s, a_list);
+	open_device(&s);
+	free_list(&s, a_list);
+	use_device(&s);
+	close_context(&s);
+	use_device(&s);
+	story_check(&s, NULL);
+	story_only(&s, RULE_LIFE_009);
+	story_end(&s);
+}
