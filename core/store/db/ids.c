@@ -1,16 +1,51 @@
 /*
- * Names of events and objects
+ * Names of events, processes and objects
  */
 #include "core/store/db/ids.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Of the joint trace that is open, of which a process has one at most. */
+static const struct id_range *ranges;
+static size_t nranges;
+
+void ids_name(const struct id_range *of, size_t n)
+{
+	ranges = of;
+	nranges = n;
+}
+
+const struct id_range *ids_range(uint32_t thread, uint32_t process)
+{
+	size_t i = nranges;
+
+	while (i > 1 &&
+	       (thread ? ranges[i - 1].threads >= thread : ranges[i - 1].processes >= process))
+		i--;
+	return i ? &ranges[i - 1] : NULL;
+}
+
 const char *event_id_text(struct event_id id, char text[32])
 {
-	if (id.thread)
+	const struct id_range *of = id.thread ? ids_range(id.thread, 0) : NULL;
+
+	if (of)
+		snprintf(text, 32, "%s:%u:%" PRIu64, of->name, id.thread - of->threads, id.n);
+	else if (id.thread)
 		snprintf(text, 32, "%u:%" PRIu64, id.thread, id.n);
 	else
 		snprintf(text, 32, "-");
+	return text;
+}
+
+const char *process_id_text(uint32_t process, char text[PROCESS_TEXT])
+{
+	const struct id_range *of = ids_range(0, process);
+
+	if (of)
+		snprintf(text, PROCESS_TEXT, "%s process %u", of->name, process - of->processes);
+	else
+		snprintf(text, PROCESS_TEXT, "process %u", process);
 	return text;
 }

@@ -2,6 +2,7 @@
 /*
  * Events and objects, as all tables name them.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/wire/desc.h"
@@ -12,8 +13,28 @@ struct event_id {
 	uint64_t n;
 };
 
-/* Write "3:1042", or "-" for none, into @text, and return it. */
+/* Write "3:1042", or "-" for none, into @text, and return it; "b.db:3:1042" of a joint trace. */
 const char *event_id_text(struct event_id id, char text[32]);
+
+enum { PROCESS_TEXT = 48 };
+
+/* The same for a process: "process 2", "b.db process 2". */
+const char *process_id_text(uint32_t process, char text[PROCESS_TEXT]);
+
+/* A trace of a joint one (core/store/read/joint.h): its name, and the numbers that come before. */
+struct id_range {
+	char name[16];
+	uint32_t threads, processes;
+};
+
+/*
+ * Name events and processes by these from now on, NULL: plain numbers. Borrowed. Not while another
+ * thread names any.
+ */
+void ids_name(const struct id_range *of, size_t n);
+
+/* Which of them @thread is of, or @process if that is 0; NULL: the trace is not joint. */
+const struct id_range *ids_range(uint32_t thread, uint32_t process);
 
 /* An object of the trace: table `object`. Never changes while the trace is open. */
 struct object {

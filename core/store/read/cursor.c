@@ -21,6 +21,7 @@
 
 #include "core/store/db/deadline.h"
 #include "core/store/read/cursor_priv.h"
+#include "core/store/read/joint_cursor.h"
 #include "core/wire/log.h"
 
 enum {
@@ -71,6 +72,14 @@ int cursor_open(struct trace *trace, const struct trace_filter *filter, struct c
 	cursor->carried = -1;
 	if (filter)
 		cursor->filter = *filter;
+	if (trace->joint) {
+		err = joint_cursor_open(trace, &cursor->filter, &cursor->joint);
+		if (err)
+			cursor_close(cursor);
+		else
+			*ret_cursor = cursor;
+		return err;
+	}
 	if (!cursor->filter.control_only && !cursor->filter.unmatched && trace_one_of(trace) == 1)
 		err = match_new(&cursor->match);
 	if (!err)
@@ -86,6 +95,7 @@ void cursor_close(struct cursor *cursor)
 {
 	if (!cursor)
 		return;
+	joint_cursor_close(cursor->joint);
 	for (uint32_t i = 0; i < cursor->nstreams; i++)
 		stream_close(cursor->streams[i]);
 	free(cursor->streams);
@@ -277,6 +287,8 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
 {
 	int more;
 
+	if (__builtin_expect(cursor->joint != NULL, 0))
+		return joint_cursor_next(cursor->joint, ret_event);
 	do {
 		if (!(++cursor->looked % LOOKS) && deadline_is_over())
 			return deadline_fail();

@@ -26,6 +26,7 @@ struct leaf {
 
 struct cursor {
 	struct trace *trace;
+	struct joint_cursor *joint; /* of several traces: it has the rest */
 	const struct reading *reading;
 	struct trace_filter filter;
 	struct stream **streams; /* by thread - 1; NULL: has ended, or is filtered out */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
 
 void trace_on_progress(struct trace *trace, void (*tell)(uint64_t events, int64_t time))
@@ -22,8 +23,20 @@ struct sqlite3 *trace_db(struct trace *trace)
 	return trace->db;
 }
 
+/* What one of them says: a filter of one hides something of all. */
+static const char *meta_of_one(const struct joint *joint, const char *key)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < joint->n && !(found && *found); i++)
+		found = trace_meta(joint->parts[i].trace, key) ?: found;
+	return found;
+}
+
 const char *trace_meta(struct trace *trace, const char *key)
 {
+	if (trace->joint)
+		return meta_of_one(trace->joint, key);
 	for (size_t i = 0; i < trace->nmeta; i++)
 		if (trace->meta[i].key && !strcmp(trace->meta[i].key, key))
 			return trace->meta[i].value;
@@ -33,9 +46,13 @@ const char *trace_meta(struct trace *trace, const char *key)
 uint32_t trace_one_of(struct trace *trace)
 {
 	const char *text = trace_meta(trace, "one_of");
+	uint32_t most = 1;
 	unsigned long n = text ? strtoul(text, NULL, 10) : 1;
 
-	return n > 1 && n <= UINT32_MAX ? (uint32_t)n : 1;
+	for (size_t i = 0; trace->joint && i < trace->joint->n; i++)
+		if (trace_one_of(trace->joint->parts[i].trace) > most)
+			most = trace_one_of(trace->joint->parts[i].trace);
+	return !trace->joint && n > 1 && n <= UINT32_MAX ? (uint32_t)n : most;
 }
 
 const struct process *trace_process(struct trace *trace, uint32_t id)
@@ -49,6 +66,11 @@ bool trace_environ(struct trace *trace, uint32_t process, const char *name, char
 	sqlite3_stmt *stmt;
 	bool found = false;
 
+	if (trace->joint) {
+		const struct joint_part *part = joint_of_process(trace->joint, process);
+
+		return trace_environ(part->trace, process - part->ids.processes, name, value, size);
+	}
 	value[0] = '\0';
 	if (sql_prepare(trace->db, "SELECT value FROM environ WHERE process = ? AND name = ?",
 			&stmt))

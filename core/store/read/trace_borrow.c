@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/store/db/schema.h"
+#include "core/store/read/joint_priv.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"
 #include "core/store/write/writer.h"
@@ -57,6 +58,8 @@ void trace_close(struct trace *trace)
 	sqlite3_finalize(trace->frames);
 	trace_payloads_fini(trace);
 	trace_unload(trace);
+	if (trace->joint)
+		joint_free(trace->joint);
 	live_free(trace->live);
 	if (!trace->borrowed)
 		sqlite3_close(trace->db);

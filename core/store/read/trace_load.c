@@ -327,8 +327,22 @@ int trace_load(struct trace *trace)
 	return 0;
 }
 
+/* Its texts are those of its parts. */
+static void unload_joint(struct trace *trace)
+{
+	free(trace->processes);
+	free(trace->threads);
+	free(trace->objects.list);
+	trace->objects.list = NULL;
+	objects_fini(&trace->objects);
+}
+
 void trace_unload(struct trace *trace)
 {
+	if (trace->joint) {
+		unload_joint(trace);
+		return;
+	}
 	for (uint32_t i = 0; trace->processes && i < trace->nprocesses; i++) {
 		free((char *)trace->processes[i].exe);
 		free((char *)trace->processes[i].cmdline);

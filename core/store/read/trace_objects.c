@@ -2,6 +2,7 @@
  * Objects and stacks of a trace, whether it is finished (objects.h) or still
  * written (live.h)
  */
+#include "core/store/read/part.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"
 
@@ -27,6 +28,11 @@ unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *fram
 
 	if (trace->live)
 		return live_stack(trace->live, stack, frames, max);
+	if (trace->joint) {
+		const struct joint_part *part = joint_of_stack(trace->joint, stack);
+
+		return trace_stack(part->trace, stack - part->stacks, frames, max);
+	}
 	if (!trace->frames && sql_prepare(trace->db,
 					  "SELECT ip, module, offset FROM frame WHERE stack = ?"
 					  " ORDER BY i",

@@ -6,6 +6,7 @@
 #include "core/store/finish/objects.h"
 #include "core/store/read/trace.h"
 
+struct joint;
 struct live;
 
 struct meta {
@@ -36,6 +37,7 @@ struct trace {
 	void (*tell)(uint64_t events, int64_t time); /* trace_on_progress(); may be NULL */
 	bool plain;                                  /* the data plane is in plain tables */
 	struct live *live;                           /* of a trace that is still written, or NULL */
+	struct joint *joint;                         /* of several traces, or NULL; no db then */
 	struct objects objects;
 	struct process *processes;
 	uint32_t nprocesses;

@@ -87,6 +87,9 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		int64_t value;
 	} numbers[] = {
 		{ "realtime", (int64_t)writer->clock.realtime },
+		{ "clock_start", (int64_t)writer->clock.start },
+		{ "clock_mult", (int64_t)writer->clock.mult },
+		{ "clock_shift", writer->clock.shift },
 		{ "recorder", getpid() },
 		{ "recorder_start", (int64_t)session_process_start(getpid()) },
 		{ "fingerprint", (int64_t)verbs_fingerprint },

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The traces of a joint one (joint.h), for the files that read it. One thread.
+ */
+#include <stddef.h>
+
+#include "core/store/db/ids.h"
+#include "core/store/read/trace_clock.h"
+
+struct rare;
+struct trace;
+
+struct joint_part {
+	struct trace *trace;
+	const char *path;    /* as it was given */
+	struct rare *rares;  /* its own, with the joint numbers */
+	struct id_range ids; /* its name, and what comes before it */
+	uint32_t objects, stacks;
+	struct trace_clock clock;
+};
+
+struct joint {
+	struct joint_part *parts;
+	size_t n;
+	struct id_range *ranges; /* theirs, one behind the other */
+};
+
+static inline uint32_t joint_number(uint32_t number, uint32_t before)
+{
+	return number ? number + before : 0;
+}
+
+/* The trace that a process, or a stack, is of. */
+struct joint_part *joint_of_process(struct joint *joint, uint32_t process);
+struct joint_part *joint_of_stack(struct joint *joint, uint32_t stack);

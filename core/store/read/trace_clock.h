@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * How the times of one of several traces become those of all (joint.h). Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum clock_source {
+	CLOCK_OWN,       /* the first trace: all times are of its clock */
+	CLOCK_SAME,      /* the same machine, since the same boot: exact */
+	CLOCK_ESTIMATED, /* from what queue pairs told each other */
+	CLOCK_ASSUMED,   /* by the time of day of both machines, which may be wrong by anything */
+};
+
+/* How the times of a trace become those of the joint one: time + offset + drift * time. */
+struct trace_clock {
+	enum clock_source source;
+	int64_t offset; /* ns */
+	double drift;
+	int64_t error;     /* ns; INT64_MAX: not known */
+	bool contradicts;  /* nothing fits what its queue pairs told */
+	uint32_t pairs;    /* joined queue pairs that it was estimated from */
+	uint64_t messages; /* and messages between them */
+};
+
+int64_t trace_clock_time(const struct trace_clock *clock, int64_t time);
+int64_t trace_clock_back(const struct trace_clock *clock, int64_t time); /* the other way */
