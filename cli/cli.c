@@ -15,6 +15,7 @@
 #include "cli/format.h"
 #include "cli/help.h"
 #include "core/store/open.h"
+#include "core/store/read/joint.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
@@ -73,6 +74,41 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 	signal(SIGPIPE,
 	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
 	return cli_status(trace_open(arguments->at[0], ret_trace));
+}
+
+/* Complains of all that cannot be opened, not of the first alone. */
+static int open_each(const struct arguments *arguments, struct trace **traces)
+{
+	int err = 0;
+
+	for (int i = 0; i < arguments->n; i++) {
+		int its = trace_open(arguments->at[i], &traces[i]);
+
+		err = err ? err : its;
+	}
+	return err;
+}
+
+int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace)
+{
+	struct trace **traces;
+	int err;
+
+	if (arguments->n <= 1)
+		return cli_open(command, arguments, 1, ret_trace);
+	signal(SIGPIPE, SIG_DFL);
+	traces = calloc((size_t)arguments->n, sizeof(struct trace *));
+	if (!traces)
+		return cli_status(log_err(-ENOMEM, "open the traces"));
+	err = open_each(arguments, traces);
+	if (err)
+		for (int i = 0; i < arguments->n; i++)
+			trace_close(traces[i]);
+	else
+		err = trace_join(traces, (const char *const *)arguments->at, (size_t)arguments->n,
+				 ret_trace);
+	free(traces);
+	return cli_status(err);
 }
 
 static struct {

@@ -40,6 +40,9 @@ enum cli_exit cli_status(int err);
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace);
 
+/* The same for one trace or several, as one (core/store/read/joint.h). */
+int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace);
+
 /* clang-format off */
 /* --deadline, which each command has that reads a trace: its row, and what it does. 0: none. */
 #define CLI_DEADLINE(settings)                                                              \

@@ -33,7 +33,7 @@
 	C(import, "Make a trace of what an LTTng session has recorded", \
 	  "CTF-DIR") \
 	C(check, "Look for mistakes in the use of verbs", \
-	  "TRACE") \
+	  "TRACE...") \
 	C(explain, "Explain a rule, a completion status, an event, or an errno of a verb", \
 	  "[TOPIC...]") \
 	C(replay, "Do again what was recorded, and compare", \

@@ -37,6 +37,7 @@ struct noted {
 	struct event_id event; /* of the poll, and the index of the completion */
 	uint32_t index;
 	int64_t time;
+	int64_t slack; /* of the clock of the other end */
 	int status;
 	int64_t gone;        /* of the other queue pair, by its destroy or its process; INT64_MAX */
 	int state;           /* of it; QP_UNKNOWN */
@@ -125,6 +126,7 @@ struct use {
 	uint32_t number, needed;
 	uint64_t addr, length;
 	int64_t time;
+	int64_t slack; /* of the two processes' clocks */
 };
 
 static void say_range(char **text, const struct use *use, const char *what)
@@ -142,13 +144,14 @@ static bool blame_key(char **text, const struct use *use)
 {
 	const struct key *key = use->key;
 	const struct object *pd;
-	char name[TEXT], what[TEXT + 32], id[32], when[32];
+	char name[TEXT], what[TEXT + PROCESS_TEXT + 8], id[32], when[32], process[PROCESS_TEXT];
 
-	if (!key || key->state == KEY_CHANGING)
+	if (!key || key->state == KEY_CHANGING || key->created.time + use->slack > use->time ||
+	    (key->state == KEY_DEAD && key->destroyed.time + use->slack > use->time))
 		return false;
 	words_key(use->trace, key, name, sizeof(name));
-	snprintf(what, sizeof(what), use->letter == 'r' ? "%s of process %u" : "%s", name,
-		 key->process);
+	snprintf(what, sizeof(what), use->letter == 'r' ? "%s of %s" : "%s", name,
+		 process_id_text(key->process, process));
 	if (key->state == KEY_DEAD && key->destroyed.id.thread) {
 		say_cause(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
 			  use->number, what, verb_infos[key->destroyed.verb].name,
@@ -227,19 +230,22 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 			   .number = request->rkey,
 			   .addr = request->remote_addr,
 			   .needed = keys_needed(request->opcode),
-			   .time = noted->time };
+			   .time = noted->time,
+			   .slack = noted->slack };
+	char process[PROCESS_TEXT];
 
 	for (uint32_t i = 0; i < request->nsge; i++)
 		use.length += queue_sge(complete->queue, request, i)->length;
 	use.key = keys_find_rkey(model_keys(model), peer->process, peer->context, request->rkey);
 	if (blame_key(&noted->cause.key, &use))
 		return;
-	if (!use.key)
-		say_cause(&noted->cause.key, "rkey 0x%x is of no region that process %u has for %s",
-			  use.number, use.process, use.name);
-	else if (qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
-		say_cause(&noted->cause.key, "qp_access_flags of %s of process %u lack %s",
-			  use.name, use.process, words_access(use.needed & ~qp->access));
+	if (!use.key && !noted->slack)
+		say_cause(&noted->cause.key, "rkey 0x%x is of no region that %s has for %s",
+			  use.number, process_id_text(use.process, process), use.name);
+	else if (use.key && qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
+		say_cause(&noted->cause.key, "qp_access_flags of %s of %s lack %s", use.name,
+			  process_id_text(use.process, process),
+			  words_access(use.needed & ~qp->access));
 }
 
 static void note_receives(struct noted *noted, const struct life *other)
@@ -254,12 +260,15 @@ static void note_receives(struct noted *noted, const struct life *other)
 	noted->waiting = noted->queue != 0;
 }
 
-static void note_peer(struct causes *causes, struct noted *noted, const struct life *qp,
+static void note_peer(struct causes *causes, struct model *model,
+		      const struct model_complete *complete, struct noted *noted,
 		      const struct peer *peer)
 {
+	const struct life *qp = complete->qp;
 	const struct life *other = peer->life;
 	char process[TEXT];
 
+	noted->slack = peer_slack(model_peers(model), complete->event->process, peer->process);
 	noted->cause.process = peer->process;
 	noted->cause.qp = peer->id;
 	noted->gone = peer->gone;
@@ -279,15 +288,17 @@ static void note_peer(struct causes *causes, struct noted *noted, const struct l
 }
 
 /* "mr2 of pd1", "mr2, deregistered 2.0 ms before" */
-static void name_key(const struct causes *causes, const struct key *key, int64_t time, char *text,
-		     size_t size)
+static void name_key(const struct causes *causes, const struct key *key, int64_t time,
+		     int64_t slack, char *text, size_t size)
 {
 	const struct object *object = key ? trace_object(causes->trace, key->object) : NULL;
 	char when[32];
 
 	if (!object || !object->name)
 		return;
-	if (key->state == KEY_DEAD && key->destroyed.id.thread)
+	if (key->state == KEY_DEAD && key->destroyed.time + slack > time)
+		words_key(causes->trace, key, text, size);
+	else if (key->state == KEY_DEAD && key->destroyed.id.thread)
 		snprintf(text, size, "%s, deregistered %s before", object->name,
 			 words_span(time - key->destroyed.time, when));
 	else if (key->state == KEY_DEAD)
@@ -304,19 +315,21 @@ static void name_keys(const struct causes *causes, struct model *model,
 	const struct keys *keys = model_keys(model);
 	uint32_t process = complete->event->process;
 	struct cause *cause = &noted->cause;
+	char other[PROCESS_TEXT];
 	int n = 0;
 
 	if (request->nsge)
 		name_key(causes,
 			 keys_find_lkey(keys, process, complete->qp->context,
 					queue_sge(complete->queue, request, 0)->lkey),
-			 noted->time, cause->lkey, sizeof(cause->lkey));
+			 noted->time, 0, cause->lkey, sizeof(cause->lkey));
 	if (!peer || !keys_needed(request->opcode))
 		return;
 	if (peer->process != process)
-		n = snprintf(cause->rkey, sizeof(cause->rkey), "process %u ", peer->process);
+		n = snprintf(cause->rkey, sizeof(cause->rkey), "%s ",
+			     process_id_text(peer->process, other));
 	name_key(causes, keys_find_rkey(keys, peer->process, peer->context, request->rkey),
-		 noted->time, cause->rkey + n, sizeof(cause->rkey) - (size_t)n);
+		 noted->time, noted->slack, cause->rkey + n, sizeof(cause->rkey) - (size_t)n);
 	if (!cause->rkey[n])
 		cause->rkey[0] = '\0';
 }
@@ -348,7 +361,7 @@ void causes_complete(struct causes *causes, struct model *model,
 	if (complete->qp->peer)
 		peer = peer_other(model_peers(model), complete->qp->peer);
 	if (peer)
-		note_peer(causes, noted, complete->qp, peer);
+		note_peer(causes, model, complete, noted, peer);
 	if (certain)
 		name_keys(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_LOC_PROT_ERR)
@@ -425,7 +438,10 @@ static void say_receives(struct noted *noted)
 
 	if (noted->room)
 		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
-	if (noted->receive.thread)
+	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
+		snprintf(came, sizeof(came), "its first receive, %s, came about then",
+			 event_id_text(noted->receive, id));
+	else if (noted->receive.thread)
 		snprintf(came, sizeof(came), "its first receive, %s, came %s later",
 			 event_id_text(noted->receive, id),
 			 words_span(noted->received - noted->time, when));
@@ -447,7 +463,7 @@ static bool say_killed(const struct causes *causes, const struct ends *ends, str
 	const char *name;
 	char when[32];
 
-	if (!process || process->end < 0 || process->end > noted->time)
+	if (!process || process->end < 0 || process->end + noted->slack > noted->time)
 		return false;
 	words_span(ends_last(ends, process->id), when);
 	if (process->status != -1 && WIFSIGNALED(process->status)) {
@@ -475,10 +491,15 @@ static bool say_failed(const struct causes *causes, struct noted *noted)
 		if (!error->qp || error->qp != noted->cause.qp ||
 		    error->event.thread == noted->event.thread)
 			continue;
-		say_cause(&noted->cause.peer, "failed with %s at %s, %s %s", status ?: "an error",
-			  event_id_text(error->event, id),
-			  words_span(llabs(noted->time - error->time), when),
-			  error->time < noted->time ? "before" : "later");
+		event_id_text(error->event, id);
+		words_span(llabs(noted->time - error->time), when);
+		if (llabs(noted->time - error->time) <= noted->slack)
+			say_cause(&noted->cause.peer, "failed with %s at %s, about then",
+				  status ?: "an error", id);
+		else
+			say_cause(&noted->cause.peer, "failed with %s at %s, %s %s",
+				  status ?: "an error", id, when,
+				  error->time < noted->time ? "before" : "later");
 		return true;
 	}
 	return false;
@@ -491,14 +512,14 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 
 	if (!noted->cause.process || say_killed(causes, ends, noted))
 		return;
-	if (object && object->destroyed.thread && object->destroyed_at < noted->time)
+	if (object && object->destroyed.thread && object->destroyed_at + noted->slack < noted->time)
 		say_cause(&noted->cause.peer, "its ibv_destroy_qp %s began %s before",
 			  event_id_text(object->destroyed, id),
 			  words_span(noted->time - object->destroyed_at, when));
 	else if (noted->empty)
 		say_receives(noted);
 	else if (!say_failed(causes, noted) && noted->moved.id.thread &&
-		 noted->moved.time < noted->time &&
+		 noted->moved.time + noted->slack < noted->time &&
 		 (noted->state == ABI_QPS_ERR || noted->state == 0))
 		say_cause(&noted->cause.peer, "in %s since %s, %s before",
 			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),

@@ -70,6 +70,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	model->watcher = *watcher;
 	watcher_fill(&model->watcher);
 	model->doubt = trace ? find_doubt(trace) : 0;
+	model->peers.trace = trace;
 	model->whole_from = trace ? trace_whole_from(trace) : INT64_MIN;
 	if (handles_init(&model->handles) < 0 || lives_init(&model->lives) < 0) {
 		model_free(model);

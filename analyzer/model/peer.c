@@ -13,6 +13,7 @@
 
 #include "analyzer/model/qp.h"
 #include "core/base/vec.h"
+#include "core/store/read/joint.h"
 
 enum { GIDS_MAX = 4096 }; /* of one device */
 
@@ -244,12 +245,26 @@ void peer_leave(struct peers *peers, struct life *qp, int64_t time)
 		drop_oldest(peers);
 }
 
+static void learn_psns(struct peers *peers, struct peer *peer, const struct qp *qp)
+{
+	uint32_t psns = qp->set & (ABI_QP_RQ_PSN | ABI_QP_SQ_PSN);
+
+	if (psns == peer->psns && qp->rq_psn == peer->rq_psn && qp->sq_psn == peer->sq_psn)
+		return;
+	peer->psns = psns;
+	peer->rq_psn = qp->rq_psn;
+	peer->sq_psn = qp->sq_psn;
+	peers->changes++;
+}
+
 void peer_connect(struct peers *peers, const struct life *life)
 {
 	const struct qp *qp = life->qp;
 	struct peer *peer = life->peer;
 	bool told = qp && qp->set & ABI_QP_DEST_QPN && qp->set & ABI_QP_AV;
 
+	if (peer && qp)
+		learn_psns(peers, peer, qp);
 	if (!peer || (peer->connected == told && (!told || peer->since == qp->rtr.time)))
 		return;
 	peer->connected = told;
@@ -257,6 +272,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	if (!told)
 		return;
 	peer->dest = qp->dest_qp_num;
+	peer->is_rc = qp->type == ABI_QPT_RC;
 	peer->is_global = qp->path.is_global;
 	peer->dlid = qp->path.dlid;
 	memcpy(peer->dgid, qp->path.dgid, sizeof(peer->dgid));
@@ -278,11 +294,85 @@ static bool is_misaddressed(const struct peer *peer, const struct peer *other)
 	return device->nports;
 }
 
-static bool may_be_peers(const struct peer *peer, const struct peer *other)
+static bool is_addressed(const struct peer *peer, const struct peer *other)
 {
-	return other->connected && other->dest == peer->number && peer->dest == other->number &&
-	       other->gone > peer->since && peer->gone > other->since &&
-	       !is_misaddressed(peer, other) && !is_misaddressed(other, peer);
+	const struct peer_device *device = other->device;
+
+	return device && (peer->is_global ? device->ngids : device->nports) &&
+	       !is_misaddressed(peer, other);
+}
+
+/* What @peer sends is what @other expects. */
+static bool fits_psn(const struct peer *peer, const struct peer *other)
+{
+	return peer->psns & ABI_QP_SQ_PSN && other->psns & ABI_QP_RQ_PSN &&
+	       !((peer->sq_psn ^ other->rq_psn) & 0xffffff);
+}
+
+static bool is_abroad(const struct peers *peers, uint32_t process, uint32_t other)
+{
+	return peers->trace && trace_nparts(peers->trace) > 1 &&
+	       trace_part_of(peers->trace, process) != trace_part_of(peers->trace, other);
+}
+
+int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)
+{
+	return trace_slack(peers->trace, process, other);
+}
+
+static bool mean_each_other(const struct peer *peer, const struct peer *other)
+{
+	return peer->connected && other->connected && other->dest == peer->number &&
+	       peer->dest == other->number && !is_misaddressed(peer, other) &&
+	       !is_misaddressed(other, peer);
+}
+
+static bool fit_abroad(const struct peer *peer, const struct peer *other)
+{
+	return is_addressed(peer, other) && is_addressed(other, peer) &&
+	       (fits_psn(peer, other) || fits_psn(other, peer));
+}
+
+static bool may_be_peers(const struct peers *peers, const struct peer *peer,
+			 const struct peer *other)
+{
+	int64_t slack;
+
+	if (!mean_each_other(peer, other))
+		return false;
+	slack = peer_slack(peers, peer->process, other->process);
+	return slack != INT64_MAX && other->gone > peer->since - slack &&
+	       peer->gone > other->since - slack &&
+	       (!is_abroad(peers, peer->process, other->process) || fit_abroad(peer, other));
+}
+
+static const struct peer *find_abroad(const struct peers *peers, const struct peer *peer)
+{
+	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
+
+	for (; other; other = other->same) {
+		if (other == peer || !mean_each_other(peer, other))
+			continue;
+		if (found || !is_abroad(peers, peer->process, other->process) ||
+		    !fit_abroad(peer, other))
+			return NULL;
+		found = other;
+	}
+	return found;
+}
+
+void peer_abroad(const struct peers *peers, uint32_t number,
+		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
+		 void *arg)
+{
+	const struct peer *peer = get_pointer(&peers->by_number, number);
+
+	for (; peer; peer = peer->same) {
+		const struct peer *other = peer->connected ? find_abroad(peers, peer) : NULL;
+
+		if (other && find_abroad(peers, other) == peer)
+			tell(arg, peer, other);
+	}
 }
 
 static struct peer *find_other(struct peers *peers, const struct peer *peer, bool gone)
@@ -290,7 +380,7 @@ static struct peer *find_other(struct peers *peers, const struct peer *peer, boo
 	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
 	for (; other; other = other->same) {
-		if (gone != (other->gone != INT64_MAX) || !may_be_peers(peer, other))
+		if (gone != (other->gone != INT64_MAX) || !may_be_peers(peers, peer, other))
 			continue;
 		if (found && !gone)
 			return NULL;
@@ -318,7 +408,8 @@ struct peer *peer_misled(struct peers *peers, const struct peer *peer)
 	if (!peer->connected)
 		return NULL;
 	for (; other; other = other->same) {
-		if (other->gone != INT64_MAX || is_misaddressed(peer, other))
+		if (other->gone != INT64_MAX || is_misaddressed(peer, other) ||
+		    peer_slack(peers, peer->process, other->process) == INT64_MAX)
 			continue;
 		if (found || !other->device ||
 		    !(peer->is_global ? other->device->ngids : other->device->nports))

@@ -7,6 +7,10 @@
  * its GIDs, as ibv_query_port() and ibv_query_gid() said, which the recorder asks of each device
  * that is opened. Where several could be meant, nobody is.
  *
+ * Of two traces (core/store/read/joint.h) more is asked for, since machines that never met have
+ * equal numbers, LIDs and link-local GIDs: each device must be known to have the address that the
+ * other end was told, a PSN of theirs must fit, and the clocks must be known.
+ *
  * A peer is remembered when its queue pair or process is gone, until PEERS_DEAD are.
  *
  * One thread.
@@ -42,17 +46,20 @@ struct peer {
 	struct peer_device *device; /* NULL: not known */
 	int64_t gone;               /* when; INT64_MAX: it is there */
 	bool connected;             /* what follows is known */
-	bool is_global;
+	bool is_rc, is_global;
 	uint16_t dlid;
 	uint8_t dgid[16];
-	uint32_t dest;       /* number of the other end */
-	int64_t since;       /* when it was told */
+	uint32_t dest; /* number of the other end */
+	int64_t since; /* when it was told */
+	uint32_t psns; /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
+	uint32_t rq_psn, sq_psn;
 	unsigned int stalls; /* sends that took a multiple of the longest RNR timer */
 	struct peer *other;  /* valid while peers.changes is @changes */
 	uint64_t changes;
 };
 
 struct peers {
+	const struct trace *trace;    /* NULL: not known, and not joint */
 	struct map by_number;         /* of struct peer */
 	struct peer_device *devices;  /* of contexts that are open */
 	struct peer *oldest, *newest; /* that are gone */
@@ -67,6 +74,17 @@ struct peer *peer_other(struct peers *peers, struct peer *peer);
 
 /* The only one that @peer can mean, at an address that is its device's, but which means another. */
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
+
+/*
+ * For each queue pair with that number: the only one of another trace that it can be connected to,
+ * whatever the clocks say.
+ */
+void peer_abroad(const struct peers *peers, uint32_t number,
+		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
+		 void *arg);
+
+/* How far apart times at both ends must be for their order to be known: 0 in one trace. */
+int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 
 /* A queue pair was made; it is gone. 0 or -ENOMEM. */
 int peer_add(struct peers *peers, struct life *qp);

@@ -14,6 +14,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model_state.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -247,8 +248,9 @@ static bool has_variable(const struct model *model, uint32_t process, const char
 
 static int ask_trace(const struct model *model, uint32_t process)
 {
-	const char *device = trace_meta(model->trace, "device");
-	const char *copies = trace_meta(model->trace, "copies_on_fork");
+	struct trace *its = trace_part(model->trace, trace_part_of(model->trace, process));
+	const char *device = trace_meta(its, "device");
+	const char *copies = trace_meta(its, "copies_on_fork");
 
 	if (has_variable(model, process, "VERBATIM_SOFT_FORK"))
 		return 0;

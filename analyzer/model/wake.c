@@ -80,7 +80,7 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 	if (there->arrived++ < there->taken || !wake)
 		return;
 	if (!wake->lying++)
-		wake->since = event->time;
+		wake->since = event->time + peer_slack(&model->peers, qp->process, there->process);
 }
 
 void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,

@@ -38,11 +38,13 @@ const char *words_process(struct trace *trace, uint32_t id, char *text, size_t s
 	const struct process *process = trace_process(trace, id);
 	const char *exe = process && process->exe ? process->exe : "";
 	const char *slash = strrchr(exe, '/');
+	char name[PROCESS_TEXT];
 
+	process_id_text(id, name);
 	if (*exe)
-		snprintf(text, size, "process %u (%s)", id, slash ? slash + 1 : exe);
+		snprintf(text, size, "%s (%s)", name, slash ? slash + 1 : exe);
 	else
-		snprintf(text, size, "process %u", id);
+		snprintf(text, size, "%s", name);
 	return text;
 }
 

@@ -13,6 +13,7 @@
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "core/base/text.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 /* ,"NAME": at the start of a member; no comma after an opening brace */
@@ -55,6 +56,35 @@ static void put_event(struct text *t, const char *key, struct event_id id)
 	char text[32];
 
 	put_text(t, key, id.thread ? event_id_text(id, text) : NULL);
+}
+
+/* A number of its own trace, which a joint one names. */
+static void put_process(struct text *t, uint32_t process)
+{
+	const struct id_range *of = ids_range(0, process);
+
+	if (of)
+		put_text(t, "trace", of->name);
+	put_number(t, "process", of && process ? process - of->processes : process);
+}
+
+static void put_thread(struct text *t, uint32_t thread)
+{
+	const struct id_range *of = thread ? ids_range(thread, 0) : NULL;
+
+	put_number(t, "thread", of ? thread - of->threads : thread);
+}
+
+/* An element of a list of processes: 3, or "b.db process 3". */
+static void add_process(struct text *t, uint32_t process)
+{
+	char name[PROCESS_TEXT];
+
+	start_element(t);
+	if (ids_range(0, process))
+		text_addf(t, "\"%s\"", process_id_text(process, name));
+	else
+		text_addf(t, "%u", process);
 }
 
 static void open_array(struct text *t, const char *key)
@@ -145,7 +175,7 @@ static void put_first(struct text *t, const struct report *report, const struct 
 
 	start_element(t);
 	text_char(t, '{');
-	put_number(t, "process", error->process);
+	put_process(t, error->process);
 	put_text(t, "object", report_qp(error));
 	put_number(t, "qp_num", error->qp_num);
 	put_event(t, "event", error->event);
@@ -189,15 +219,15 @@ static void put_fact(struct text *t, const struct report *report, const struct f
 	text_char(t, '{');
 	put_event(t, "event", fact->event);
 	put_number(t, "time", fact->time);
-	put_number(t, "process", fact->process);
-	put_number(t, "thread", fact->thread);
+	put_process(t, fact->process);
+	put_thread(t, fact->thread);
 	put_text(t, "verb", fact->verb == VERB_COUNT ? NULL : verb_infos[fact->verb].name);
 	put_text(t, "what", fact->what);
 	put_fact_parts(t, fact);
 	put_number(t, "count", (int64_t)fact->count);
 	open_array(t, "processes");
 	for (size_t i = 0; i < fact->nin; i++)
-		text_addf(t, "%s%u", i ? "," : "", fact->in[i]);
+		add_process(t, fact->in[i]);
 	text_char(t, ']');
 	put_stack(t, report, fact->stack);
 	text_char(t, '}');
@@ -238,7 +268,7 @@ static void put_step(struct text *t, const struct report *report, const struct f
 	put_event(t, "event", step->moment.id);
 	put_text(t, "verb",
 		 step->moment.verb == VERB_COUNT ? NULL : verb_infos[step->moment.verb].name);
-	put_number(t, "process", step->moment.process);
+	put_process(t, step->moment.process);
 	put_number(t, "time", step->moment.time);
 	put_stack(t, report, step->moment.stack);
 	text_char(t, '}');
@@ -248,10 +278,8 @@ static void put_step(struct text *t, const struct report *report, const struct f
 static void put_also(struct text *t, const struct finding *finding)
 {
 	open_array(t, "also_in");
-	for (size_t i = 0; i < finding->nalso; i++) {
-		start_element(t);
-		text_addf(t, "%u", finding->also[i]);
-	}
+	for (size_t i = 0; i < finding->nalso; i++)
+		add_process(t, finding->also[i]);
 	text_char(t, ']');
 }
 
@@ -267,8 +295,8 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	put_text(t, "severity", rule_severity(rule->severity));
 	put_event(t, "event", finding->event);
 	put_number(t, "time", finding->time);
-	put_number(t, "process", finding->process);
-	put_number(t, "thread", finding->thread);
+	put_process(t, finding->process);
+	put_thread(t, finding->thread);
 	put_also(t, finding);
 	put_text(t, "where", finding->where);
 	put_text(t, "object", finding->object);
@@ -299,6 +327,31 @@ static void put_rules(struct text *t, const struct findings *findings)
 	text_char(t, ']');
 }
 
+/* Those of several. */
+static void put_traces(struct text *t, const struct report *report)
+{
+	static const char *const sources[] = { "first", "same machine", "estimated", "unknown" };
+	size_t n = trace_nparts(report->trace);
+
+	open_array(t, "traces");
+	for (size_t i = 0; i < n; i++) {
+		struct trace_clock clock = trace_clock(report->trace, i);
+
+		start_element(t);
+		text_char(t, '{');
+		put_text(t, "path", trace_part_path(report->trace, i));
+		put_text(t, "name", trace_part_name(report->trace, i));
+		put_text(t, "clock", sources[clock.source]);
+		put_number(t, "offset", clock.offset);
+		if (clock.error != INT64_MAX)
+			put_number(t, "error", clock.error);
+		put_number(t, "joined", clock.pairs);
+		put_number(t, "messages", (int64_t)clock.messages);
+		text_char(t, '}');
+	}
+	text_char(t, ']');
+}
+
 static void put_unchecked(struct text *t, const struct findings *findings)
 {
 	open_array(t, "not_checked");
@@ -321,6 +374,8 @@ int report_json(const struct report *report)
 	text_char(&t, '{');
 	put_number(&t, "version", 1);
 	put_text(&t, "trace", report->path);
+	if (trace_nparts(report->trace) > 1)
+		put_traces(&t, report);
 	put_number(&t, "events", (int64_t)findings->events);
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));

@@ -238,14 +238,17 @@ static void put_locations(struct sarif *s, const struct finding *f)
 
 static void put_bag(struct sarif *s, const struct finding *f)
 {
+	const struct id_range *of = ids_range(0, f->process);
 	char id[32];
 
 	json_open(&s->json, "properties", '{');
 	if (f->event.thread)
 		json_put_text(&s->json, "event", event_id_text(f->event, id));
 	json_put_int(&s->json, "time", f->time);
-	json_put_int(&s->json, "process", f->process);
-	json_put_int(&s->json, "thread", f->thread);
+	if (of)
+		json_put_text(&s->json, "trace", of->name);
+	json_put_int(&s->json, "process", f->process - (of ? of->processes : 0));
+	json_put_int(&s->json, "thread", f->thread - (of ? of->threads : 0));
 	json_put_text(&s->json, "object", f->object);
 	json_put_text(&s->json, "where", f->where);
 	json_close(&s->json, '}');

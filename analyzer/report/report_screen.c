@@ -25,9 +25,10 @@
 #include "analyzer/report/wrap.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/text.h"
+#include "core/store/read/joint.h"
 #include "core/wire/hash.h"
 
-enum { SCREEN = 24, COLUMN = 60, FACTS_SHOWN = 4, ERRORS_SHOWN = 3, TEXT = 512 };
+enum { SCREEN = 24, COLUMN = 60, FACTS_SHOWN = 4, ERRORS_SHOWN = 3, CLOCKS_SHOWN = 3, TEXT = 512 };
 
 struct screen {
 	const struct report *report;
@@ -116,6 +117,52 @@ static void print_top(struct screen *screen)
 	put_verdict(&t, report->findings);
 	emit_text(screen, 0, &t);
 	text_fini(&sizes);
+	text_fini(&t);
+}
+
+/* Several traces: what is known of their clocks */
+
+static void put_clock(struct text *t, const struct report *report, size_t i)
+{
+	struct trace_clock clock = trace_clock(report->trace, i);
+	int64_t ahead = trace_clock_ahead(report->trace, i);
+	char apart[32], error[32];
+
+	text_addf(t, "%s: ", trace_part_name(report->trace, i));
+	if (clock.source <= CLOCK_SAME)
+		text_addf(t, "the same machine and clock, ");
+	else if (clock.source == CLOCK_ESTIMATED)
+		text_addf(t, "its clock is %s %s, +- %s, ",
+			  judge_span(ahead < 0 ? -ahead : ahead, apart),
+			  ahead < 0 ? "behind" : "ahead", judge_span(clock.error, error));
+	else if (clock.contradicts)
+		text_addf(t, "its clock fits nothing that its queue pairs tell: they are not "
+			     "joined, ");
+	if (clock.messages)
+		text_addf(t, "from %" PRIu64 " message%s of ", clock.messages,
+			  clock.messages == 1 ? "" : "s");
+	if (clock.pairs)
+		text_addf(t, "%u joined queue pair%s", clock.pairs, clock.pairs == 1 ? "" : "s");
+	else if (clock.source <= CLOCK_SAME)
+		text_addf(t, "no queue pair is joined with another trace's");
+	else if (clock.source == CLOCK_ASSUMED)
+		text_addf(t, "no queue pair is joined with another trace's, so that nothing tells "
+			     "what came before what");
+}
+
+static void print_clocks(struct screen *screen)
+{
+	size_t n = trace_nparts(screen->report->trace);
+	struct text t = { 0 };
+
+	for (size_t i = 1; i < n && i <= CLOCKS_SHOWN; i++) {
+		put_clock(&t, screen->report, i);
+		emit_text(screen, 2, &t);
+	}
+	if (n > CLOCKS_SHOWN + 1) {
+		text_addf(&t, "and %zu more traces", n - CLOCKS_SHOWN - 1);
+		emit_text(screen, 2, &t);
+	}
 	text_fini(&t);
 }
 
@@ -479,6 +526,7 @@ static void print_screen(struct screen *screen)
 	const struct facts *facts = screen->report->findings->facts;
 
 	print_top(screen);
+	print_clocks(screen);
 	screen->kept =
 		1 + (screen->report->findings->n ? 5 : 1); /* what there is none of; findings */
 	for (int kind = 0; kind < FACT_COUNT; kind++) {

@@ -87,14 +87,15 @@ static void print_other(const struct report *report, const struct first_error *e
 
 void report_first(const struct report *report, const struct first_error *error)
 {
-	char id[32], when[32], status[32];
+	char id[32], when[32], status[32], process[PROCESS_TEXT];
 	bool either = error->other.id.thread;
 	FILE *out = report->out;
 
 	fprintf(out, "first error: %s on ", report_status(error->status, status));
 	print_foreign(out, report_qp(error));
-	fprintf(out, " (number 0x%x) of process %u at %s, %s: ", error->qp_num, error->process,
-		event_id_text(error->event, id), judge_span(error->time, when));
+	fprintf(out, " (number 0x%x) of %s at %s, %s: ", error->qp_num,
+		process_id_text(error->process, process), event_id_text(error->event, id),
+		judge_span(error->time, when));
 	if (error->request.id.thread)
 		print_request(out, &error->request);
 	else
@@ -137,10 +138,19 @@ enum {
 /* "in 3 processes: 1, 2, 3" */
 static void print_others(FILE *out, const struct finding *finding)
 {
-	if (finding->nalso)
+	bool joint = ids_range(0, finding->process);
+	char text[PROCESS_TEXT];
+
+	if (finding->nalso && joint)
+		fprintf(out, "\n  in %zu processes: %s", finding->nalso + 1,
+			process_id_text(finding->process, text));
+	else if (finding->nalso)
 		fprintf(out, "\n  in %zu processes: %u", finding->nalso + 1, finding->process);
 	for (size_t i = 0; i < finding->nalso && i < OTHERS; i++)
-		fprintf(out, ", %u", finding->also[i]);
+		if (joint)
+			fprintf(out, ", %s", process_id_text(finding->also[i], text));
+		else
+			fprintf(out, ", %u", finding->also[i]);
 	if (finding->nalso > OTHERS)
 		fprintf(out, " and %zu more", finding->nalso - OTHERS);
 }
@@ -150,17 +160,18 @@ static void print_head(const struct report *report, const struct finding *findin
 	const struct process *process = trace_process(report->trace, finding->process);
 	const struct thread *thread = trace_thread(report->trace, finding->thread);
 	const struct rule *rule = &rules[finding->rule];
-	char id[32], when[32];
+	const struct id_range *of = ids_range(0, finding->process);
+	char id[32], when[32], text[PROCESS_TEXT];
 	FILE *out = report->out;
 
-	fprintf(out, "\n%c %s %s  %s  %s  process %u", rule->severity, rule->id, rule->name,
+	fprintf(out, "\n%c %s %s  %s  %s  %s", rule->severity, rule->id, rule->name,
 		event_id_text(finding->event, id), judge_span(finding->time, when),
-		finding->process);
+		process_id_text(finding->process, text));
 	if (process) {
 		print_named(out, " (", base_name(process->exe), "");
 		fprintf(out, ", pid %d)", process->pid);
 	}
-	fprintf(out, ", thread %u", finding->thread);
+	fprintf(out, ", thread %u", finding->thread - (of ? of->threads : 0));
 	if (thread && thread->comm)
 		print_named(out, " (", thread->comm, ")");
 	print_others(out, finding);

@@ -10,7 +10,7 @@ struct stored_finding row_of(const struct report *report, const struct finding *
 			     char fingerprint[FINGERPRINT]);
 
 /*
- * All that are not known, in order, for free(): rows and texts in one piece. Returns how many, or
- * -ENOMEM after log_err().
+ * All of trace @part that are not known, in order, for free(): rows and texts in
+ * one piece. Returns how many, or -ENOMEM after log_err().
  */
-ssize_t row_all(const struct report *report, struct stored_finding **ret_rows);
+ssize_t row_all(const struct report *report, size_t part, struct stored_finding **ret_rows);

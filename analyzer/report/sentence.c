@@ -13,8 +13,9 @@ void sentence_process(struct text *t, struct trace *trace, uint32_t id)
 {
 	const struct process *process = trace_process(trace, id);
 	const char *slash = process && process->exe ? strrchr(process->exe, '/') : NULL;
+	char name[PROCESS_TEXT];
 
-	text_addf(t, "process %u", id);
+	text_addf(t, "%s", process_id_text(id, name));
 	if (process && process->exe)
 		text_addf(t, " (%s)", slash ? slash + 1 : process->exe);
 }

@@ -11,12 +11,13 @@
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
 #include "core/store/db/sql.h"
+#include "core/store/read/joint.h"
 
 static void fill_memlock(struct finding *finding, const struct trace_event *event, uint64_t wanted,
 			 const struct pinned *pinned, const struct process *process)
 {
 	const char *verb = verb_infos[event->call->verb].name;
-	char asked[32], have[32], limit[32];
+	char asked[32], have[32], limit[32], process_name[PROCESS_TEXT];
 	struct moment moment = { .id = event->id,
 				 .verb = event->call->verb,
 				 .process = event->process,
@@ -29,9 +30,10 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 	finding->thread = event->id.thread;
 	finding_text(&finding->where, "%s(): length", verb);
 	finding_text(&finding->says,
-		     "%s() of %s failed with ENOMEM: process %u had %s pinned by %u regions, "
+		     "%s() of %s failed with ENOMEM: %s had %s pinned by %u regions, "
 		     "RLIMIT_MEMLOCK is %s, and it had no CAP_IPC_LOCK.",
-		     verb, judge_bytes(wanted, asked), event->process,
+		     verb, judge_bytes(wanted, asked),
+		     process_id_text(event->process, process_name),
 		     judge_bytes(pinned->bytes, have), pinned->regions,
 		     judge_bytes(process->memlock, limit));
 	if (pinned->regions)
@@ -66,13 +68,14 @@ void env_001(struct check *check, const struct trace_event *returned)
 		fill_memlock(finding, returned, wanted, pinned, process);
 }
 
-/* ENV-002: from table `coverage`, which is complete only now. */
-void env_002(struct check *check, const struct findings *findings)
+/* Of trace @part of those that are checked. */
+static void find_blind_spots(struct check *check, size_t part)
 {
+	const struct trace_clock clock = trace_clock(check->trace, part);
+	char text[PROCESS_TEXT];
 	sqlite3_stmt *stmt;
 
-	(void)findings;
-	if (sql_prepare(trace_db(check->trace),
+	if (sql_prepare(trace_db(trace_part(check->trace, part)),
 			"SELECT process, detail, sum(times), min(time), thread, n FROM coverage"
 			" WHERE what = 'direct' GROUP BY process, detail ORDER BY min(time)",
 			&stmt))
@@ -80,26 +83,38 @@ void env_002(struct check *check, const struct findings *findings)
 	while (sql_step(stmt) > 0) {
 		char *name = sql_strdup(stmt, 1);
 		uint64_t times = (uint64_t)sqlite3_column_int64(stmt, 2);
+		uint32_t process = trace_whole_process(check->trace, part, sql_u32(stmt, 0));
 		struct finding *finding = NULL;
 
 		if (name && evidence_goes_round(name))
 			finding = findings_group(check->findings, RULE_ENV_002,
-						 findings_key(sql_u32(stmt, 0), 0, 0), true);
+						 findings_key(process, 0, 0), true);
 		if (finding && !finding->says) {
-			finding->process = sql_u32(stmt, 0);
-			finding->time = sql_time(stmt, 3);
-			finding->event =
+			finding->process = process;
+			finding->time = trace_clock_time(&clock, sql_time(stmt, 3));
+			finding->event = trace_whole_event(
+				check->trace, part,
 				(struct event_id){ sql_u32(stmt, 4),
-						   (uint64_t)sqlite3_column_int64(stmt, 5) };
+						   (uint64_t)sqlite3_column_int64(stmt, 5) });
 			finding->thread = finding->event.thread;
 			finding_text(&finding->where, "%s()", name);
 			finding_text(&finding->says,
-				     "Process %u called %s() %" PRIu64
+				     "%s called %s() %" PRIu64
 				     " times: what it sends and receives there is not in the "
 				     "trace.",
-				     finding->process, name, times);
+				     process_id_text(process, text), name, times);
+			if (finding->says && finding->says[0] == 'p')
+				finding->says[0] = 'P';
 		}
 		free(name);
 	}
 	sqlite3_finalize(stmt);
+}
+
+/* ENV-002: from table `coverage`, which is complete only now. */
+void env_002(struct check *check, const struct findings *findings)
+{
+	(void)findings;
+	for (size_t i = 0; i < trace_nparts(check->trace); i++)
+		find_blind_spots(check, i);
 }

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "core/store/db/sql.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 static bool looks_at(enum rule_id rule, char kind)
@@ -192,21 +193,26 @@ static void note_filtered(struct trace *trace, struct findings *findings)
 }
 
 /* What becomes of registered memory is recorded only where it is asked for. */
-static void note_memory(struct trace *trace, struct findings *findings)
+static void note_memory(struct findings *findings)
 {
-	const char *memory = trace_meta(trace, "memory");
-
-	for (int rule = 0; rule < RULE_COUNT && !(memory && *memory); rule++)
+	for (int rule = 0; rule < RULE_COUNT; rule++)
 		if (looks_at(rule, 'm'))
 			findings_unchecked(findings, rule, false,
 					   "that needs what `record --memory` records");
 }
 
-int evidence_gaps(struct trace *trace, struct findings *findings)
+static bool has_memory(struct trace *trace)
+{
+	const char *memory = trace_meta(trace, "memory");
+
+	return memory && *memory;
+}
+
+static int note_gaps(struct trace *trace, struct findings *findings)
 {
 	struct trace_loss loss = trace_loss(trace);
 
-	findings->blind = loss.events || loss.damaged || loss.interrupted;
+	findings->blind |= loss.events || loss.damaged || loss.interrupted;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {
 		if (loss.events > loss.overwritten)
 			findings_unchecked(findings, rule, false, "%" PRIu64 " events %s",
@@ -219,12 +225,29 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 	}
 	note_overwritten(findings, loss.overwritten);
 	note_filtered(trace, findings);
-	note_memory(trace, findings);
 	if (loss.interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
 				   "the recorder died: whether a destroy returned later is not "
 				   "known");
 	return blind_spots(trace, findings);
+}
+
+/* What hides something of one of several traces hides it from all of their rules. */
+int evidence_gaps(struct trace *trace, struct findings *findings)
+{
+	int err = 0;
+
+	findings->blind = false;
+	for (size_t i = 0; i < trace_nparts(trace) && !err; i++) {
+		findings->part = trace_part_name(trace, i);
+		err = note_gaps(trace_part(trace, i), findings);
+		if (has_memory(trace) && !has_memory(trace_part(trace, i)))
+			note_memory(findings);
+	}
+	findings->part = NULL;
+	if (!has_memory(trace))
+		note_memory(findings);
+	return err;
 }
 
 static const char *signal_text(int signal, char text[32])
@@ -239,7 +262,7 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 	const char *ending = process && process->ending ? process->ending : "";
 	int status = process ? process->status : -1;
 	bool killed = status != -1 || !strcmp(ending, "killed");
-	char text[32];
+	char text[32], name[PROCESS_TEXT];
 
 	if (!strcmp(ending, "exec"))
 		return MODEL_REPLACED;
@@ -249,11 +272,11 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 		; /* it is not checked at all, and the reason has been given */
 	else if (killed)
 		findings_unchecked(findings, RULE_LIFE_004, true,
-				   "process %u was killed%s%s, and its objects with it", id,
-				   status == -1 ? "" : " by ",
+				   "%s was killed%s%s, and its objects with it",
+				   process_id_text(id, name), status == -1 ? "" : " by ",
 				   status == -1 ? "" : signal_text(WTERMSIG(status), text));
 	else
-		findings_unchecked(findings, RULE_LIFE_004, true,
-				   "how process %u ended was not seen", id);
+		findings_unchecked(findings, RULE_LIFE_004, true, "how %s ended was not seen",
+				   process_id_text(id, name));
 	return killed ? MODEL_KILLED : MODEL_UNKNOWN;
 }

@@ -153,6 +153,7 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 			const char *format, ...)
 {
 	struct unchecked *more;
+	char *why = NULL;
 	va_list args;
 
 	if (findings->off[rule])
@@ -167,9 +168,15 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 	more->rule = rule;
 	more->partly = partly;
 	va_start(args, format);
-	if (vasprintf(&more->because, format, args) < 0)
-		more->because = NULL;
+	if (vasprintf(&why, format, args) < 0)
+		why = NULL;
 	va_end(args);
+	more->because = why;
+	if (why && findings->part) {
+		if (asprintf(&more->because, "in %s %s", findings->part, why) < 0)
+			more->because = NULL;
+		free(why);
+	}
 	findings->skip[rule] |= !partly;
 }
 

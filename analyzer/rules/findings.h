@@ -80,6 +80,7 @@ struct findings {
 	int64_t last;               /* time of the last */
 	struct finding_site *sites[256];
 	struct finding *hidden; /* not in `all`, though a site may still add to them */
+	const char *part;       /* which of several traces is looked at for gaps; NULL */
 	int err;                /* -ENOMEM: findings are missing */
 };
 

@@ -18,14 +18,16 @@ static void say_inherited(struct check *check, struct finding *finding, const st
 {
 	const struct process *child = trace_process(check->trace, use->event->process);
 	char name[64], outcome[128], id[32];
+	char its[PROCESS_TEXT], parent[PROCESS_TEXT], maker[PROCESS_TEXT];
 
 	judge_name(use->object, name, sizeof(name));
 	finding_text(&finding->says,
-		     "process %u (pid %d), forked from process %u at %s, called %s() on %s, which "
-		     "process %u had made%s.",
-		     use->event->process, child ? child->pid : 0, fork ? fork->process : 0,
+		     "%s (pid %d), forked from %s at %s, called %s() on %s, which %s had made%s.",
+		     process_id_text(use->event->process, its), child ? child->pid : 0,
+		     process_id_text(fork ? fork->process : 0, parent),
 		     fork ? event_id_text(fork->id, id) : "-", verb_infos[use->verb].name, name,
-		     use->object->created.process, judge_outcome(use, outcome, sizeof(outcome)));
+		     process_id_text(use->object->created.process, maker),
+		     judge_outcome(use, outcome, sizeof(outcome)));
 }
 
 /* "2 qps, 1 pd" */
@@ -47,14 +49,17 @@ static void say_destroyed(struct check *check, struct finding *finding, const st
 {
 	const struct process *child = trace_process(check->trace, use->event->process);
 	char kinds[256], id[32], last[32];
+	char its[PROCESS_TEXT], parent[PROCESS_TEXT], maker[PROCESS_TEXT];
 
 	list_kinds(finding, kinds, sizeof(kinds));
 	finding_text(&finding->says,
-		     "process %u (pid %d), forked from process %u at %s, called the destroys of %s "
-		     "that process %u had made, from %s on to %s at %s.",
-		     use->event->process, child ? child->pid : 0, fork ? fork->process : 0,
-		     fork ? event_id_text(fork->id, id) : "-", kinds, use->object->created.process,
-		     finding->object, use->object->name, event_id_text(use->event->id, last));
+		     "%s (pid %d), forked from %s at %s, called the destroys of %s "
+		     "that %s had made, from %s on to %s at %s.",
+		     process_id_text(use->event->process, its), child ? child->pid : 0,
+		     process_id_text(fork ? fork->process : 0, parent),
+		     fork ? event_id_text(fork->id, id) : "-", kinds,
+		     process_id_text(use->object->created.process, maker), finding->object,
+		     use->object->name, event_id_text(use->event->id, last));
 }
 
 static void fill_inherited(struct finding *finding, const struct model_use *use,

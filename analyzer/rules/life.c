@@ -156,13 +156,13 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 
 static void end_of(const struct model_leak *leak, char *text, size_t size)
 {
-	char id[32];
+	char id[32], process[PROCESS_TEXT];
 
 	if (leak->at.id.thread)
 		snprintf(text, size, "the context was closed at %s",
 			 event_id_text(leak->at.id, id));
 	else
-		snprintf(text, size, "process %u exited", leak->at.process);
+		snprintf(text, size, "%s exited", process_id_text(leak->at.process, process));
 }
 
 /* ", and with it 1 pd, 2 mrs" */

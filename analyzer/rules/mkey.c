@@ -119,16 +119,21 @@ void mkey_002(struct check *check, const struct model_key *use)
 /* MKEY-003 */
 void mkey_003(struct check *check, const struct model_key *use)
 {
-	char place[TEXT], name[TEXT], outcome[TEXT], whose[32] = "";
+	char place[TEXT], name[TEXT], outcome[TEXT], whose[PROCESS_TEXT + 8] = "";
+	char process[PROCESS_TEXT];
 	struct finding *finding;
 
-	if (use->fault != KEY_NO_ACCESS)
+	if (use->fault != KEY_NO_ACCESS ||
+	    (use->peer && use->key->created.time + peer_slack(model_peers(check->model),
+							      use->at.process, use->peer->process) >
+				  use->at.time))
 		return;
 	finding = key_finding(check, RULE_MKEY_003, use);
 	if (!finding)
 		return;
 	if (use->peer)
-		snprintf(whose, sizeof(whose), " of process %u", use->peer->process);
+		snprintf(whose, sizeof(whose), " of %s",
+			 process_id_text(use->peer->process, process));
 	finding_text(&finding->says,
 		     "%s of %s: %ckey 0x%x is %s%s, which was registered without %s%s.",
 		     key_place(use, place), key_request(use->opcode), use->peer ? 'r' : 'l',

@@ -40,6 +40,7 @@ static void say_unknown(struct check *check, struct finding *finding, const stru
 	const struct key *other = keys_find_lkey(keys, process, use->peer->context, use->number);
 	const char *as = ", whose lkey it is";
 	char place[TEXT], name[TEXT], outcome[TEXT], hint[TEXT + 64] = "";
+	char text[PROCESS_TEXT];
 
 	if (!other) {
 		other = keys_find_rkey(keys, process, 0, use->number);
@@ -51,37 +52,56 @@ static void say_unknown(struct check *check, struct finding *finding, const stru
 	}
 	if (other)
 		snprintf(hint, sizeof(hint), ", but of %s%s", key_name(check, other, name), as);
-	finding_text(
-		&finding->says,
-		"%s of %s names rkey 0x%x, which is of no region that process %u has for %s%s%s.",
-		key_place(use, place), key_request(use->opcode), use->number, process,
-		qp_name(check, use->peer), hint, key_outcome(use, outcome));
+	finding_text(&finding->says,
+		     "%s of %s names rkey 0x%x, which is of no region that %s has for %s%s%s.",
+		     key_place(use, place), key_request(use->opcode), use->number,
+		     process_id_text(process, text), qp_name(check, use->peer), hint,
+		     key_outcome(use, outcome));
 }
 
 static void say_known(struct check *check, struct finding *finding, const struct model_key *use)
 {
 	const struct key *key = use->key;
 	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT], id[32], when[32], what[3 * TEXT];
+	char process[PROCESS_TEXT];
 
+	process_id_text(key->process, process);
 	key_name(check, key, name);
 	if (use->fault == KEY_GONE)
-		snprintf(what, sizeof(what), "was %s of process %u until %s() at %s, %s before",
-			 name, key->process, verb_infos[key->destroyed.verb].name,
+		snprintf(what, sizeof(what), "was %s of %s until %s() at %s, %s before", name,
+			 process, verb_infos[key->destroyed.verb].name,
 			 event_id_text(key->destroyed.id, id),
 			 judge_span(use->at.time - key->destroyed.time, when));
 	else if (use->fault == KEY_OTHER_PD)
-		snprintf(what, sizeof(what), "is %s of process %u, and %s there is in %s", name,
-			 key->process, qp_name(check, use->peer),
-			 pd_name(check, use->peer, use->at.time));
+		snprintf(what, sizeof(what), "is %s of %s, and %s there is in %s", name, process,
+			 qp_name(check, use->peer), pd_name(check, use->peer, use->at.time));
 	else
-		snprintf(what, sizeof(what),
-			 "is %s of process %u: %" PRIu64 " bytes at 0x%" PRIx64 "; %s", name,
-			 key->process, key->length, key->addr, key_misses(use, how));
+		snprintf(what, sizeof(what), "is %s of %s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s",
+			 name, process, key->length, key->addr, key_misses(use, how));
 	finding_text(&finding->says,
 		     "%s of %s names %" PRIu64 " bytes at 0x%" PRIx64
 		     " with rkey 0x%x, which %s%s.",
 		     key_place(use, place), key_request(use->opcode), use->length, use->addr,
 		     use->number, what, key_outcome(use, outcome));
+}
+
+/* May the key have been made, or destroyed, only after that, as the clocks of two traces differ? */
+static bool is_out_of_order(struct check *check, const struct model_key *use)
+{
+	int64_t slack = peer_slack(model_peers(check->model), use->at.process, use->peer->process);
+	const struct object *object;
+
+	if (!slack)
+		return false;
+	if (use->key)
+		return use->key->created.time + slack >= use->at.time ||
+		       (use->key->state == KEY_DEAD &&
+			use->key->destroyed.time + slack >= use->at.time);
+	for (uint32_t id = 1; (object = trace_object(check->trace, id)); id++)
+		if (object->process == use->peer->process && object->rkey == use->number &&
+		    object->created_at + slack >= use->at.time)
+			return true;
+	return false;
 }
 
 /* MKEY-004 */
@@ -90,7 +110,7 @@ void mkey_004(struct check *check, const struct model_key *use)
 	struct finding *finding;
 
 	if (!use->peer || use->fault == KEY_NO_ACCESS || use->fault == KEY_UNBOUND ||
-	    use->fault == KEY_BINDING)
+	    use->fault == KEY_BINDING || is_out_of_order(check, use))
 		return;
 	finding = key_finding(check, RULE_MKEY_004, use);
 	if (!finding)
@@ -105,7 +125,7 @@ void mkey_004(struct check *check, const struct model_key *use)
 void mkey_008(struct check *check, const struct model_key *use)
 {
 	const struct key *key = use->key;
-	char place[TEXT], name[TEXT], id[32], when[32], why[TEXT];
+	char place[TEXT], name[TEXT], id[32], when[32], why[TEXT], process[PROCESS_TEXT];
 	struct finding *finding;
 
 	if (use->fault != KEY_UNBOUND && use->fault != KEY_BINDING)
@@ -122,9 +142,9 @@ void mkey_008(struct check *check, const struct model_key *use)
 	else
 		snprintf(why, sizeof(why), "which %s bound",
 			 key->bind.at.id.thread ? "was no longer" : "had never been");
-	finding_text(&finding->says, "%s of %s names rkey 0x%x of %s of process %u, %s.",
+	finding_text(&finding->says, "%s of %s names rkey 0x%x of %s of %s, %s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
-		     key_name(check, key, name), key->process, why);
+		     key_name(check, key, name), process_id_text(key->process, process), why);
 	if (key->bind.at.id.thread)
 		finding_step(finding, key->bind.ends ? "unbound" : "bound", &key->bind.at);
 }
@@ -169,27 +189,30 @@ static struct model_key describe_request(const struct model_complete *complete,
 void mkey_004_late(struct check *check, const struct model_complete *complete)
 {
 	const struct peer *peer = blamed_peer(check, complete);
-	char place[TEXT], name[TEXT], id[32], when[32];
+	char place[TEXT], name[TEXT], id[32], when[32], process[PROCESS_TEXT];
 	struct model_key use;
 	struct finding *finding;
 	const struct key *key;
+	int64_t slack;
 
 	if (!peer)
 		return;
+	slack = peer_slack(model_peers(check->model), complete->event->process, peer->process);
 	key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
 			     complete->request->rkey);
-	if (!key || key->state != KEY_DEAD || key->destroyed.time < complete->request->time ||
-	    !key->destroyed.id.thread)
+	if (!key || key->state != KEY_DEAD || !key->destroyed.id.thread ||
+	    key->destroyed.time + slack < complete->request->time ||
+	    key->destroyed.time + slack > complete->event->time)
 		return;
 	use = describe_request(complete, peer, key);
 	use.fault = KEY_GONE;
 	finding = key_finding(check, RULE_MKEY_004, &use);
 	if (finding)
 		finding_text(&finding->says,
-			     "%s of %s names rkey 0x%x, which was %s of process %u; its %s(), %s, "
+			     "%s of %s names rkey 0x%x, which was %s of %s; its %s(), %s, "
 			     "began %s before the request completed with IBV_WC_REM_ACCESS_ERR.",
 			     key_place(&use, place), key_request(use.opcode), use.number,
-			     key_name(check, key, name), key->process,
+			     key_name(check, key, name), process_id_text(key->process, process),
 			     verb_infos[key->destroyed.verb].name,
 			     event_id_text(key->destroyed.id, id),
 			     judge_span(complete->event->time - key->destroyed.time, when));
@@ -203,7 +226,7 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 	struct finding *finding;
 	struct model_key use;
 	uint32_t missing;
-	char place[TEXT];
+	char place[TEXT], process[PROCESS_TEXT];
 
 	if (!qp || !(qp->set & ABI_QP_ACCESS_FLAGS))
 		return;
@@ -215,10 +238,11 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 	finding = key_finding(check, RULE_MKEY_003, &use);
 	if (finding)
 		finding_text(&finding->says,
-			     "%s of %s was refused: the qp_access_flags of %s of process %u, 0x%x, "
+			     "%s of %s was refused: the qp_access_flags of %s of %s, 0x%x, "
 			     "lack %s.",
 			     key_place(&use, place), key_request(use.opcode), qp_name(check, peer),
-			     peer->process, qp->access, words_access(missing));
+			     process_id_text(peer->process, process), qp->access,
+			     words_access(missing));
 }
 
 /* Does the device still work at the queue's requests? */

@@ -209,6 +209,7 @@ void state_006(struct check *check, const struct model_post *post)
 	struct finding *finding;
 	struct moment moment, here;
 	char mine[MOST], theirs[MOST], when[32];
+	int64_t slack;
 	uint64_t n = 0;
 
 	if (!queue || queue->send || queue->posted != post->taken || !post->taken ||
@@ -218,10 +219,12 @@ void state_006(struct check *check, const struct model_post *post)
 	sends = other && other->life ? other->life->sq : NULL;
 	if (!sends || sends->doubt)
 		return;
+	slack = peer_slack(model_peers(check->model), post->event->process, other->process);
 	for (uint32_t i = 0; i < sends->count; i++) {
 		const struct queue_request *request = queue_at(sends, i);
 
-		if (request->done || !needs_receive(request) || request->time >= post->event->time)
+		if (request->done || !needs_receive(request) ||
+		    request->time + slack >= post->event->time)
 			continue;
 		first = first ? first : request;
 		n++;
@@ -259,7 +262,9 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 		return;
 	other = other_end(check, complete->qp);
 	receives = other ? own_receives(other->life) : NULL;
-	if (!receives || receives->posted)
+	if (!receives || receives->posted ||
+	    peer_slack(model_peers(check->model), complete->qp->process, other->process) >
+		    complete->event->time - complete->request->time)
 		return;
 	moment = request_moment(complete->qp, complete->request);
 	finding = add_at(check, RULE_STATE_006, complete->qp, &moment, "wr");

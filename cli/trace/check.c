@@ -1,5 +1,5 @@
 /*
- * verbatim check: the rules over a trace
+ * verbatim check: the rules over a trace, or over several of one job
  *
  * The exit status is 1 where a rule of severity error or warning has a finding, a queue pair has a
  * completion in error, a call never returned, or a process was killed that had live objects; what
@@ -7,15 +7,20 @@
  */
 #include "analyzer/check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/model/clocks.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/row.h"
 #include "cli/check_options.h"
 #include "cli/cli.h"
+#include "core/base/text.h"
+#include "core/store/read/joint.h"
 #include "core/store/save.h"
+#include "core/wire/log.h"
 
 enum format { TEXT, JSON, SARIF, JUNIT };
 
@@ -55,6 +60,7 @@ struct saved {
 
 static int make_report(struct report *report, const struct settings *set, struct saved *saved)
 {
+	size_t nparts = trace_nparts(report->trace);
 	int err = symbols_open(&report->symbols), status;
 
 	if (err < 0)
@@ -66,8 +72,8 @@ static int make_report(struct report *report, const struct settings *set, struct
 	known_tell(report->known, report->findings);
 	if (!err && set->check.write_baseline)
 		err = known_write(set->check.write_baseline, report);
-	if (!err && set->save)
-		saved->n = row_all(report, &saved->rows);
+	for (size_t i = 0; i < nparts && !err && set->save; i++)
+		saved[i].n = row_all(report, i, &saved[i].rows);
 	symbols_close(report->symbols);
 	return err < 0 ? (int)cli_status(err) : status;
 }
@@ -81,26 +87,58 @@ static int save_findings(const char *path, const struct saved *saved)
 	return err;
 }
 
-static int check_file(const struct arguments *arguments, const struct settings *set,
-		      struct known *known)
+/* "a.db, b.db" */
+static int name_traces(const struct arguments *arguments, char **ret_path)
+{
+	struct text text = { 0 };
+
+	for (int i = 0; i < arguments->n; i++)
+		text_addf(&text, "%s%s", i ? ", " : "", arguments->at[i]);
+	if (text.failed) {
+		text_fini(&text);
+		return log_err(-ENOMEM, "names of traces");
+	}
+	*ret_path = text.at;
+	return 0;
+}
+
+static int check_traces(struct report *report, const struct settings *set, struct saved *saved,
+			struct findings **ret_findings)
+{
+	int err = trace_nparts(report->trace) > 1 ? clocks_join(report->trace) : 0;
+
+	cli_show_progress("check", report->trace);
+	if (!err)
+		err = check_trace(report->trace, &set->check.check, ret_findings);
+	report->findings = *ret_findings;
+	return err < 0 ? (int)cli_status(err) : make_report(report, set, saved);
+}
+
+/* One trace, or several as one. */
+static int check_files(const struct arguments *arguments, const struct settings *set,
+		       struct known *known)
 {
 	struct report report = { .out = stdout,
-				 .path = arguments->at[0],
 				 .known = known,
 				 .full = set->check.preset != PRESET_NONE };
+	int status = cli_open_all("check", arguments, &report.trace), err = 0;
 	struct findings *findings = NULL;
-	struct saved saved = { 0 };
-	int status = cli_open("check", arguments, 1, &report.trace), err;
+	struct saved *saved;
+	char *path = NULL;
 
 	if (status)
 		return status;
-	cli_show_progress("check", report.trace);
-	err = check_trace(report.trace, &set->check.check, &findings);
-	report.findings = findings;
-	status = err < 0 ? (int)cli_status(err) : make_report(&report, set, &saved);
+	saved = calloc((size_t)arguments->n, sizeof(*saved));
+	err = saved ? name_traces(arguments, &path) : log_err(-ENOMEM, "findings");
+	report.path = path;
+	if (!err)
+		status = check_traces(&report, set, saved, &findings);
 	trace_close(report.trace);
-	err = save_findings(report.path, &saved);
+	for (int i = 0; i < arguments->n && !err; i++)
+		err = save_findings(arguments->at[i], &saved[i]);
 	findings_free(findings);
+	free(saved);
+	free(path);
 	return err < 0 ? (int)cli_status(err) : status;
 }
 
@@ -115,7 +153,7 @@ int cli_check(int argc, char **argv)
 	cli_deadline(set.deadline);
 	status = check_settings_open(argv[0], &set.check, &known);
 	if (!status)
-		status = check_file(&arguments, &set, known);
+		status = check_files(&arguments, &set, known);
 	known_close(known);
 	return status;
 }

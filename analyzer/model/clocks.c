@@ -1,0 +1,505 @@
+/*
+ * By how much the clocks of several traces differ
+ *
+ * What one end did must have come before what the other did, by the nature of things:
+ *
+ *	a queue pair is made		before the other end is told its number (to RTR)
+ *	a message is posted		before it is received
+ *
+ * In one direction that says that the offset of the clocks is at least so much, in the other that
+ * it is at most so much. The tightest of all are kept for each span of time, and the line between
+ * them is taken: offset and drift. What may be wrong with it is the whole room between them.
+ *
+ * Two passes: objects alone, from which an offset to begin with comes, then messages in the order
+ * that this gives. Traces are reached from the first one on the surest ways.
+ */
+#include "analyzer/model/clocks.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analyzer/model/bounds.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/peer.h"
+#include "core/base/vec.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/joint.h"
+#include "core/wire/log.h"
+
+enum { EDGES = 4096, AHEAD = 1 << 20 };
+
+/* Two traces with joined queue pairs: how far @b's clock is from @a's. */
+struct edge {
+	uint32_t a, b;
+	uint32_t pairs;
+	uint64_t messages;
+	struct bounds objects, all;
+};
+
+/* Times that wait for the other end's. */
+struct times {
+	int64_t *at;
+	size_t n, size, first;
+};
+
+struct end {
+	uint32_t part;
+	int64_t since; /* told of its peer: earlier messages are of another connection */
+	struct times sent, received;
+};
+
+/* Two queue pairs, by the trace's numbers of them. */
+struct pair {
+	struct edge *edge;
+	struct end ends[2]; /* of trace edge->a, edge->b */
+	bool broken;        /* messages are missing */
+};
+
+struct clocks {
+	struct trace *joint;
+	struct edge **edges;
+	size_t nedges;
+	struct pair **pairs;
+	size_t npairs;
+	struct map by_qp; /* 1 + 2 * pair + end */
+	struct map seen;  /* numbers of queue pairs */
+	uint32_t *numbers;
+	size_t nnumbers;
+	int err;
+};
+
+/* Pairs */
+
+static struct edge *find_edge(struct clocks *clocks, uint32_t a, uint32_t b)
+{
+	struct edge **place, *edge;
+
+	for (size_t i = 0; i < clocks->nedges; i++)
+		if (clocks->edges[i]->a == a && clocks->edges[i]->b == b)
+			return clocks->edges[i];
+	edge = clocks->nedges < EDGES ? calloc(1, sizeof(*edge)) : NULL;
+	place = edge ? vec_push(clocks->edges, clocks->nedges) : NULL;
+	if (!place) {
+		free(edge);
+		return NULL;
+	}
+	edge->a = a;
+	edge->b = b;
+	bounds_init(&edge->objects);
+	bounds_init(&edge->all);
+	*place = edge;
+	return edge;
+}
+
+static void add_pair(void *arg, const struct peer *peer, const struct peer *other)
+{
+	struct clocks *clocks = arg;
+	uint32_t a = (uint32_t)trace_part_of(clocks->joint, peer->process);
+	uint32_t b = (uint32_t)trace_part_of(clocks->joint, other->process);
+	const struct object *mine = trace_object(clocks->joint, peer->id);
+	const struct object *theirs = trace_object(clocks->joint, other->id);
+	struct edge *edge = a < b && mine && theirs ? find_edge(clocks, a, b) : NULL;
+	struct pair *pair = edge ? calloc(1, sizeof(*pair)) : NULL, **place;
+
+	place = pair ? vec_push(clocks->pairs, clocks->npairs) : NULL;
+	if (!place || map_put(&clocks->by_qp, peer->id, 2 * clocks->npairs - 1) ||
+	    map_put(&clocks->by_qp, other->id, 2 * clocks->npairs)) {
+		clocks->npairs -= place != NULL;
+		free(pair);
+		return;
+	}
+	*place = pair;
+	*pair = (struct pair){ .edge = edge,
+			       .ends = { { .part = a, .since = peer->since },
+					 { .part = b, .since = other->since } },
+			       .broken = !peer->is_rc || !other->is_rc };
+	edge->pairs++;
+	if (mine->created.thread)
+		bounds_at_least(&edge->objects, mine->created_at - other->since, other->since);
+	if (theirs->created.thread)
+		bounds_at_most(&edge->objects, peer->since - theirs->created_at,
+			       theirs->created_at);
+}
+
+static void on_modify(void *arg, const struct model_modify *modify)
+{
+	struct clocks *clocks = arg;
+	uint32_t number = modify->object->number, *place;
+	uint64_t seen;
+
+	if (!number || map_get(&clocks->seen, number, &seen))
+		return;
+	place = vec_push(clocks->numbers, clocks->nnumbers);
+	if (!place || map_put(&clocks->seen, number, 1))
+		clocks->err = -ENOMEM;
+	else
+		*place = number;
+}
+
+/* The model of all that was made, which nothing ends. */
+static int find_pairs(struct clocks *clocks)
+{
+	struct model_watcher watcher = { .modify = on_modify, .arg = clocks };
+	struct trace_filter filter = { .control_only = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	struct model *model;
+	int err = model_new(clocks->joint, &watcher, &model), more = 0;
+
+	if (err)
+		return err;
+	err = cursor_open(clocks->joint, &filter, &cursor);
+	if (!err) {
+		while (!err && (more = cursor_next(cursor, &event)) == 1)
+			err = model_event(model, event);
+		err = err ? err : more;
+		cursor_close(cursor);
+	}
+	for (size_t i = 0; i < clocks->nnumbers && !err; i++)
+		peer_abroad(model_peers(model), clocks->numbers[i], add_pair, clocks);
+	model_free(model);
+	return err ? err : clocks->err;
+}
+
+/* Messages */
+
+static void push_time(struct pair *pair, struct times *times, int64_t time)
+{
+	if (times->first == times->n)
+		times->first = times->n = 0;
+	if (times->n - times->first == AHEAD || vec_reserve(times->at, times->size, times->n + 1))
+		pair->broken = true;
+	else
+		times->at[times->n++] = time;
+}
+
+/* The messages of end @from that both ends know of, in order. */
+static void match_messages(struct pair *pair, int from)
+{
+	struct times *sent = &pair->ends[from].sent, *received = &pair->ends[!from].received;
+
+	while (sent->first < sent->n && received->first < received->n) {
+		int64_t apart = sent->at[sent->first] - received->at[received->first];
+
+		if (from)
+			bounds_at_most(&pair->edge->all, -apart, sent->at[sent->first]);
+		else
+			bounds_at_least(&pair->edge->all, apart, received->at[received->first]);
+		pair->edge->messages++;
+		sent->first++;
+		received->first++;
+	}
+}
+
+static bool needs_receive(int opcode)
+{
+	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
+	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t time, int *ret_end)
+{
+	struct pair *pair;
+	uint64_t place;
+
+	if (!qp || !map_get(&clocks->by_qp, qp, &place))
+		return NULL;
+	pair = clocks->pairs[(place - 1) / 2];
+	*ret_end = (int)((place - 1) % 2);
+	return pair->broken || time < pair->ends[*ret_end].since ? NULL : pair;
+}
+
+static void take_post(const struct clocks *clocks, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	uint32_t n = post_is_send(post) && !event->inner ? post_taken(post) : 0;
+	int end;
+	struct pair *pair = n ? find_pair(clocks, post->object, event->time, &end) : NULL;
+
+	for (uint32_t i = 0; i < n && pair; i++)
+		if (needs_receive(post->wr[i].opcode))
+			push_time(pair, &pair->ends[end].sent, event->time);
+	if (pair)
+		match_messages(pair, end);
+}
+
+static void take_poll(const struct clocks *clocks, const struct trace_event *event)
+{
+	const struct poll *poll = event->poll;
+
+	for (uint32_t i = 0; i < poll->nwc && !event->inner; i++) {
+		int end;
+		struct pair *pair;
+
+		if (poll->wc[i].status || !(poll->wc[i].opcode & ABI_WC_RECV))
+			continue;
+		pair = find_pair(clocks, poll->wc[i].qp, event->time, &end);
+		if (!pair)
+			continue;
+		push_time(pair, &pair->ends[end].received, event->time);
+		match_messages(pair, !end);
+	}
+}
+
+/* Where messages are missing, the others would be taken for those before or behind them. */
+static bool is_complete(struct trace *trace)
+{
+	struct trace_loss loss = trace_loss(trace);
+	const char *filter = trace_meta(trace, "filter");
+
+	return !loss.events && !loss.damaged && trace_one_of(trace) == 1 && !(filter && *filter) &&
+	       !sql_int(trace_db(trace),
+			"SELECT count(*) FROM coverage WHERE what GLOB 'direct*' OR what IN"
+			" ('extended-qp', 'extended-cq', 'wq', 'providers', 'imports', 'thread',"
+			" 'vfork')",
+			0);
+}
+
+static int read_messages(struct clocks *clocks)
+{
+	struct trace_filter filter = { .unmatched = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	bool any = false;
+	int err;
+
+	for (size_t i = 0; i < clocks->npairs; i++) {
+		struct pair *pair = clocks->pairs[i];
+
+		for (int end = 0; end < 2; end++)
+			pair->broken |=
+				!is_complete(trace_part(clocks->joint, pair->ends[end].part));
+		any |= !pair->broken;
+	}
+	err = any ? cursor_open(clocks->joint, &filter, &cursor) : 0;
+	if (err || !any)
+		return err;
+	while ((err = cursor_next(cursor, &event)) == 1)
+		if (event->kind == TRACE_POST)
+			take_post(clocks, event);
+		else if (event->kind == TRACE_POLL)
+			take_poll(clocks, event);
+	cursor_close(cursor);
+	return err;
+}
+
+/* Clocks */
+
+/* What the times of a trace are corrected by, in joint time as it was. */
+struct line {
+	double offset, drift;
+	bool known;
+};
+
+struct step {
+	const struct edge *edge;
+	uint32_t from, part;
+	bool messages; /* they fit, too */
+	struct bounds_line line;
+	double error; /* of all steps to it */
+};
+
+static int64_t length_of(struct trace *trace)
+{
+	const char *duration = trace_meta(trace, "duration");
+
+	return duration ? strtoll(duration, NULL, 10) : 0;
+}
+
+/* By messages where they fit, else by objects alone; false: nothing fits. */
+static bool solve_edge(const struct clocks *clocks, const struct edge *edge, struct step *step)
+{
+	struct trace_clock clock = trace_clock(clocks->joint, edge->b);
+	struct trace *trace = trace_part(clocks->joint, edge->b);
+	int64_t span[2] = { trace_clock_time(&clock, 0),
+			    trace_clock_time(&clock, length_of(trace)) };
+	struct bounds all = edge->all;
+
+	bounds_add(&all, &edge->objects);
+	step->messages = edge->messages && bounds_solve(&all, span, &step->line);
+	return step->messages || bounds_solve(&edge->objects, span, &step->line);
+}
+
+/* The surest step from a trace whose clock is known to one whose is not; false: there is none. */
+static bool choose_step(const struct clocks *clocks, const struct line *lines, const double *errors,
+			struct step *ret_step)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < clocks->nedges; i++) {
+		const struct edge *edge = clocks->edges[i];
+		struct step step = { .edge = edge, .from = edge->a, .part = edge->b };
+
+		if (lines[edge->a].known == lines[edge->b].known)
+			continue;
+		if (lines[edge->b].known) {
+			step.from = edge->b;
+			step.part = edge->a;
+		}
+		if (!solve_edge(clocks, edge, &step))
+			continue;
+		step.error = errors[step.from] + step.line.error;
+		if (found && step.error >= ret_step->error)
+			continue;
+		*ret_step = step;
+		found = true;
+	}
+	return found;
+}
+
+static void follow_step(const struct step *step, struct line *lines)
+{
+	double sign = step->part == step->edge->b ? 1 : -1;
+
+	lines[step->part] = (struct line){
+		.offset = lines[step->from].offset + sign * step->line.offset,
+		.drift = lines[step->from].drift + sign * step->line.drift,
+		.known = true,
+	};
+}
+
+static int correct_clock(struct clocks *clocks, const struct step *step, const struct line *line)
+{
+	struct trace_clock clock = trace_clock(clocks->joint, step->part);
+
+	clock.source = CLOCK_ESTIMATED;
+	clock.offset += (int64_t)(line->offset + line->drift * (double)clock.offset);
+	clock.drift += line->drift * (1 + clock.drift);
+	clock.error = (int64_t)step->error + 1;
+	clock.pairs = step->edge->pairs;
+	clock.messages = step->messages ? step->edge->messages : 0;
+	return trace_set_clock(clocks->joint, step->part, &clock);
+}
+
+/* Those of one machine with one whose clock is known now. */
+static int follow_same(struct clocks *clocks, uint32_t part, struct line *lines, double *errors)
+{
+	size_t n = trace_nparts(clocks->joint);
+	struct trace_clock clock;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		if (lines[i].known || !trace_clock_as(clocks->joint, i, part, &clock))
+			continue;
+		lines[i] = lines[part];
+		errors[i] = errors[part];
+		err = trace_set_clock(clocks->joint, i, &clock);
+	}
+	return err;
+}
+
+/* Traces that have pairs, and whose clock is not known all the same. */
+static int note_contradictions(struct clocks *clocks, const struct line *lines)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < clocks->nedges && !err; i++) {
+		const struct edge *edge = clocks->edges[i];
+		uint32_t part = lines[edge->b].known ? edge->a : edge->b;
+		struct trace_clock clock = trace_clock(clocks->joint, part);
+
+		if (lines[part].known || !lines[edge->a].known == !lines[edge->b].known)
+			continue;
+		clock.contradicts = true;
+		clock.pairs = edge->pairs;
+		err = trace_set_clock(clocks->joint, part, &clock);
+	}
+	return err;
+}
+
+static int set_clocks(struct clocks *clocks)
+{
+	size_t n = trace_nparts(clocks->joint);
+	struct line *lines = calloc(n, sizeof(*lines));
+	double *errors = calloc(n, sizeof(*errors));
+	struct step step = { 0 };
+	int err = lines && errors ? 0 : log_err(-ENOMEM, "clocks of traces");
+
+	for (size_t i = 0; i < n && !err; i++)
+		lines[i].known = trace_clock(clocks->joint, i).source <= CLOCK_SAME;
+	while (!err && choose_step(clocks, lines, errors, &step)) {
+		follow_step(&step, lines);
+		errors[step.part] = step.error;
+		err = correct_clock(clocks, &step, &lines[step.part]);
+		if (!err)
+			err = follow_same(clocks, step.part, lines, errors);
+	}
+	if (!err)
+		err = note_contradictions(clocks, lines);
+	free(lines);
+	free(errors);
+	return err ? err : trace_set_start(clocks->joint);
+}
+
+/* Those of one machine have no messages to be asked: how many queue pairs are joined is told. */
+static int count_pairs(struct clocks *clocks)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < clocks->nedges && !err; i++) {
+		uint32_t parts[2] = { clocks->edges[i]->a, clocks->edges[i]->b };
+
+		for (int end = 0; end < 2 && !err; end++) {
+			struct trace_clock clock = trace_clock(clocks->joint, parts[end]);
+
+			if (clock.source > CLOCK_SAME)
+				continue;
+			clock.pairs += clocks->edges[i]->pairs;
+			err = trace_set_clock(clocks->joint, parts[end], &clock);
+		}
+	}
+	return err;
+}
+
+static bool is_one_machine(const struct trace *joint)
+{
+	for (size_t i = 0; i < trace_nparts(joint); i++)
+		if (trace_clock(joint, i).source > CLOCK_SAME)
+			return false;
+	return true;
+}
+
+static void free_clocks(struct clocks *clocks)
+{
+	for (size_t i = 0; i < clocks->npairs; i++) {
+		for (int end = 0; end < 2; end++) {
+			free(clocks->pairs[i]->ends[end].sent.at);
+			free(clocks->pairs[i]->ends[end].received.at);
+		}
+		free(clocks->pairs[i]);
+	}
+	for (size_t i = 0; i < clocks->nedges; i++)
+		free(clocks->edges[i]);
+	free(clocks->pairs);
+	free(clocks->edges);
+	free(clocks->numbers);
+	map_fini(&clocks->by_qp);
+	map_fini(&clocks->seen);
+}
+
+/* By objects alone, or by messages, too; returns 1 where these may tell more. */
+static int join_by(struct trace *joint, bool messages)
+{
+	struct clocks clocks = { .joint = joint };
+	int err = find_pairs(&clocks), more;
+
+	if (!err && messages)
+		err = read_messages(&clocks);
+	more = clocks.npairs && !is_one_machine(joint);
+	if (!err && more)
+		err = set_clocks(&clocks);
+	if (!err && (messages || !more))
+		err = count_pairs(&clocks);
+	free_clocks(&clocks);
+	return err ? err : more;
+}
+
+int clocks_join(struct trace *joint)
+{
+	int more = join_by(joint, false);
+
+	if (more > 0)
+		more = join_by(joint, true);
+	return more < 0 ? more : 0;
+}

@@ -1,0 +1,93 @@
+/* analyzer/model/bounds.c: lines between bounds. */
+#include "analyzer/model/bounds.h"
+
+#include <math.h>
+
+#include "tests/test.h"
+
+enum { SECOND = 1000000000, APART = 5000 };
+
+static const int64_t span[2] = { 0, SECOND };
+
+/* Bounds on both sides of a line, @near to it. */
+static void surround_line(struct bounds *bounds, double offset, double drift, int64_t near)
+{
+	bounds_init(bounds);
+	for (int64_t time = 0; time <= SECOND; time += SECOND / 1000) {
+		int64_t value = (int64_t)(offset + drift * (double)time);
+
+		bounds_at_least(bounds, value - near - time % 7 * APART, time);
+		bounds_at_most(bounds, value + near + time % 5 * APART, time);
+	}
+}
+
+static const struct row {
+	const char *name;
+	double offset, drift;
+} rows[] = {
+	{ "no_offset", 0, 0 },
+	{ "ahead", 3e9, 0 },
+	{ "behind_and_slower", -4e12, -5e-5 },
+	{ "faster", 100, 1e-4 },
+};
+
+static void the_line_is_found(void **state)
+{
+	const struct row *row = *state;
+	struct bounds bounds;
+	struct bounds_line line;
+
+	surround_line(&bounds, row->offset, row->drift, 1000);
+	assert_true(bounds_solve(&bounds, span, &line));
+	assert_true(line.error < 20 * APART);
+	for (int i = 0; i < 2; i++)
+		assert_true(fabs(line.offset - row->offset +
+				 (line.drift - row->drift) * (double)span[i]) <= line.error + 1);
+}
+TEST_ROWS(rows, the_line_is_found);
+
+TEST(bounds_that_cross_leave_no_line)
+{
+	struct bounds bounds;
+	struct bounds_line line;
+
+	surround_line(&bounds, 0, 0, 1000);
+	bounds_at_least(&bounds, SECOND, SECOND / 2);
+	assert_false(bounds_solve(&bounds, span, &line));
+}
+
+TEST(too_much_drift_is_none)
+{
+	struct bounds bounds;
+	struct bounds_line line;
+
+	surround_line(&bounds, 0, 1e-2, 10);
+	assert_false(bounds_solve(&bounds, span, &line));
+}
+
+TEST(one_side_alone_says_nothing)
+{
+	struct bounds bounds;
+	struct bounds_line line;
+
+	bounds_init(&bounds);
+	bounds_at_least(&bounds, 5, 5);
+	assert_false(bounds_solve(&bounds, span, &line));
+}
+
+/* Hours have as many spans as seconds. */
+TEST(long_times_have_wider_spans)
+{
+	const int64_t long_span[2] = { 0, INT64_C(36000) * SECOND };
+	struct bounds bounds;
+	struct bounds_line line;
+
+	bounds_init(&bounds);
+	for (int64_t hour = 0; hour <= 10; hour++) {
+		bounds_at_least(&bounds, 400, hour * 3600 * SECOND);
+		bounds_at_most(&bounds, 600, hour * 3600 * SECOND);
+	}
+	assert_true(bounds_solve(&bounds, long_span, &line));
+	assert_true(line.error < 1000);
+	assert_true(fabs(line.offset - 500) <= line.error);
+}

@@ -1,0 +1,342 @@
+/*
+ * Two traces checked as one: analyzer/model/clocks.c, analyzer/model/peer.c,
+ * core/store/read/joint.c
+ *
+ * The first has end 0, the second end 1, which is another machine where @boot is given; its clock
+ * is AHEAD of the first's.
+ */
+#include "analyzer/model/clocks.h"
+#include "analyzer/report/row.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/joint.h"
+#include "tests/analyzer/ends.h"
+
+enum { AHEAD = 7000000, MESSAGES = 5, NEAR = 30000, LATER = 200000 };
+
+struct two {
+	struct story s[2];
+	struct trace *trace;
+	struct findings *findings;
+};
+
+/* The next of @end is @later than what was last, of whatever end. */
+static struct story *take_turn(struct two *two, int end, uint64_t later)
+{
+	struct story *s = two->s;
+	uint64_t now = s[0].now > s[1].now - AHEAD ? s[0].now : s[1].now - AHEAD;
+
+	s[end].now = now + later + (end ? AHEAD : 0);
+	return &s[end];
+}
+
+static void begin_two(struct two *two)
+{
+	memset(two, 0, sizeof(*two));
+	fill_end(&ends[0], 0x21, 0x10);
+	fill_end(&ends[1], 0x22, 0x20);
+	for (int i = 0; i < 2; i++) {
+		story_begin(&two->s[i]);
+		assert_int_equal(story_thread(&two->s[i], PEER, 0, 0), 1);
+	}
+	two->s[1].now += AHEAD;
+	for (int i = 0; i < 2; i++)
+		make_end(take_turn(two, i, 0), i);
+}
+
+static void connect_two(struct two *two)
+{
+	connect_end(take_turn(two, 0, 0), 0, 0x22, 0x22, FAR);
+	connect_end(take_turn(two, 1, 0), 1, 0x21, 0x21, FAR);
+	register_as(take_turn(two, 0, 0), 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(take_turn(two, 1, 0), 1, &ends[1].mr, FAR);
+}
+
+static void poll_message(struct story *s, int end, int opcode)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[end].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	wc->wr_id = 1;
+	wc->opcode = (uint32_t)opcode;
+	wc->qp_num = ends[end].qp.qp_num;
+	story_event(s, end, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* From @end to the other, received 2 us later. */
+static void send_message(struct two *two, int end)
+{
+	const struct event_sge sge = { AT, 8, ends[end].mr.lkey },
+			       room = { AT, 8, ends[!end].mr.lkey };
+
+	story_post(take_turn(two, !end, 0), !end, VERB_post_recv, &ends[!end].qp, 1, 0, room);
+	story_post(take_turn(two, end, 0), end, VERB_post_send, &ends[end].qp, 1, IBV_WR_SEND, sge);
+	poll_message(take_turn(two, !end, 1000), !end, IBV_WC_RECV);
+	poll_message(take_turn(two, end, 0), end, IBV_WC_SEND);
+}
+
+static void exchange_messages(struct two *two)
+{
+	for (int i = 0; i < MESSAGES; i++) {
+		send_message(two, 0);
+		send_message(two, 1);
+	}
+}
+
+static void finish_story(struct story *s, const char *boot)
+{
+	char sql[128];
+	sqlite3 *db;
+
+	for (int i = 0; i < s->nthreads; i++)
+		assert_int_equal(
+			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
+	assert_int_equal(writer_finish(s->writer), 0);
+	if (!boot)
+		return;
+	snprintf(sql, sizeof(sql), "UPDATE meta SET value = '%s' WHERE key = 'recorder_boot'",
+		 boot);
+	assert_int_equal(sql_open(s->path, SQLITE_OPEN_READWRITE, &db), 0);
+	assert_int_equal(sql_exec(db, sql), 0);
+	sqlite3_close(db);
+}
+
+static void open_stories(struct story *stories, size_t n, struct trace **ret_trace)
+{
+	const char *paths[3];
+	struct trace *traces[3];
+
+	for (size_t i = 0; i < n; i++) {
+		paths[i] = stories[i].path;
+		assert_int_equal(trace_open(paths[i], &traces[i]), 0);
+	}
+	assert_int_equal(trace_join(traces, paths, n, ret_trace), 0);
+}
+
+static void check_two(struct two *two, const char *boot)
+{
+	finish_story(&two->s[0], NULL);
+	finish_story(&two->s[1], boot);
+	open_stories(two->s, 2, &two->trace);
+	assert_int_equal(clocks_join(two->trace), 0);
+	assert_int_equal(check_trace(two->trace, NULL, &two->findings), 0);
+}
+
+static void end_two(struct two *two)
+{
+	findings_free(two->findings);
+	trace_close(two->trace);
+	unlink(two->s[0].path);
+	unlink(two->s[1].path);
+}
+
+static uint64_t count_findings(const struct two *two)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < RULE_COUNT; i++)
+		n += two->findings->rules[i];
+	return n;
+}
+
+/* The second end deregisters its memory; @later the first writes to it, and is refused. */
+static void write_to_what_is_gone(struct two *two, uint64_t later)
+{
+	story_do(take_turn(two, 1, 0), 1, VERB_dereg_mr, 9, 0, W(&ends[1].mr));
+	post_rdma(take_turn(two, 0, later), IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(take_turn(two, 0, 0), IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST(a_key_that_the_other_machine_has_deregistered)
+{
+	const struct finding *finding;
+	struct two two;
+
+	begin_two(&two);
+	connect_two(&two);
+	exchange_messages(&two);
+	write_to_what_is_gone(&two, LATER);
+	check_two(&two, "another");
+	assert_int_equal(two.findings->rules[RULE_MKEY_004], 1);
+	finding = two.findings->all[0];
+	if (!strstr(finding->says, "was mr1 of pd1 of t2 process 2 until ibv_dereg_mr() at t2:2:"))
+		fail_msg("%s", finding->says);
+	assert_int_equal(trace_part_of(two.trace, finding->process), 0);
+	end_two(&two);
+}
+
+/* What came first is not known: nothing is said of it. */
+TEST(a_key_that_went_at_about_the_same_time)
+{
+	struct two two;
+
+	begin_two(&two);
+	connect_two(&two);
+	exchange_messages(&two);
+	write_to_what_is_gone(&two, 0);
+	check_two(&two, "another");
+	assert_int_equal(count_findings(&two), 0);
+	end_two(&two);
+}
+
+/* On one machine it is. */
+TEST(one_machine_has_one_clock)
+{
+	struct two two;
+
+	begin_two(&two);
+	connect_two(&two);
+	write_to_what_is_gone(&two, 0);
+	for (int i = 0; i < 2; i++) /* the second one's clock began earlier */
+		two.s[i].clock.start = 0;
+	check_two(&two, NULL);
+	assert_int_equal(trace_clock(two.trace, 1).source, CLOCK_SAME);
+	assert_int_equal(trace_clock(two.trace, 1).error, 0);
+	end_two(&two);
+}
+
+TEST(the_offset_is_within_what_is_said)
+{
+	struct trace_clock clock;
+	struct two two;
+
+	begin_two(&two);
+	connect_two(&two);
+	exchange_messages(&two);
+	check_two(&two, "another");
+	clock = trace_clock(two.trace, 1);
+	assert_int_equal(clock.source, CLOCK_ESTIMATED);
+	assert_int_equal(clock.pairs, 1);
+	assert_int_equal(clock.messages, 2 * MESSAGES);
+	assert_true(clock.error < NEAR);
+	assert_true(llabs(clock.offset - trace_clock(two.trace, 0).offset + AHEAD) <= clock.error);
+	assert_int_equal(count_findings(&two), 0);
+	end_two(&two);
+}
+
+/* The clock comes from when the ends were made and connected, and says less. */
+TEST(the_offset_without_messages)
+{
+	struct trace_clock clock;
+	struct two two;
+
+	begin_two(&two);
+	connect_two(&two);
+	check_two(&two, "another");
+	clock = trace_clock(two.trace, 1);
+	assert_int_equal(clock.source, CLOCK_ESTIMATED);
+	assert_int_equal(clock.messages, 0);
+	assert_true(llabs(clock.offset - trace_clock(two.trace, 0).offset + AHEAD) <= clock.error);
+	end_two(&two);
+}
+
+/* Two that agree in nothing but their numbers. */
+static const struct stranger {
+	const char *name;
+	uint32_t number;
+	uint16_t lid;
+	uint32_t sq_psn, rq_psn;
+} strangers[] = {
+	{ "psns_of_others", 0x22, 0x22, 7, 8 },
+	{ "a_number_of_another", 0x23, 0x22, 0, 0 },
+	{ "an_address_of_another", 0x22, 0x99, 0, 0 },
+};
+
+static void strangers_are_not_joined(void **state)
+{
+	const struct stranger *stranger = *state;
+	struct two two;
+
+	begin_two(&two);
+	ends[0].attr.sq_psn = stranger->sq_psn;
+	ends[0].attr.rq_psn = stranger->rq_psn;
+	connect_end(take_turn(&two, 0, 0), 0, stranger->number, stranger->lid, FAR);
+	connect_end(take_turn(&two, 1, 0), 1, 0x21, 0x21, FAR);
+	register_as(take_turn(&two, 0, 0), 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(take_turn(&two, 1, 0), 1, &ends[1].mr, FAR);
+	write_to_what_is_gone(&two, LATER);
+	check_two(&two, "another");
+	assert_int_equal(trace_clock(two.trace, 1).source, CLOCK_ASSUMED);
+	assert_int_equal(trace_clock(two.trace, 1).pairs, 0);
+	assert_int_equal(count_findings(&two), 0);
+	end_two(&two);
+}
+TEST_ROWS(strangers, strangers_are_not_joined);
+
+TEST(attributes_that_do_not_fit)
+{
+	struct two two;
+
+	begin_two(&two);
+	ends[1].attr.path_mtu = IBV_MTU_4096;
+	connect_two(&two);
+	exchange_messages(&two);
+	check_two(&two, "another");
+	assert_true(two.findings->rules[RULE_STATE_005] >= 1);
+	assert_non_null(strstr(two.findings->all[0]->says, "is connected to"));
+	end_two(&two);
+}
+
+/* A third machine, with the same numbers as the second: which of them it is nobody can tell. */
+TEST(of_two_that_are_alike_none_is_the_peer)
+{
+	struct story stories[3];
+	struct trace *trace;
+	struct two two;
+
+	begin_two(&two);
+	story_begin(&stories[2]);
+	assert_int_equal(story_thread(&stories[2], PEER, 0, 0), 1);
+	make_end(&stories[2], 1);
+	connect_end(&stories[2], 1, 0x21, 0x21, FAR);
+	connect_two(&two);
+	memcpy(stories, two.s, sizeof(two.s));
+	finish_story(&stories[0], NULL);
+	finish_story(&stories[1], "second");
+	finish_story(&stories[2], "third");
+	open_stories(stories, 3, &trace);
+	assert_int_equal(clocks_join(trace), 0);
+	for (size_t i = 1; i < 3; i++)
+		assert_int_equal(trace_clock(trace, i).source, CLOCK_ASSUMED);
+	trace_close(trace);
+	for (int i = 0; i < 3; i++)
+		unlink(stories[i].path);
+}
+
+TEST(names_are_of_the_trace_while_it_is_open)
+{
+	char text[PROCESS_TEXT], id[32];
+	struct two two;
+
+	begin_two(&two);
+	check_two(&two, "another");
+	assert_string_equal(process_id_text(1, text), "t1 process 1");
+	assert_string_equal(process_id_text(4, text), "t2 process 2");
+	assert_string_equal(event_id_text((struct event_id){ 3, 5 }, id), "t2:1:5");
+	assert_int_equal(trace_part_process(two.trace, 4), 2);
+	assert_int_equal(trace_part_event(two.trace, (struct event_id){ 3, 5 }).thread, 1);
+	assert_int_equal(trace_whole_process(two.trace, 1, 2), 4);
+	end_two(&two);
+	assert_string_equal(process_id_text(4, text), "process 4");
+	assert_string_equal(event_id_text((struct event_id){ 3, 5 }, id), "3:5");
+}
+
+TEST(a_file_is_no_peer_of_itself)
+{
+	struct trace *traces[2], *trace;
+	const char *paths[2];
+	struct two two;
+
+	begin_two(&two);
+	for (int i = 0; i < 2; i++) {
+		finish_story(&two.s[i], NULL);
+		paths[i] = two.s[0].path;
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(trace_open(paths[i], &traces[i]), 0);
+	assert_int_equal(trace_join(traces, paths, 2, &trace), -EINVAL);
+	for (int i = 0; i < 2; i++)
+		unlink(two.s[i].path);
+}
