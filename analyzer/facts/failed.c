@@ -195,6 +195,91 @@ static void take_event(struct failed *failed, struct model *model, const struct 
 	fact->what = strdup(text);
 }
 
+/* Events of librdmacm */
+
+/* clang-format off */
+/* What an event tells the end of, which was begun by a call that succeeded. */
+static const struct cm_failure {
+	const char *event;
+	enum verb verb;
+	int error; /* where the status is no errno, but a reason of IBA 12.6.7 */
+} cm_failures[] = {
+	{ "RDMA_CM_EVENT_ADDR_ERROR",      VERB_rdma_resolve_addr,   EHOSTUNREACH },
+	{ "RDMA_CM_EVENT_ROUTE_ERROR",     VERB_rdma_resolve_route,  EHOSTUNREACH },
+	{ "RDMA_CM_EVENT_CONNECT_ERROR",   VERB_rdma_connect,        ECONNABORTED },
+	{ "RDMA_CM_EVENT_UNREACHABLE",     VERB_rdma_connect,        ETIMEDOUT },
+	{ "RDMA_CM_EVENT_REJECTED",        VERB_rdma_connect,        ECONNREFUSED },
+	{ "RDMA_CM_EVENT_MULTICAST_ERROR", VERB_rdma_join_multicast, EIO },
+};
+
+static const struct {
+	int64_t status;
+	const char *because;
+} rejections[] = {
+	{ 8,  "nobody listens at that address and port (status 8, invalid service ID)" },
+	{ 28, "the other program called rdma_reject(), or its backlog was full (status 28)" },
+};
+/* clang-format on */
+
+static const struct cm_failure *find_cm_failure(const char *event)
+{
+	for (size_t i = 0; event && i < sizeof(cm_failures) / sizeof(cm_failures[0]); i++)
+		if (!strcmp(cm_failures[i].event, event))
+			return &cm_failures[i];
+	return NULL;
+}
+
+static void say_rejection(struct fact *fact, int64_t status)
+{
+	for (size_t i = 0; i < sizeof(rejections) / sizeof(rejections[0]); i++)
+		if (rejections[i].status == status && fact->error == ECONNREFUSED)
+			fact->because = strdup(rejections[i].because);
+}
+
+static void name_cm_failure(struct failed *failed, const struct trace_event *event,
+			    struct fact *fact, const struct cm_failure *row)
+{
+	const char *to = args_text(event->call->out, "event.dst_addr");
+	const struct object *id = NULL;
+	int64_t handle = 0;
+
+	if (to && !strcmp(to, "none"))
+		to = NULL;
+	if (args_get(event->call->out, "event.id", &handle))
+		id = trace_object_at(failed->trace, event->process, OBJECT_cm_id, (uint64_t)handle,
+				     event->call->end);
+	if (asprintf(&fact->what, "%s of %s(%s%s%s)", row->event, verb_infos[row->verb].name,
+		     id && id->name ? id->name : "?", to ? " to " : "", to ?: "") < 0)
+		fact->what = NULL;
+}
+
+static void take_cm_event(struct failed *failed, const struct trace_event *event)
+{
+	const struct args *out = event->call->out;
+	const struct cm_failure *row = find_cm_failure(args_text(out, "event.event"));
+	struct fact *fact;
+	int64_t status = 0;
+
+	if (!row)
+		return;
+	args_get(out, "event.status", &status);
+	fact = fact_count(failed->facts, FACT_FAILED,
+			  fact_key((uint64_t)row->verb << 32 | (uint32_t)status,
+				   find_place(failed, event->call->stack), 1),
+			  event->process);
+	if (!fact || fact->what)
+		return;
+	fact->event = event->id;
+	fact->time = event->call->end;
+	fact->process = event->process;
+	fact->thread = event->id.thread;
+	fact->stack = event->call->stack;
+	fact->verb = row->verb;
+	fact->error = status < 0 ? (int)-status : row->error;
+	say_rejection(fact, status);
+	name_cm_failure(failed, event, fact, row);
+}
+
 void failed_return(struct failed *failed, struct model *model, const struct trace_event *event)
 {
 	int error = reason_error(event);
@@ -203,6 +288,8 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 		take_back(failed, event);
 	if (event->call->verb == VERB_get_async_event && !error)
 		take_event(failed, model, event);
+	if (event->call->verb == VERB_rdma_get_cm_event && !error)
+		take_cm_event(failed, event);
 	if (error && !probe_is(event->call, error))
 		note_refusal(failed, event,
 			     count_failure(failed, model, event, event->call->verb,

@@ -1,5 +1,6 @@
 /* analyzer/facts over stored traces: what went wrong, apart from the rules. */
 #include <errno.h>
+#include <rdma/rdma_cma.h>
 #include <signal.h>
 
 #include "tests/analyzer/story.h"
@@ -47,6 +48,68 @@ TEST(a_failed_verb_says_what_and_why)
 	assert_string_equal(fact->because, "pd1 is kept by mr1, made by thread 1 at 1:6");
 	assert_false(facts_bad(s.findings->facts));
 	story_end(&s);
+}
+
+static struct rdma_event_channel channel = { .fd = 7 };
+static struct rdma_cm_id an_id = { .channel = &channel, .verbs = &a_context };
+
+static void get_cm_event(struct story *s, enum rdma_cm_event_type type, int status)
+{
+	struct rdma_cm_event event = { .id = &an_id, .event = type, .status = status };
+	struct rdma_cm_event *got = &event;
+	struct rdma_cm_id *id = &an_id;
+
+	story_begin(s);
+	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
+}
+
+static const struct cm_failure {
+	const char *name;
+	enum rdma_cm_event_type type;
+	int status;
+	const char *what;
+	int error;
+	const char *because;
+} cm_failures[] = {
+	{ "no route", RDMA_CM_EVENT_ADDR_ERROR, -ENETUNREACH,
+	  "RDMA_CM_EVENT_ADDR_ERROR of rdma_resolve_addr(cm_id1)", ENETUNREACH, NULL },
+	{ "no listener", RDMA_CM_EVENT_REJECTED, 8,
+	  "RDMA_CM_EVENT_REJECTED of rdma_connect(cm_id1)", ECONNREFUSED,
+	  "nobody listens at that address and port (status 8, invalid service ID)" },
+	{ "rejected over iWARP", RDMA_CM_EVENT_REJECTED, -ECONNREFUSED,
+	  "RDMA_CM_EVENT_REJECTED of rdma_connect(cm_id1)", ECONNREFUSED, NULL },
+	{ "no answer", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
+	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ETIMEDOUT, NULL },
+};
+
+/* What librdmacm began without an error may end with an event that tells of one. */
+static void a_connection_that_failed_is_told(void **state)
+{
+	const struct cm_failure *row = *state;
+	const struct fact *fact;
+	struct story s;
+
+	get_cm_event(&s, row->type, row->status);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_FAILED);
+	assert_non_null(strstr(fact->what, row->what));
+	assert_int_equal(fact->error, row->error);
+	assert_true(row->because ? fact->because && !strcmp(fact->because, row->because)
+				 : !fact->because);
+	assert_false(facts_bad(s.findings->facts));
+	story_end(&s);
+}
+
+TEST_ROWS(cm_failures, a_connection_that_failed_is_told);
+
+TEST(a_connection_that_was_made_is_no_failure)
+{
+	struct story s;
+
+	get_cm_event(&s, RDMA_CM_EVENT_ESTABLISHED, 0);
+	has_none(&s);
 }
 
 /* What is expected to fail: the table of probes.c. */
