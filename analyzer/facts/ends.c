@@ -1,5 +1,5 @@
 /*
- * Calls that never returned, and processes that were killed
+ * Calls that never returned, and processes that were killed or have failed
  *
  *	call --> the thread's call under way --> return: forgotten
  *	                                    \-> end of the process: it never returned
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "analyzer/facts/place.h"
+#include "analyzer/facts/waits.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
@@ -34,6 +35,7 @@ struct last {
 	struct event_id id;
 	enum verb verb;
 	uint32_t stack;
+	int64_t polled; /* when completions came last; 0: never */
 };
 
 struct ends {
@@ -43,16 +45,23 @@ struct ends {
 	size_t ncalls;
 	struct last *last; /* verb of each process */
 	size_t nlast;
+	struct waits *waits;
 };
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
 {
 	struct ends *ends = calloc(1, sizeof(*ends));
+	int err;
 
 	if (!ends)
 		return log_err(-ENOMEM, "calls that never returned");
 	ends->trace = trace;
 	ends->facts = facts;
+	err = waits_new(trace, facts, &ends->waits);
+	if (err) {
+		ends_free(ends);
+		return err;
+	}
 	*ret_ends = ends;
 	return 0;
 }
@@ -65,6 +74,7 @@ void ends_free(struct ends *ends)
 		free(ends->calls[i].what);
 	free(ends->calls);
 	free(ends->last);
+	waits_free(ends->waits);
 	free(ends);
 }
 
@@ -131,10 +141,15 @@ static struct last describe_last(const struct trace_event *event)
 
 void ends_alive(struct ends *ends, const struct trace_event *event)
 {
+	int64_t polled;
+
 	while (ends->nlast <= event->process)
 		if (!vec_push(ends->last, ends->nlast))
 			return;
+	polled = ends->last[event->process].polled;
 	ends->last[event->process] = describe_last(event);
+	ends->last[event->process].polled =
+		event->kind == TRACE_POLL && event->poll->nwc ? event->time : polled;
 }
 
 int64_t ends_last(const struct ends *ends, uint32_t process)
@@ -188,22 +203,46 @@ static int find_signal(const struct process *process)
 	return process->ending && !strcmp(process->ending, "killed") ? 0 : -1;
 }
 
-static void add_killed(struct ends *ends, struct model *model, const struct model_exit *end)
+/* 0: it ended well, or that is not known; a program that it was replaced by is another one. */
+static int find_status(const struct process *process)
+{
+	bool itself = process && process->ending && strcmp(process->ending, "exec") != 0;
+
+	return itself && process->status != -1 && WIFEXITED(process->status)
+		       ? WEXITSTATUS(process->status)
+		       : 0;
+}
+
+/* Does another fact say why @process failed? */
+static bool is_told(const struct ends *ends, uint32_t process)
+{
+	for (size_t i = 0; i < ends->facts->n; i++) {
+		const struct fact *fact = &ends->facts->all[i];
+
+		for (size_t k = 0; fact->count && k < fact->nin; k++)
+			if (fact->in[k] == process)
+				return true;
+	}
+	return false;
+}
+
+static void add_ended(struct ends *ends, struct model *model, const struct model_exit *end,
+		      bool failed)
 {
 	const struct process *process = trace_process(ends->trace, end->process);
 	uint64_t live = model_count(model, end->process);
-	int signal = find_signal(process);
+	int signal = find_signal(process), status = find_status(process);
 	struct fact *fact;
 
-	if (signal < 0 || !live)
+	if ((signal < 0 || !live) && (!status || failed || is_told(ends, end->process)))
 		return;
-	fact = fact_count(ends->facts, FACT_KILLED, fact_key((uint64_t)end->process, 0, 0),
-			  end->process);
+	fact = fact_count(ends->facts, status ? FACT_EXITED : FACT_KILLED,
+			  fact_key((uint64_t)end->process, 0, 0), end->process);
 	if (!fact)
 		return;
 	fact->time = end->time;
 	fact->process = end->process;
-	fact->error = signal;
+	fact->error = status ? status : signal;
 	fact->live = live;
 	if (end->process >= ends->nlast)
 		return;
@@ -211,13 +250,20 @@ static void add_killed(struct ends *ends, struct model *model, const struct mode
 	fact->event = ends->last[end->process].id;
 	fact->verb = ends->last[end->process].verb;
 	fact->stack = ends->last[end->process].stack;
+	waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all),
+		   ends->last[end->process].polled ?: fact->last);
 }
 
-void ends_process(struct ends *ends, struct model *model, const struct model_exit *end)
+void ends_finish(struct ends *ends)
+{
+	waits_finish(ends->waits);
+}
+
+void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed)
 {
 	bool whole = is_whole(ends, end);
 
-	add_killed(ends, model, end);
+	add_ended(ends, model, end, failed);
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		struct under_way *call = &ends->calls[i];
 

@@ -22,8 +22,15 @@ void ends_return(struct ends *ends, const struct trace_event *event);
 /* The program was alive at the time of @event. */
 void ends_alive(struct ends *ends, const struct trace_event *event);
 
-/* A process has ended, or the trace ends; the model still knows its objects. */
-void ends_process(struct ends *ends, struct model *model, const struct model_exit *end);
+/*
+ * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
+ * in error says why.
+ */
+void ends_process(struct ends *ends, struct model *model, const struct model_exit *end,
+		  bool failed);
+
+/* The last event has been seen: complete the sentences. */
+void ends_finish(struct ends *ends);
 
 /* The time of the last verb of @process; 0: it called none. */
 int64_t ends_last(const struct ends *ends, uint32_t process);

@@ -17,6 +17,7 @@ const struct fact_info fact_infos[FACT_COUNT] = {
 	[FACT_ERROR]  = { "error-completion", "completions in error", true },
 	[FACT_KILLED] = { "killed-process",   "killed",               true },
 	[FACT_FATAL]  = { "fatal-event",      "fatal events",         false },
+	[FACT_EXITED] = { "failed-exit",      "exited with an error", false },
 };
 /* clang-format on */
 

@@ -16,6 +16,7 @@ enum fact_kind {
 	FACT_ERROR,  /* the first completion in error of a queue pair: first.h has these */
 	FACT_KILLED, /* a process, with live objects */
 	FACT_FATAL,  /* an asynchronous event */
+	FACT_EXITED, /* a process, with an exit status that no other fact explains */
 	FACT_COUNT,
 };
 
@@ -37,22 +38,22 @@ enum {
 
 struct fact {
 	enum fact_kind kind;
-	struct event_id event; /* the first of them; of a killed process its last verb, or 0:0 */
+	struct event_id event; /* the first of them; of a process its last verb, or 0:0 */
 	int64_t time;
 	uint32_t process, thread;
 	uint32_t stack; /* of the trace, 0 none */
 	enum verb verb; /* VERB_COUNT: none */
-	int error;      /* errno; of a killed process the signal, 0 unknown; of an event its type */
+	int error;      /* errno; of a process the signal (0 unknown) or status; an event's type */
 	int64_t lasted; /* a call that never returned: until its process or the trace ended */
 	bool ended;     /* its process did */
 	uint64_t live;  /* objects of a killed process */
-	int64_t last;   /* a killed process: time of its last verb */
+	int64_t last;   /* a process: time of its last verb */
 	uint64_t count; /* how many there were */
 	uint32_t *in;   /* the processes, the first FACT_PROCESSES of them */
 	size_t nin;
 	unsigned int known; /* enum finding_known */
 	char *what;         /* "ibv_modify_qp(qp1 -> RTS)" */
-	char *because;      /* NULL: not known */
+	char *because;      /* of a process: what it waited for; NULL: not known */
 };
 
 struct fact_list {

@@ -149,7 +149,11 @@ void facts_misfit(struct facts *facts, const struct model_key *key)
 
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end)
 {
-	ends_process(facts->work->ends, model, end);
+	bool failed = false;
+
+	for (size_t i = 0; i < facts->errors.n && !failed; i++)
+		failed = facts->errors.all[i].process == end->process;
+	ends_process(facts->work->ends, model, end, failed);
 }
 
 int facts_finish(struct facts *facts)
@@ -157,6 +161,7 @@ int facts_finish(struct facts *facts)
 	int err = facts->list.err;
 
 	causes_finish(facts->work->causes, facts->work->ends);
+	ends_finish(facts->work->ends);
 	return err ? log_err(err, "facts") : first_finish(facts->work->first);
 }
 

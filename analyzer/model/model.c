@@ -36,6 +36,8 @@ static void on_leave(void *arg, struct life *life, bool freed)
 {
 	struct model *model = arg;
 
+	if (life->kind == OBJECT_qp && life->peer)
+		life->peer->left = queues_work(life);
 	queues_leave(model, life, freed);
 	pinned_leave(model, life);
 	if (life->kind == OBJECT_qp && !life->inherited)

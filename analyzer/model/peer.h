@@ -35,6 +35,14 @@ struct peer_device {
 	size_t ngids;
 };
 
+/* What an end has posted to queues of its own. */
+struct peer_work {
+	bool known;               /* all of it, and what follows */
+	uint64_t sends, receives; /* of all time */
+	uint64_t room;            /* receives that are outstanding */
+	uint64_t received;        /* completions of others */
+};
+
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
 struct peer {
 	struct peer *same;          /* of the same number, newest first */
@@ -45,6 +53,7 @@ struct peer {
 	uint64_t context, pd;
 	struct peer_device *device; /* NULL: not known */
 	int64_t gone;               /* when; INT64_MAX: it is there */
+	struct peer_work left;      /* what it had done until it was gone */
 	bool connected;             /* what follows is known */
 	bool is_rc, is_global;
 	uint16_t dlid;

@@ -285,6 +285,19 @@ bool queues_each(const struct model *model, uint32_t process, queue_visit *visit
 	return false;
 }
 
+struct peer_work queues_work(const struct life *qp)
+{
+	const struct queue *sq = qp->sq, *rq = qp->rq;
+
+	if (!sq || !rq || sq->doubt || rq->doubt || rq->owner != qp)
+		return (struct peer_work){ .known = false };
+	return (struct peer_work){ .known = true,
+				   .sends = sq->posted,
+				   .receives = rq->posted,
+				   .room = rq->outstanding,
+				   .received = rq->completed };
+}
+
 /* The device context that @life was made from, however far. */
 static const struct life *context_of(const struct life *life)
 {

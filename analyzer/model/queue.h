@@ -19,6 +19,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/lives.h"
+#include "analyzer/model/peer.h"
 #include "analyzer/model/unique.h"
 
 struct model;
@@ -221,6 +222,9 @@ const struct queue_request *queue_oldest(const struct queue *queue);
  */
 typedef bool queue_visit(void *arg, const struct queue *queue, const struct queue_request *request);
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
+
+/* What was posted to the queues of @qp. */
+struct peer_work queues_work(const struct life *qp);
 
 /* The last that had the number of @qp before it, of the last few; NULL: none. */
 const struct queue_left *queues_left(const struct model *model, const struct life *qp);

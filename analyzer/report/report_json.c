@@ -204,10 +204,11 @@ static void put_fact_parts(struct text *t, const struct fact *fact)
 	} else if (fact->kind == FACT_HUNG) {
 		put_number(t, "lasted", fact->lasted);
 		put_bool(t, "process_ended", fact->ended);
-	} else if (fact->kind == FACT_KILLED) {
-		put_number(t, "signal", fact->error);
+	} else if (fact->kind == FACT_KILLED || fact->kind == FACT_EXITED) {
+		put_number(t, fact->kind == FACT_KILLED ? "signal" : "status", fact->error);
 		put_number(t, "live_objects", (int64_t)fact->live);
 		put_number(t, "last_verb", fact->last);
+		put_text(t, "waited_for", fact->because);
 	} else {
 		put_number(t, "type", fact->error);
 	}
@@ -238,7 +239,8 @@ static void put_facts(struct text *t, const struct report *report)
 	static const char *const names[FACT_COUNT] = { [FACT_FAILED] = "failed_verbs",
 						       [FACT_HUNG] = "hung_calls",
 						       [FACT_KILLED] = "killed_processes",
-						       [FACT_FATAL] = "fatal_events" };
+						       [FACT_FATAL] = "fatal_events",
+						       [FACT_EXITED] = "failed_exits" };
 	const struct facts *facts = report->findings->facts;
 
 	put_number(t, "verbs", (int64_t)facts->verbs);

@@ -80,6 +80,8 @@ static void put_parts(struct text *t, const struct findings *findings)
 	put_part(t, facts_count(facts, FACT_ERROR), "queue pair in error", "queue pairs in error");
 	put_part(t, facts_count(facts, FACT_KILLED), "process killed", "processes killed");
 	put_part(t, facts_count(facts, FACT_FATAL), "fatal event", "fatal events");
+	put_part(t, facts_count(facts, FACT_EXITED), "process exited with an error",
+		 "processes exited with errors");
 	put_part(t, findings_count(findings, 'E'), "error", "errors");
 	put_part(t, findings_count(findings, 'W'), "warning", "warnings");
 }
@@ -223,9 +225,10 @@ static void put_likely(struct text *t, const struct explanation *explanation)
 		text_addf(t, ": often %.*s", (int)strcspn(causes, "\n"), causes);
 }
 
-static void put_fact(struct text *t, const struct report *report, const struct fact *fact,
-		     const struct group *group)
+static bool print_fact(struct screen *screen, struct text *t, const struct fact *fact,
+		       const struct group *group)
 {
+	const struct report *report = screen->report;
 	char id[32];
 
 	if (fact->event.thread)
@@ -236,6 +239,13 @@ static void put_fact(struct text *t, const struct report *report, const struct f
 		put_likely(t, explain_errno(fact->verb, fact->error));
 	put_place(t, report, fact->stack);
 	put_times(t, group->count, group->nprocesses);
+	if (!emit_text(screen, 2, t))
+		return false;
+	if (fact->kind != FACT_FAILED && fact->because) {
+		text_addf(t, "%s", fact->because);
+		emit_text(screen, 4, t);
+	}
+	return true;
 }
 
 static void print_title(struct screen *screen, struct text *t, enum fact_kind kind)
@@ -268,7 +278,7 @@ static void group_facts(const struct report *report, enum fact_kind kind, struct
 			continue;
 		key = line_key(report, (uint64_t)fact->verb << 32 | (uint32_t)fact->error,
 			       fact->stack);
-		if (kind == FACT_KILLED)
+		if (kind == FACT_KILLED || kind == FACT_EXITED)
 			key = i;
 		for (size_t k = 0; k < fact->nin; k++)
 			groups_add(groups, key, i, fact->in[k], k ? 0 : fact->count);
@@ -287,8 +297,7 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 	for (; shown < groups.n && shown < FACTS_SHOWN; shown++) {
 		const struct group *group = &groups.all[shown];
 
-		put_fact(&t, screen->report, &list->all[group->first], group);
-		if (!emit_text(screen, 2, &t))
+		if (!print_fact(screen, &t, &list->all[group->first], group))
 			break;
 	}
 	print_more(screen, &t, groups.n - shown, "of other places");
@@ -375,7 +384,7 @@ static void print_none(struct screen *screen)
 	struct text t = { 0 };
 
 	for (int kind = 0; kind < FACT_COUNT; kind++) {
-		if (facts_count(findings->facts, (enum fact_kind)kind))
+		if (facts_count(findings->facts, (enum fact_kind)kind) || kind == FACT_EXITED)
 			continue;
 		text_addf(&t, "%s%s (0%s)", t.used ? "   " : "", fact_infos[kind].title,
 			  kind == FACT_ERROR && findings->blind ? " seen, others may have been"

@@ -49,15 +49,22 @@ static void put_hung(struct text *t, const struct fact *fact)
 		  fact->ended ? "process" : "trace");
 }
 
-static void put_killed(struct text *t, struct trace *trace, const struct fact *fact)
+static void put_ended(struct text *t, struct trace *trace, const struct fact *fact)
 {
-	const char *signal = fact->error > 0 ? sigabbrev_np(fact->error) : NULL;
+	bool killed = fact->kind == FACT_KILLED;
+	const char *signal = killed && fact->error > 0 ? sigabbrev_np(fact->error) : NULL;
 	char at[32], last[32];
 
 	sentence_process(t, trace, fact->process);
-	text_addf(t, "%s%s at %s, with %" PRIu64 " object%s alive; its last verb",
-		  signal ? " by SIG" : "", signal ? signal : "", judge_span(fact->time, at),
-		  fact->live, fact->live == 1 ? "" : "s");
+	if (signal)
+		text_addf(t, " by SIG%s", signal);
+	if (!killed)
+		text_addf(t, " with status %d", fact->error);
+	text_addf(t, " at %s", judge_span(fact->time, at));
+	if (fact->live)
+		text_addf(t, ", with %" PRIu64 " object%s alive", fact->live,
+			  fact->live == 1 ? "" : "s");
+	text_addf(t, "; its last verb");
 	if (fact->event.thread)
 		text_addf(t, ", %s(),", verb_infos[fact->verb].name);
 	text_addf(t, " at %s", judge_span(fact->last, last));
@@ -69,8 +76,8 @@ void sentence_fact(struct text *t, struct trace *trace, const struct fact *fact)
 		put_failed(t, fact);
 	else if (fact->kind == FACT_HUNG)
 		put_hung(t, fact);
-	else if (fact->kind == FACT_KILLED)
-		put_killed(t, trace, fact);
+	else if (fact->kind == FACT_KILLED || fact->kind == FACT_EXITED)
+		put_ended(t, trace, fact);
 	else
 		text_addf(t, "%s", fact->what ? fact->what : "?");
 }

@@ -1,0 +1,270 @@
+/*
+ * What a process that was killed from outside, or gave up, had been waiting for
+ *
+ * Who ends a program that does not end by itself wants to know what it was waiting for: the oldest
+ * send that has not completed; or, where there is none, the receives of a queue pair, for which
+ * nothing came since its last verb; and at the other end what should have come from there.
+ */
+#include "analyzer/facts/waits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "core/base/text.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+enum { PATIENCE_NS = 250000000, TEXT = 128 };
+
+struct wait {
+	size_t fact;
+	int64_t end;                 /* of the process */
+	int64_t since;               /* nothing has completed */
+	struct queue_request oldest; /* a send; if .thread is 0, receives are waited for */
+	char queue[LIFE_NAME];
+	uint64_t outstanding, completed; /* of that queue */
+	uint32_t process, qp;            /* the other end; 0: not known */
+	int64_t gone;                    /* when; INT64_MAX: it was there */
+	bool failed;                     /* it was in ERR, */
+	struct moment moved;             /* since then */
+	struct peer_work work;
+};
+
+struct waits {
+	struct trace *trace;
+	struct fact_list *facts;
+	struct wait *all;
+	size_t n;
+};
+
+int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_waits)
+{
+	struct waits *waits = calloc(1, sizeof(*waits));
+
+	if (!waits)
+		return log_err(-ENOMEM, "what killed processes waited for");
+	waits->trace = trace;
+	waits->facts = facts;
+	*ret_waits = waits;
+	return 0;
+}
+
+void waits_free(struct waits *waits)
+{
+	if (waits)
+		free(waits->all);
+	free(waits);
+}
+
+/* Somebody had enough of it; a process that has crashed waited for nothing. */
+static bool is_from_outside(int signal)
+{
+	static const int signals[] = { 0, SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGQUIT, SIGALRM };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (signals[i] == signal)
+			return true;
+	return false;
+}
+
+/* The requests that are outstanding. */
+struct found {
+	const struct queue *sends, *receives;
+	const struct queue_request *oldest;
+};
+
+static bool look_at_request(void *arg, const struct queue *queue,
+			    const struct queue_request *request)
+{
+	struct found *found = arg;
+
+	if (queue->doubt)
+		return false;
+	if (!queue->send) {
+		if (!found->receives || (queue->owner->kind == OBJECT_qp && queue->owner->peer &&
+					 !found->receives->owner->peer))
+			found->receives = queue;
+	} else if (request->signalled && (!found->oldest || request->time < found->oldest->time)) {
+		found->sends = queue;
+		found->oldest = request;
+	}
+	return false;
+}
+
+static struct peer_work work_of(const struct peer *peer)
+{
+	if (!peer)
+		return (struct peer_work){ .known = false };
+	return peer->life ? queues_work(peer->life) : peer->left;
+}
+
+static const struct peer *other_end(struct model *model, const struct life *qp)
+{
+	return qp->peer ? peer_other(model_peers(model), qp->peer) : NULL;
+}
+
+static bool needs_receive(int opcode)
+{
+	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
+	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* The peer has received it: its completion is there, and was not polled. */
+static bool has_arrived(struct model *model, const struct found *found)
+{
+	struct peer_work work = work_of(other_end(model, found->sends->owner));
+
+	return work.known && needs_receive(found->oldest->opcode) &&
+	       work.received > found->sends->completed;
+}
+
+static void note_peer(struct wait *wait, struct model *model, const struct life *qp)
+{
+	const struct peer *peer = other_end(model, qp);
+
+	if (!peer)
+		return;
+	wait->process = peer->process;
+	wait->qp = peer->id;
+	wait->gone = peer->gone;
+	wait->work = work_of(peer);
+	wait->failed = peer->life && qp_state(peer->life) == ABI_QPS_ERR;
+	if (wait->failed)
+		wait->moved = peer->life->qp->moved;
+}
+
+void waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
+		int64_t since)
+{
+	const struct fact *killed = &waits->facts->all[fact];
+	struct found found = { 0 };
+	const struct queue *queue;
+	struct wait *wait;
+
+	if (killed->kind == FACT_KILLED && !is_from_outside(killed->error))
+		return;
+	queues_each(model, end->process, look_at_request, &found);
+	if (found.sends && has_arrived(model, &found))
+		found.sends = NULL;
+	queue = found.sends ? found.sends : found.receives;
+	if (!queue || end->time - (found.sends ? found.oldest->time : since) < PATIENCE_NS)
+		return;
+	wait = vec_push(waits->all, waits->n);
+	if (!wait)
+		return;
+	*wait = (struct wait){ .fact = fact,
+			       .end = end->time,
+			       .since = since,
+			       .outstanding = queue->outstanding,
+			       .completed = queue->completed,
+			       .gone = INT64_MAX };
+	if (found.sends)
+		wait->oldest = *found.oldest;
+	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
+	note_peer(wait, model, queue->owner);
+}
+
+static void put_waited_for(struct text *t, const struct wait *wait)
+{
+	const struct enum_info *opcodes = enum_find("ibv_wr_opcode");
+	const char *opcode = enum_name(opcodes, wait->oldest.opcode);
+	char id[32], when[32];
+
+	text_addf(t, "%" PRIu64 " %s%s of %s outstanding", wait->outstanding,
+		  wait->oldest.thread ? "send" : "receive", wait->outstanding == 1 ? "" : "s",
+		  wait->queue);
+	if (wait->oldest.thread)
+		text_addf(t, ", the oldest, %s %s, for %s", opcode ?: "one",
+			  event_id_text(queue_id(&wait->oldest), id),
+			  words_span(wait->end - wait->oldest.time, when));
+	else
+		text_addf(t, ", for %s without a completion",
+			  words_span(wait->end - wait->since, when));
+}
+
+/* Its process ended long enough before. */
+static bool put_ended(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct process *process = trace_process(waits->trace, wait->process);
+	const char *signal = NULL;
+	char when[32];
+
+	if (!process || process->end < 0 || process->end > wait->end - PATIENCE_NS)
+		return false;
+	words_span(process->end, when);
+	if (process->status != -1 && WIFSIGNALED(process->status))
+		signal = sigabbrev_np(WTERMSIG(process->status));
+	if (signal)
+		text_addf(t, "killed by SIG%s at %s", signal, when);
+	else if (process->status != -1 && WIFEXITED(process->status))
+		text_addf(t, "its process had ended with status %d at %s",
+			  WEXITSTATUS(process->status), when);
+	else
+		text_addf(t, "its process had ended at %s", when);
+	return true;
+}
+
+/* What the other end has done of what is waited for. */
+static void put_work(struct text *t, const struct wait *wait)
+{
+	const struct peer_work *work = &wait->work;
+
+	if (!work->known)
+		return;
+	if (!wait->oldest.thread)
+		text_addf(t, "%s%" PRIu64 " send%s posted there, %" PRIu64 " received here",
+			  t->used ? ", " : "", work->sends, work->sends == 1 ? "" : "s",
+			  wait->completed);
+	else if (needs_receive(wait->oldest.opcode) && !work->room && work->receives)
+		text_addf(t, "%sits %" PRIu64 " receives were used up", t->used ? ", " : "",
+			  work->receives);
+	else if (needs_receive(wait->oldest.opcode) && !work->room)
+		text_addf(t, "%sit had never posted a receive", t->used ? ", " : "");
+}
+
+static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct object *qp = trace_object(waits->trace, wait->qp);
+	struct text why = { 0 };
+	char name[TEXT], when[32], id[32];
+
+	text_addf(t, "; peer %s %s", words_process(waits->trace, wait->process, name, sizeof(name)),
+		  qp && qp->name ? qp->name : "queue pair");
+	if (put_ended(&why, waits, wait))
+		;
+	else if (qp && qp->destroyed.thread && qp->destroyed_at < wait->end)
+		text_addf(&why, "destroyed by %s at %s", event_id_text(qp->destroyed, id),
+			  words_span(qp->destroyed_at, when));
+	else if (wait->failed)
+		text_addf(&why, "in ERR since %s", event_id_text(wait->moved.id, id));
+	put_work(&why, wait);
+	if (why.used)
+		text_addf(t, ": %s", why.at);
+	text_fini(&why);
+}
+
+void waits_finish(struct waits *waits)
+{
+	for (size_t i = 0; i < waits->n; i++) {
+		const struct wait *wait = &waits->all[i];
+		struct fact *killed = &waits->facts->all[wait->fact];
+		struct text t = { 0 };
+
+		put_waited_for(&t, wait);
+		if (wait->process)
+			put_peer(&t, waits, wait);
+		if (!t.failed && t.used && !killed->because)
+			killed->because = strdup(t.at);
+		text_fini(&t);
+	}
+}

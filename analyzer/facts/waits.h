@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * What a process that was killed from outside had been waiting for.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/fact.h"
+#include "analyzer/model/watcher.h"
+
+struct model;
+struct waits;
+
+int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_waits);
+
+/* Accepts NULL. */
+void waits_free(struct waits *waits);
+
+/*
+ * facts->all[@fact] is the process that ends, for which nothing had completed since @since; the
+ * model still knows its objects.
+ */
+void waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
+		int64_t since);
+
+/* What became of the other ends is known: complete the sentences. */
+void waits_finish(struct waits *waits);

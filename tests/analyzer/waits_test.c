@@ -1,0 +1,166 @@
+/* analyzer/facts/waits.c: what a process that was killed had been waiting for. */
+#include <signal.h>
+
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { SECOND = 1000000000 };
+
+static const struct fact *killed_fact(const struct story *s)
+{
+	const struct fact_list *list = &s->findings->facts->list;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->all[i].kind == FACT_KILLED && list->all[i].process == 1)
+			return &list->all[i];
+	fail_msg("process 1 was not told");
+	return NULL;
+}
+
+static void post_8_bytes(struct story *s, int thread, enum verb verb, uint32_t lkey)
+{
+	const struct event_sge sge = { AT, 8, lkey };
+
+	story_post(s, thread, verb, &ends[thread].qp, 1, verb == VERB_post_recv ? 0 : IBV_WR_SEND,
+		   sge);
+}
+
+/* What is said of process 1, which @signal ends a second later; NULL: nothing. */
+static void says_of_it(struct story *s, int signal, const char *wanted)
+{
+	const char *said;
+
+	s->now += SECOND;
+	story_exit(s, STORY_PID, signal);
+	story_check(s, NULL);
+	said = killed_fact(s)->because;
+	if (wanted) {
+		assert_non_null(said);
+		assert_string_equal(said, wanted);
+	} else {
+		assert_null(said);
+	}
+	story_end(s);
+}
+
+TEST(a_send_for_which_there_is_no_receive)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
+		   "process 2 (app) qp1: it had never posted a receive");
+}
+
+TEST(a_receive_for_which_nothing_was_sent)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	says_of_it(&s, SIGINT,
+		   "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
+		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
+}
+
+TEST(a_peer_that_was_killed_long_before)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	story_exit(&s, PEER, SIGKILL);
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:20, for 1.00 s; peer "
+		   "process 2 (app) qp1: killed by SIGKILL at 41.0 us");
+}
+
+TEST(who_has_crashed_waited_for_nothing)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	says_of_it(&s, SIGSEGV, NULL);
+}
+
+TEST(who_had_nothing_outstanding_is_killed_and_no_more)
+{
+	struct story s;
+
+	begin_story(&s);
+	says_of_it(&s, SIGTERM, NULL);
+}
+
+static const struct fact *only_exit(const struct story *s)
+{
+	const struct fact_list *list = &s->findings->facts->list;
+
+	assert_int_equal(facts_count(s->findings->facts, FACT_EXITED), 1);
+	for (size_t i = 0; i < list->n; i++)
+		if (list->all[i].kind == FACT_EXITED)
+			return &list->all[i];
+	return NULL;
+}
+
+TEST(a_process_that_gave_up_is_told_with_its_status)
+{
+	const struct fact *fact;
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 3 << 8);
+	story_check(&s, NULL);
+	fact = only_exit(&s);
+	assert_int_equal(fact->error, 3);
+	assert_string_equal(fact->because,
+			    "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
+			    "process 2 (app) qp1: 0 sends posted there, 0 received here");
+	assert_false(facts_bad(s.findings->facts));
+	story_end(&s);
+}
+
+TEST(the_exit_status_says_nothing_new_after_a_completion_in_error)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	story_exit(&s, STORY_PID, 3 << 8);
+	story_check(&s, NULL);
+	assert_int_equal(facts_count(s.findings->facts, FACT_EXITED), 0);
+	story_end(&s);
+}
+
+static void receive_as_peer(struct story *s)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[1].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = 0x22 };
+	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* Its completion lies there, since the program waits for something else. */
+TEST(a_send_that_has_arrived_is_not_waited_for)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	receive_as_peer(&s);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
+		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
+}
