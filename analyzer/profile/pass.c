@@ -16,6 +16,7 @@
 #include "analyzer/profile/data.h"
 #include "analyzer/profile/place_table.h"
 #include "analyzer/profile/rows.h"
+#include "analyzer/profile/waits.h"
 #include "analyzer/rules/evidence.h"
 #include "core/store/read/reader.h"
 #include "core/wire/log.h"
@@ -105,6 +106,7 @@ static int prepare_profiler(struct profiler *p)
 static void fini_profiler(struct profiler *p)
 {
 	model_free(p->model);
+	waits_close(p);
 	place_table_fini(p);
 	for (size_t i = 0; i < p->nworkers; i++)
 		free(p->workers[i].pending);
@@ -172,19 +174,37 @@ static void end_phases(struct profiler *p, uint32_t process, int64_t time)
 	}
 }
 
-/* Is the event of the part that was asked for? */
-static bool is_wanted(const struct profiler *p, const struct trace_event *event)
+/* Is what @process did at @time of the part that was asked for? */
+static bool is_in_part(const struct profiler *p, uint32_t process, int64_t time)
 {
 	const struct profile_select *select = p->select;
 
-	if (event->inner || event->carried)
-		return false;
 	if (!p->profile->partial)
 		return true;
-	if (event->time < p->profile->from || event->time >= p->profile->to ||
-	    (select->process && event->process != select->process))
+	if (time < p->profile->from || time >= p->profile->to ||
+	    (select->process && process != select->process))
 		return false;
-	return !select->nphases || (event->process < p->ninside && p->inside[event->process].depth);
+	return !select->nphases || (process < p->ninside && p->inside[process].depth);
+}
+
+static bool is_wanted(const struct profiler *p, const struct trace_event *event)
+{
+	return !event->inner && !event->carried && is_in_part(p, event->process, event->time);
+}
+
+/* The waits for the recorder that began until @time, as their processes stood then. */
+static int count_waits(struct profiler *p, int64_t time)
+{
+	int err = 0;
+
+	while (!err && p->next_wait <= time) {
+		struct wait_row row = waits_row(p);
+
+		if (is_in_part(p, row.process, row.time))
+			waits_count(p, &row);
+		err = waits_next(p);
+	}
+	return err;
 }
 
 /* Events */
@@ -232,6 +252,8 @@ static void count_event(struct profiler *p, const struct trace_event *event)
 
 static int see_event(struct profiler *p, const struct trace_event *event)
 {
+	if (event->time >= p->next_wait && count_waits(p, event->time))
+		return log_err(-EIO, "table waited");
 	if (event->kind == TRACE_MARK && p->select->nphases)
 		mark_phase(p, event);
 	p->counts = is_wanted(p, event);
@@ -249,8 +271,10 @@ static int read_events(struct profiler *p)
 	const struct trace_event *event;
 	struct reader *reader;
 	int64_t last = 0;
-	int err = reader_open(p->trace, &reader);
+	int err = waits_open(p);
 
+	if (!err)
+		err = reader_open(p->trace, &reader);
 	if (err < 0)
 		return err;
 	while (!err && (err = reader_next(reader, &event)) == 1) {
@@ -260,6 +284,8 @@ static int read_events(struct profiler *p)
 			err = log_err(-ENOMEM, "profile");
 	}
 	reader_close(reader);
+	if (!err)
+		err = count_waits(p, INT64_MAX - 1);
 	for (size_t i = 1; i < p->ninside; i++)
 		end_phases(p, (uint32_t)i, last);
 	return err < 0 ? err : 0;

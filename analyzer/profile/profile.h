@@ -111,6 +111,18 @@ struct profile_thread {
 	uint32_t id, process;
 	uint64_t calls, posts, requests, completions, polls, empty;
 	int64_t control_ns;
+	uint64_t waits; /* for the recorder */
+	int64_t waited_ns;
+};
+
+/* How long the recorder made threads wait, which is no doing of the program: table `waited`. */
+struct profile_waited {
+	bool known;                   /* false: the trace does not have it */
+	uint64_t times, full, longer; /* `full` and `longer` of them: rings that were full, grew */
+	int64_t ns, full_ns, longer_ns, most; /* most: the longest */
+	struct event_id worst;                /* the longest */
+	int64_t worst_at;
+	uint64_t threads; /* that waited */
 };
 
 /* Posts to queues of one direction. */
@@ -151,6 +163,8 @@ struct profile {
 
 	struct profile_verb verbs[VERB_COUNT];
 	uint64_t registered, registered_bytes; /* regions that were registered */
+
+	struct profile_waited waited;
 
 	/* in order of appearance */
 	struct profile_place *places;

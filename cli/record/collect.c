@@ -123,6 +123,7 @@ static int create_trace(struct collecting *c)
 		.device = "",
 		.filter = c->page.filter.text,
 		.copies_on_fork = copies_on_fork(),
+		.waits = true,
 	};
 	int err;
 

@@ -312,6 +312,7 @@ static int create_trace(struct recording *r)
 		.filter = r->set->filter.text,
 		.copies_on_fork = copies_on_fork(),
 		.memory = r->set->memory,
+		.waits = true,
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
 	};

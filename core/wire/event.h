@@ -35,6 +35,7 @@ enum event_type {
 	EVENT_SITE,        /* a place in the program that posts */
 	EVENT_DIRECT,      /* a provider's own function was called, bypassing the verbs */
 	EVENT_MEMORY,      /* registered memory of the program went away */
+	EVENT_WAITED,      /* the recorder has kept the thread waiting */
 	EVENT_TYPES,
 };
 
@@ -408,4 +409,19 @@ struct event_memory {
 	uint32_t modules; /* the highest serial of its frames' modules */
 
 	/* uint64_t frames[nframes], innermost first */
+};
+
+/* What the thread waited for. */
+enum event_waited_why {
+	WAITED_ROOM,   /* the ring was full, until the collector had read */
+	WAITED_LONGER, /* the ring was made longer */
+	WAITED_WHYS,
+};
+
+/* Written behind the wait, when there is room again; its head has the time when the wait began. */
+struct event_waited {
+	struct event_head head;
+	uint64_t ticks; /* how long, all told */
+	uint32_t times; /* several waits whose events found no room */
+	uint32_t why;   /* enum event_waited_why, of the last */
 };

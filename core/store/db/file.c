@@ -47,11 +47,11 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 		return log_err(-EINVAL, "%s is not a trace; %s", path, next);
 	if (get_be32(head + 68) != SCHEMA_APPLICATION)
 		return log_err(-EINVAL, "%s is an SQLite file, but not a trace; %s", path, next);
-	if (version != SCHEMA_VERSION)
+	if (version < SCHEMA_OLDEST || version > SCHEMA_VERSION)
 		return log_err(-EPROTO,
-			       "%s is a trace of format %u, this verbatim reads format "
-			       "%d; read it with the version that made it, or record again",
-			       path, version, SCHEMA_VERSION);
+			       "%s is a trace of format %u, this verbatim reads formats "
+			       "%d to %d; read it with the version that made it, or record again",
+			       path, version, SCHEMA_OLDEST, SCHEMA_VERSION);
 	if (get_be32(head + 24) == get_be32(head + 92) && head[18] == 1 &&
 	    (int64_t)get_be32(head + 28) * page > bytes)
 		return log_err(-EINVAL, "%s is cut off: %lld bytes of %lld; copy it again", path,

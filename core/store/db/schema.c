@@ -65,6 +65,8 @@ static const char *const controls[] = {
 	"loss(thread INTEGER PRIMARY KEY, process INTEGER, events INTEGER, first INTEGER,"
 	" last INTEGER, overwritten INTEGER)",
 	"carried(thread INTEGER PRIMARY KEY, n INTEGER)",
+	"waited(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, ns INTEGER,"
+	" times INTEGER, why TEXT, PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"coverage(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT,"
 	" handle INTEGER, object INTEGER, detail TEXT, times INTEGER)",
 	"poll_count(thread INTEGER, handle INTEGER, life INTEGER, process INTEGER, cq INTEGER,"
@@ -190,6 +192,13 @@ static int check_statements(sqlite3 *db)
 	return err;
 }
 
+/* Is it a table that traces of this format do not have yet? */
+static bool is_newer(sqlite3 *db, const char *name)
+{
+	return !strcmp(name, "waited") &&
+	       sql_int(db, "PRAGMA user_version", SCHEMA_VERSION) == SCHEMA_OLDEST;
+}
+
 int schema_check(sqlite3 *db)
 {
 	int err = check_statements(db);
@@ -200,7 +209,8 @@ int schema_check(sqlite3 *db)
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(controls[i], "("), controls[i]);
 		/* damage is reported by whoever reads the table */
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
-						  NULL) == SQLITE_ERROR)
+						  NULL) == SQLITE_ERROR &&
+		    !is_newer(db, name))
 			err = log_err(-EPROTO,
 				      "%s was made by another build of verbatim: it has "
 				      "no table %s; read it with that one, or record again",

@@ -6,7 +6,8 @@
 
 enum {
 	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
-	SCHEMA_VERSION = 6,              /* at byte 60 */
+	SCHEMA_VERSION = 7,              /* at byte 60 */
+	SCHEMA_OLDEST = 6,               /* that is read, too: it has no table `waited` */
 };
 
 /* Make all tables in an empty database. */

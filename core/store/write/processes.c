@@ -53,7 +53,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	if (err || processes_new(writer, log->pid, time, &id))
 		return writer->err;
 	for (size_t i = log->id - 1; i < writer->nlogs; i++) {
-		char sql[400];
+		char sql[512];
 
 		if (writer->logs[i]->process != old)
 			continue;
@@ -64,8 +64,10 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 			 "UPDATE fork SET process = %u WHERE thread = %zu;"
 			 "UPDATE event SET process = %u WHERE thread = %zu;"
 			 "UPDATE memory SET process = %u WHERE thread = %zu;"
+			 "UPDATE waited SET process = %u WHERE thread = %zu;"
 			 "UPDATE mark SET process = %u WHERE thread = %zu",
-			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1);
+			 id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1, id, i + 1, id,
+			 i + 1);
 		if (writer_fail(writer, sql_exec(writer->db, sql)))
 			return writer->err;
 	}

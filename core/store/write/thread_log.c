@@ -19,6 +19,8 @@
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
+#define WAIT_MOST_NS (24ull * 3600 * 1000000000) /* a longer one is damage */
+
 /* Frees the largest part of a log early: a trace may have millions of threads. */
 static void free_batch(struct thread_log *log)
 {
@@ -149,6 +151,27 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	log->lost_first = writer_time(writer, first, log->start);
 	log->lost_last = writer_time(writer, last, log->lost_first);
 	return writer_loss(writer, log);
+}
+
+int thread_log_waited(struct writer *writer, struct thread_log *log,
+		      const struct event_waited *event, uint64_t n, int64_t time)
+{
+	static const char *const whys[WAITED_WHYS] = {
+		[WAITED_ROOM] = "full",
+		[WAITED_LONGER] = "longer",
+	};
+	const uint64_t begin = event->head.ticks;
+	uint64_t ns;
+
+	if (event->head.words * 8u < sizeof(*event) || event->why >= WAITED_WHYS || !event->times ||
+	    event->ticks >> 62 || begin >> 62)
+		return -EBADMSG;
+	ns = (uint64_t)(clock_ns(&writer->clock, begin + event->ticks) -
+			clock_ns(&writer->clock, begin));
+	if (ns > WAIT_MOST_NS)
+		return -EBADMSG;
+	return WRITER_RUN(writer, waited, "uiuiiit", log->id, n, log->process, time, ns,
+			  (int64_t)event->times, whys[event->why]);
 }
 
 /* Note missing events that were not lost for lack of room. */

@@ -131,6 +131,7 @@ struct known_stack {
 	  " ORDER BY 5 LIMIT 1") \
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
+	S(waited, "INSERT OR IGNORE INTO waited VALUES(?, ?, ?, ?, ?, ?, ?)") \
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
 	S(finding, FINDING_INSERT) \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?, 1)") \
@@ -203,6 +204,8 @@ int writer_loss(struct writer *writer, struct thread_log *log);
 /* thread_log.c: write the batch as a chunk; write all that is not in the tables yet. */
 int thread_log_flush(struct writer *writer, struct thread_log *log);
 int thread_log_store(struct writer *writer, struct thread_log *log);
+int thread_log_waited(struct writer *writer, struct thread_log *log,
+		      const struct event_waited *event, uint64_t n, int64_t time);
 void thread_log_free(struct thread_log *log);
 
 /* calls.c; @n and @time are the event's. All return 0, -EBADMSG or the writer's failure. */

@@ -158,6 +158,7 @@ bool thread_make_ring(void)
 	recorder.cm_depth = 0;
 	recorder.writing = false;
 	recorder.stuck = false;
+	memset(&recorder.waits, 0, sizeof(recorder.waits));
 	recorder.tap = NULL;
 	site_begin();
 	recorder.filter =

@@ -33,7 +33,13 @@ struct recorder {
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
 	uint64_t gave_up; /* 1 + the reader's position when it was waited for in vain; or 0 */
-	uint64_t lap;     /* ring.reserved and ticks when the thread last began to fill the ring */
+	struct {
+		uint64_t ticks; /* of all waits of this thread */
+		/* those that no event tells of yet: */
+		uint64_t begin, untold;
+		uint32_t times, why;
+	} waits;
+	uint64_t lap; /* ring.reserved and ticks when the thread last began to fill the ring */
 	uint64_t lap_ticks;
 	uint32_t forks_held;    /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */

@@ -7,6 +7,9 @@
  *
  * Events that are held are published first, or the reader could not free their
  * room.
+ *
+ * How long that took is an event, too, written when there is room again: whoever
+ * reads times of the program must know of it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,6 +23,7 @@
 enum {
 	WAIT_NS = 50 * 1000,         /* twice that the next time, and so on */
 	WAIT_MOST_NS = 12800 * 1000, /* leaves the collector a processor among many threads */
+	WAIT_LEAST_NS = 1000,        /* shorter ones are not counted */
 	LOOK_NS = 100 * 1000 * 1000, /* between looks at whether the collector is alive */
 	LAP_NS = 250 * 1000 *
 		 1000, /* as long as the collector sleeps at most while there are rings */
@@ -217,7 +221,7 @@ static bool wait_for_room(size_t bytes)
 }
 
 /* An event that is longer than the whole ring gets a wider ring, whatever the budget says. */
-static bool make_room(size_t bytes)
+static bool make_room(size_t bytes, bool *ret_waited)
 {
 	struct ring *ring = &recorder.ring;
 
@@ -226,19 +230,66 @@ static bool make_room(size_t bytes)
 	while (!ring_room(ring, bytes)) {
 		bool must = bytes > ring->mask + 1;
 
-		if (!widen_ring(must))
-			return !must && wait_for_room(bytes);
+		if (widen_ring(must))
+			continue;
+		*ret_waited = !must;
+		return !must && wait_for_room(bytes);
 	}
 	session_wake(&recording_session);
 	return true;
 }
 
+/*
+ * The thread has waited since @begin. What a signal handler waited meanwhile is
+ * counted by itself; it came after recorder.waits.ticks was @before.
+ */
+static void count_wait(uint64_t begin, uint64_t before, enum event_waited_why why)
+{
+	const struct clock *clock = &recording_session.clock;
+	uint64_t ticks = record_ticks() - begin - (recorder.waits.ticks - before);
+
+	if (clock_ns(clock, begin + ticks) - clock_ns(clock, begin) < WAIT_LEAST_NS)
+		return;
+	recorder.waits.ticks += ticks;
+	if (!recorder.waits.times++) {
+		recorder.waits.begin = begin;
+		recorder.waits.untold = 0;
+	}
+	recorder.waits.untold += ticks;
+	recorder.waits.why = why;
+}
+
+/*
+ * Write what was waited for, before the event of @bytes that had no room. Not where the thread
+ * has just got its ring: the first event says whose it is.
+ */
+static void tell_waits(size_t bytes)
+{
+	struct ring *ring = &recorder.ring;
+	struct event_waited *event;
+
+	if (!recorder.waits.times || recorder.held || recorder.busy ||
+	    !ring_room(ring, bytes + sizeof(*event)))
+		return;
+	event = (void *)(ring->data + (ring->reserved & ring->mask));
+	record_head(&event->head, EVENT_WAITED, recorder.waits.begin);
+	event->ticks = recorder.waits.untold;
+	event->times = recorder.waits.times;
+	event->why = recorder.waits.why;
+	recorder.waits.times = 0;
+	ring_commit(ring, &event->head, sizeof(*event) / 8);
+}
+
 static bool wait_or_grow(size_t bytes)
 {
 	int saved = errno;
-	bool room =
-		recording_session.page->on_full == ON_FULL_GROW ? grow_ring() : make_room(bytes);
+	uint64_t begin = record_ticks(), before = recorder.waits.ticks;
+	bool grows = recording_session.page->on_full == ON_FULL_GROW, waited = false;
+	bool room = grows ? grow_ring() : make_room(bytes, &waited);
 
+	count_wait(begin, before, waited ? WAITED_ROOM : WAITED_LONGER);
+	if (room)
+		tell_waits(bytes);
 	if (!room && !session_running(&recording_session))
 		recording_end();
 	if (!room) {
@@ -258,12 +309,16 @@ bool record_room(size_t bytes)
 	if (!ring_room(&recorder.ring, recorder.held + bytes))
 		return wait_or_grow(bytes);
 	if (__builtin_expect(!recorder.held && lap_was_fast(), 0)) {
+		uint64_t begin = record_ticks(), before = recorder.waits.ticks;
 		int saved = errno;
 
-		if (widen_ring(false))
+		if (widen_ring(false)) {
 			ring_room(&recorder.ring, bytes);
+			count_wait(begin, before, WAITED_LONGER);
+		}
 		errno = saved;
 	}
+	tell_waits(bytes);
 	session_wake(&recording_session);
 	return true;
 }

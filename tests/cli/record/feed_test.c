@@ -74,6 +74,7 @@ static void put_rare(struct maker *m, const struct make_world *w)
 	PUT(m, EVENT_SPAWNED, 1 | 77ull << 32, 0);
 	PUT(m, EVENT_SITE, 1 | 1ull << 16, 0x401234);
 	PUT(m, EVENT_MARK, MARK_BEGIN | 5ull << 16, 0x6161616161);
+	PUT(m, EVENT_WAITED, 5000, 1 | (uint64_t)WAITED_ROOM << 32);
 	PUT(m, EVENT_BLIND, BLIND_DM, 0x77);
 	PUT(m, EVENT_DIRECT, DIRECT_CALLED | 4ull << 16, 0x31323334);
 	PUT(m, EVENT_COUNT, 7ull << 32, MAKE_PTR(&w->cq), 5);

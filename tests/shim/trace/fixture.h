@@ -51,7 +51,7 @@ static inline const void *expect_event(struct ring *ring, enum event_type type)
 		if (event->type == type)
 			return event;
 		HOLDS(event->type == EVENT_PROCESS || event->type == EVENT_MODULE ||
-		      event->type == EVENT_SITE);
+		      event->type == EVENT_SITE || event->type == EVENT_WAITED);
 	}
 	HOLDS(bytes == 0);
 	return NULL;

@@ -257,6 +257,28 @@ TEST(other_versions_are_eproto)
 	assert_int_equal(open_it(), -EPROTO);
 }
 
+TEST(the_version_before_is_read)
+{
+	sqlite3 *db;
+
+	make_trace();
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "DROP TABLE waited; PRAGMA user_version = 6", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), 0);
+}
+
+TEST(a_table_that_this_version_has_is_missed)
+{
+	sqlite3 *db;
+
+	make_trace();
+	sqlite3_open(path, &db);
+	sqlite3_exec(db, "DROP TABLE waited", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(open_it(), -EPROTO);
+}
+
 /* Builds between two releases have the same version. */
 TEST(tables_of_another_build_are_eproto)
 {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "core/wire/desc.h"
 #include "tests/shim/trace/provider.h"
@@ -364,6 +365,76 @@ static void orphan_body(void)
 	for (int i = 0; i < 100000; i++)
 		HOLDS(!send_one((uint64_t)i));
 	HOLDS(atomic_load(&session.page->state) == SESSION_ORPHAN);
+}
+
+/* Read all that waits, so that there is room. */
+static void empty_ring(struct ring *ring)
+{
+	const struct event_head *event;
+	int bytes;
+
+	while ((bytes = ring_peek(ring, &event)) > 0) {
+		ring_step(ring, (size_t)bytes);
+		ring_consume(ring);
+	}
+	HOLDS(bytes == 0);
+}
+
+/* The collector stands still for as long as a thread waits for it, and then goes on. */
+static void stalled_body(void)
+{
+	const struct event_waited *waited;
+	const uint64_t most = 5000000;
+	pid_t stands = fork();
+	struct ring ring;
+
+	if (!stands) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+	}
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	session.page->collector = (uint32_t)stands;
+	session.page->collector_start = session_process_start(stands);
+	session.page->max_wait = most;
+	for (int i = 0; i < 100000; i++)
+		HOLDS(!send_one((uint64_t)i));
+	ring = session_ring(0);
+	HOLDS(atomic_load(&ring.head->dropped));
+	empty_ring(&ring);
+	HOLDS(!send_one(7));
+	waited = expect_event(&ring, EVENT_WAITED);
+	HOLDS(waited && waited->times && waited->why == WAITED_ROOM);
+	HOLDS(clock_ns(&session.page->clock, waited->ticks) - clock_ns(&session.page->clock, 0) >=
+	      (int64_t)most);
+	HOLDS(expect_event(&ring, EVENT_POST));
+	kill(stands, SIGKILL);
+}
+
+TEST(waiting_for_room_is_told_when_there_is_room)
+{
+	in_child(stalled_body);
+}
+
+static void no_wait_body(void)
+{
+	const struct event_head *event;
+	struct ring ring;
+	int bytes;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	for (int i = 0; i < 100; i++)
+		HOLDS(!send_one((uint64_t)i));
+	ring = session_ring(0);
+	while ((bytes = ring_peek(&ring, &event)) > 0) {
+		HOLDS(event->type != EVENT_WAITED);
+		ring_step(&ring, (size_t)bytes);
+	}
+	HOLDS(bytes == 0);
+}
+
+TEST(who_had_room_has_not_waited)
+{
+	in_child(no_wait_body);
 }
 
 static void *send_while_cancelled(void *done)
