@@ -224,6 +224,14 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 	}
 }
 
+/* For all that is known of two clocks. */
+static bool has_gone(const struct looked *l, const struct peer *other)
+{
+	return other->gone != INT64_MAX &&
+	       other->gone + peer_slack(&l->model->peers, l->event->process, other->process) <=
+		       l->event->time;
+}
+
 static void look_at_remote(const struct looked *l, const struct wr *wr)
 {
 	struct peers *peers = &l->model->peers;
@@ -233,7 +241,7 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	uint64_t changes = keys->changes + peers->changes, length = sum_lengths(wr);
 	const struct key *key;
 
-	if (!other || other->gone != INT64_MAX || !length)
+	if (!other || has_gone(l, other) || !length)
 		return;
 	if (!seen->key || seen->changes != changes || seen->key->rkey != wr->rkey) {
 		seen->key = keys_find_rkey(keys, other->process, other->context, wr->rkey);

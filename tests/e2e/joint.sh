@@ -1,0 +1,135 @@
+# Both ends of a job, each recorded on its own, checked as one: what one recording of both says, as
+# well as where the second is of a machine whose clock is wrong by seconds.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+# Each end is recorded on its own: lib/both starts this for the server, and for the client.
+cat >apart <<'END'
+#!/bin/bash
+last=${!#}
+[ "$last" = localhost ] && t=b.db || t=a.db
+exec "$VERBATIM" record -q -o $t -- "$@"
+END
+chmod +x apart
+
+record_apart() { rm -f a.db b.db; "$both" ./apart "$@" >/dev/null 2>&1; }
+record_as_one() { "$VERBATIM" record -q -o both.db -- "$both" "$@" >/dev/null 2>&1; }
+
+# b.db as of another machine, whose time of day is so many seconds ahead.
+move_away() {
+	cp b.db c.db
+	sqlite3 c.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot';
+		UPDATE meta SET value = value + $1 * 1000000000 WHERE key = 'realtime'"
+}
+
+# What a report says without names, times and addresses.
+say_alike() {
+	"$VERBATIM" check --format json "$@" | jq -r '
+		(.findings[] | [.rule, .where, .message]),
+		(.first_errors[] | [.status, .opcode, .keys, .peer, .peer_then]),
+		(.failed_verbs[] | [.what, .because]) | join(" ")' |
+		sed -E 's/([a-z]\.db )?process [0-9]+/P/g; s/([a-z]\.db:)?[0-9]+:[0-9]+/E/g
+			s/[0-9.]+ (ns|us|ms|s)\>/T/g; s/0x[0-9a-f]+/A/g' | sort
+}
+
+says_the_same() { # program and arguments
+	record_as_one "$@" && record_apart "$@" || { echo "a program failed"; return 1; }
+	say_alike both.db >one
+	say_alike a.db b.db >two
+	move_away -5
+	say_alike a.db c.db >away
+	is "apart" "$(cat two)" "$(cat one)" && is "another machine" "$(cat away)" "$(cat one)"
+}
+
+screen() { "$VERBATIM" check "$@" | head -24 | tr -s ' \n' '  '; }
+is_on_screen() { # what is read there; traces
+	local wanted=$1
+	shift
+	[[ $(screen "$@") =~ $wanted ]] || { echo "no '$wanted' in: $(screen "$@")"; return 1; }
+}
+
+a_pingpong_is_silent() {
+	says_the_same ibv_rc_pingpong -g 0 -n 100 && is "$(cat one)" "" &&
+		is_on_screen "the same machine and clock, 1 joined queue pair" a.db b.db &&
+		is_on_screen "c.db: its clock is [45].[0-9]* s behind, \+- .*, from 200 messages" \
+			a.db c.db
+}
+perftest_is_silent() {
+	says_the_same ib_write_bw -n 100 -F && grep -q . one && { cat one; return 1; }
+	is_on_screen "c.db: its clock is [45].[0-9]* s behind, \+- .* joined queue pair" a.db c.db
+}
+
+a_key_that_is_gone() {
+	says_the_same "$apps/far_end" gone && says "MKEY-004.*was mr1 of pd1 of P until" one &&
+		is_on_screen "mr1 of pd1 of a.db process 1; its ibv_dereg_mr a.db:1:[0-9]+ began" \
+			a.db c.db &&
+		is_on_screen "qp1 -> a.db process 1 .far_end. qp1" a.db c.db
+}
+no_receive_was_posted() {
+	says_the_same "$apps/far_end" late && says "STATE-006" one
+}
+correct_ends_are_silent() { says_the_same "$apps/far_end" good && is "$(cat one)" ""; }
+
+# One end alone blames nobody, and knows no other end.
+one_end_says_less() {
+	record_apart "$apps/far_end" gone || return
+	is "$("$VERBATIM" check --format json b.db | jq -c '[.findings[].rule]')" "[]"
+}
+
+a_finding_is_saved_in_its_own_trace() {
+	record_apart "$apps/far_end" gone || return
+	move_away 5
+	"$VERBATIM" check --save a.db c.db >/dev/null
+	is "$(sqlite3 a.db "SELECT count(*) FROM finding")" 0 &&
+		is "$(sqlite3 c.db "SELECT rule, process, thread FROM finding")" "MKEY-004|1|1" &&
+		"$VERBATIM" dump c.db "$(sqlite3 c.db "SELECT thread || ':' || n FROM finding")" |
+		grep -q "opcode=IBV_WR_RDMA_WRITE"
+}
+reports_of_several() {
+	"$VERBATIM" check --format json a.db c.db >t.json
+	"$VERBATIM" check --format sarif a.db c.db >t.sarif
+	"$VERBATIM" check --format junit a.db c.db >t.xml
+	is "$(jq -c '[.traces[].name]' t.json)" '["a.db","c.db"]' &&
+		is "$(jq -c '.findings[0] | [.trace, .process]' t.json)" '["c.db",1]' &&
+		is "$(jq -c '.runs[0].results[] | select(.ruleId == "MKEY-004") | .properties |
+			[.trace, .process]' t.sarif)" '["c.db",1]' && is "$(grep -c '<failure' t.xml)" 2
+}
+exit_status_is_one() {
+	"$VERBATIM" check a.db c.db >/dev/null
+	is $? 1 && { "$VERBATIM" check --write-baseline known a.db c.db >/dev/null
+		"$VERBATIM" check --baseline known a.db b.db >/dev/null; is $? 0; }
+}
+
+complains() { # exit status, what; traces
+	local status=$1 what=$2
+	shift 2
+	"$VERBATIM" check "$@" >out 2>err
+	is "exit $?" "exit $status" && is "$(wc -l <err)" 1 && says "$what" err
+}
+what_cannot_be_joined() {
+	cp a.db copy.db
+	head -c 20000 b.db >short.db
+	cp b.db old.db && sqlite3 old.db "PRAGMA user_version = 1"
+	complains 3 "a.db is given twice" a.db a.db &&
+		complains 3 "are of one recording" a.db copy.db &&
+		complains 3 "short.db is cut off" a.db short.db &&
+		complains 3 "old.db" a.db old.db && complains 4 "none.db" a.db none.db
+}
+what_one_has_lost() {
+	cp b.db lost.db
+	sqlite3 lost.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 3)"
+	"$VERBATIM" check a.db lost.db >out
+	says "not checked, because in lost.db 3 events were lost" out
+}
+
+try a_pingpong_is_silent
+try perftest_is_silent
+try a_key_that_is_gone
+try no_receive_was_posted
+try correct_ends_are_silent
+try one_end_says_less
+try a_finding_is_saved_in_its_own_trace
+try reports_of_several
+try exit_status_is_one
+try what_cannot_be_joined
+try what_one_has_lost
