@@ -95,11 +95,7 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 
 	if (!call || call->moment.id.thread)
 		return;
-	call->moment = (struct moment){ .id = event->id,
-					.verb = event->call->verb,
-					.process = event->process,
-					.stack = event->call->stack,
-					.time = event->call->begin };
+	call->moment = moment_of(event);
 	call->waits = verb_infos[event->call->verb].blocks;
 	free(call->what);
 	call->what = strdup(reason_call(model, event, text, sizeof(text)));

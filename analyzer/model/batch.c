@@ -16,15 +16,6 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 
-static struct moment moment_of(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->poll->verb,
-				.process = event->process,
-				.stack = event->poll->stack,
-				.time = event->time };
-}
-
 static void begin_batch(struct batch *batch, const struct moment *start)
 {
 	batch->started = true;

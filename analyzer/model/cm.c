@@ -77,11 +77,7 @@ static int make_object(struct model *model, const struct trace_event *event, enu
 	life->kind = kind;
 	life->process = event->process;
 	life->handle = handle;
-	life->created = (struct moment){ .id = event->id,
-					 .verb = call->verb,
-					 .process = event->process,
-					 .stack = call->stack,
-					 .time = call->begin };
+	life->created = moment_of(event);
 	life->borrowed = is_of_library(model, call->stack);
 	if (model->trace) /* the call's object may be another one: the channel of an event */
 		object = trace_object_at(model->trace, event->process, kind, handle, call->end);
@@ -120,11 +116,7 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 
 	if (id) {
 		id->events++;
-		id->got = (struct moment){ .id = event->id,
-					   .verb = event->call->verb,
-					   .process = event->process,
-					   .stack = event->call->stack,
-					   .time = event->call->begin };
+		id->got = moment_of(event);
 	}
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
 	    !args_get(out, "event.id", &new))

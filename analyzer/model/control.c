@@ -190,7 +190,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->kind = kind;
 	life->process = p->event->process;
 	life->handle = p->call->handle;
-	life->created = call_begin(p->event);
+	life->created = moment_of(p->event);
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
 	control_name(model, life, p->call->object);
 	keys_note_parents(model, life, p->call);
@@ -331,7 +331,7 @@ static void event_is_got(struct model *model, const struct parsed *p)
 			  : async_element(model, p, p->out);
 	if (!life)
 		return;
-	life->got = call_begin(p->event);
+	life->got = moment_of(p->event);
 	if (completion) {
 		life->events++;
 		return;
@@ -346,7 +346,7 @@ static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const stru
 {
 	if (n > *owed) {
 		if (!life->over)
-			life->over_at = call_begin(p->event);
+			life->over_at = moment_of(p->event);
 		life->over += n - *owed;
 	}
 	*owed -= n < *owed ? n : *owed;

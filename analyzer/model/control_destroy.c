@@ -69,11 +69,11 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 	if (!pending)
 		return log_err(-ENOMEM, "destroys that have begun");
 	life->state = LIFE_DYING;
-	life->ending = call_begin(event);
+	life->ending = moment_of(event);
 	life->met = (struct moment){ 0 };
 	pending->life = life;
 	pending->destroy.object = life;
-	pending->destroy.moment = call_begin(event);
+	pending->destroy.moment = moment_of(event);
 	see_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;

@@ -69,15 +69,6 @@ void device_lists_end(struct device_lists *lists, uint32_t process)
 	}
 }
 
-static struct moment moment_of(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->call->verb,
-				.process = event->process,
-				.stack = event->call->stack,
-				.time = event->call->begin };
-}
-
 /* Lists */
 
 static void add_device(struct device_list *list, const struct json_node *device)

@@ -68,11 +68,7 @@ void hot_call(struct model *model, const struct trace_event *event)
 	if (took < hot->longest_ns)
 		return;
 	hot->longest_ns = took;
-	hot->longest = (struct moment){ .id = event->id,
-					.verb = call->verb,
-					.process = event->process,
-					.stack = call->stack,
-					.time = call->begin };
+	hot->longest = moment_of(event);
 }
 
 void hot_forget(struct model *model, uint32_t process)

@@ -105,11 +105,7 @@ static int region_is_made(struct model *model, const struct trace_event *event)
 	key->context = read_number(call->out, "ret.context", 0);
 	key->pd = base_pd(model, event->process,
 			  read_number(call->out, "ret.pd", read_number(call->args, "pd", 0)));
-	key->created = (struct moment){ .id = event->id,
-					.verb = call->verb,
-					.process = event->process,
-					.stack = call->stack,
-					.time = call->begin };
+	key->created = moment_of(event);
 	if (key->kind == OBJECT_mr)
 		set_range(key, call);
 	else
@@ -165,11 +161,7 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 
 	if (!key || call->failed)
 		return 0;
-	key->bind.at = (struct moment){ .id = event->id,
-					.verb = call->verb,
-					.process = event->process,
-					.stack = call->stack,
-					.time = call->begin };
+	key->bind.at = moment_of(event);
 	key->bind.index = 0;
 	key->bind.qp = read_number(call->args, "qp", 0);
 	key->bind.ends = !read_number(call->args, "mw_bind.bind_info.length", 1);
@@ -180,11 +172,7 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 static void context_is_closed(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct moment moment = { .id = event->id,
-				 .verb = call->verb,
-				 .process = event->process,
-				 .stack = call->stack,
-				 .time = call->begin };
+	struct moment moment = moment_of(event);
 	struct key *key = model->keys.live.oldest, *next;
 
 	for (; key; key = next) {
@@ -198,11 +186,7 @@ static void region_is_gone(struct model *model, const struct trace_event *event,
 			   enum object_kind kind)
 {
 	struct key *key = key_of_call(model, event, kind);
-	struct moment moment = { .id = event->id,
-				 .verb = event->call->verb,
-				 .process = event->process,
-				 .stack = event->call->stack,
-				 .time = event->call->begin };
+	struct moment moment = moment_of(event);
 
 	if (!key)
 		return;

@@ -31,15 +31,6 @@ static bool is_sink(bool send, int opcode)
 	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static struct moment moment_of(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->post->verb,
-				.process = event->process,
-				.stack = event->post->stack,
-				.time = event->time };
-}
-
 static struct model_key describe_use(const struct looked *l, int sge)
 {
 	const struct wr *wr = &l->post->wr[l->i];

@@ -9,20 +9,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/store/read/trace.h"
+#include "analyzer/model/moment.h"
 
 enum {
 	LIFE_NAME = 32,
 	LIVES_DEAD = 1 << 16, /* dead objects that are remembered */
-};
-
-/* A call, remembered after its event has been processed. */
-struct moment {
-	struct event_id id; /* 0:0: not in the trace */
-	enum verb verb;     /* VERB_COUNT: none, or unknown */
-	uint32_t process;
-	uint32_t stack; /* of the trace, 0 none */
-	int64_t time;
 };
 
 enum life_state {

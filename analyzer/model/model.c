@@ -299,11 +299,7 @@ static bool has_memory_of(const struct model *model, const struct trace_event *e
 
 static int on_fork(struct model *model, const struct trace_event *event)
 {
-	struct moment moment = { .id = event->id,
-				 .verb = VERB_COUNT,
-				 .process = event->process,
-				 .stack = event->fork->stack,
-				 .time = event->time };
+	struct moment moment = moment_of(event);
 
 	if (event->fork->kind != TRACE_FORKED || !has_memory_of(model, event) ||
 	    model_fork(model, event->fork->child))

@@ -85,16 +85,6 @@ static inline struct life *model_argument(struct model *model, const struct trac
 	return model_find(model, event->process, kind, (uint64_t)handle);
 }
 
-/* The begin of the call that @event tells of. */
-static inline struct moment call_begin(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->call->verb,
-				.process = event->process,
-				.stack = event->call->stack,
-				.time = event->call->begin };
-}
-
 /* What the event's thread is inside. */
 static inline const struct cm_call *cm_call_of(const struct model *model,
 					       const struct trace_event *event)

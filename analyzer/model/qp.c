@@ -296,15 +296,6 @@ static void enter_state(struct qp *qp, int state, const struct moment *moment)
 	memset(qp->after, 0, sizeof(qp->after));
 }
 
-static struct moment moment_of(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->call->verb,
-				.process = event->process,
-				.stack = event->call->stack,
-				.time = event->call->begin };
-}
-
 void qp_modify_begins(struct life *life)
 {
 	if (life->qp)

@@ -172,11 +172,7 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 
 void qp_async(struct life *life, const struct trace_event *event, int64_t type)
 {
-	struct moment moment = { .id = event->id,
-				 .verb = event->call->verb,
-				 .process = event->process,
-				 .stack = event->call->stack,
-				 .time = event->call->begin };
+	struct moment moment = moment_of(event);
 
 	if (type == ABI_EVENT_QP_FATAL || type == ABI_EVENT_QP_REQ_ERR ||
 	    type == ABI_EVENT_QP_ACCESS_ERR)

@@ -212,11 +212,7 @@ static void begin_drain(struct queue *queue, const struct trace_event *event)
 		return;
 	queue->draining = true;
 	queue->drained_from = queue->completed;
-	queue->drain = (struct moment){ .id = event->id,
-					.verb = event->call->verb,
-					.process = event->process,
-					.stack = event->call->stack,
-					.time = event->call->begin };
+	queue->drain = moment_of(event);
 }
 
 static void modify_qp(struct model *model, struct life *qp, const struct trace_event *event)

@@ -37,15 +37,6 @@ static uint32_t room_of(const struct queue *queue)
 	return larger_of(queue->limits.asked, queue->limits.given);
 }
 
-static struct moment moment_of(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->post->verb,
-				.process = event->process,
-				.stack = event->post->stack,
-				.time = event->time };
-}
-
 static void tell_strain(const struct model_watcher *watcher, struct queue *queue,
 			struct model_strain *strain)
 {

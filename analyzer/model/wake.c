@@ -18,7 +18,7 @@
 
 enum { LONG_NS = 500000000 }; /* no wake-up that was not lost takes so long */
 
-static struct moment moment_of(const struct trace_event *event, enum verb verb)
+static struct moment moment_with(const struct trace_event *event, enum verb verb)
 {
 	return (struct moment){ .id = event->id,
 				.verb = verb,
@@ -39,7 +39,7 @@ void wake_armed(struct life *cq, const struct trace_event *event)
 	/* what is not solicited gives no event then */
 	if (!cq || !cq->wake || event->notify->ret || event->notify->solicited_only)
 		return;
-	cq->wake->armed = moment_of(event, VERB_req_notify_cq);
+	cq->wake->armed = moment_with(event, VERB_req_notify_cq);
 	cq->wake->is_armed = true;
 }
 
@@ -47,7 +47,7 @@ void wake_polled(struct life *cq, const struct trace_event *event)
 {
 	if (!cq || !cq->wake)
 		return;
-	cq->wake->polled = moment_of(event, event->poll->verb);
+	cq->wake->polled = moment_with(event, event->poll->verb);
 	cq->wake->since = event->time;
 }
 
@@ -119,7 +119,7 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 
 	if (!waiting)
 		return -ENOMEM;
-	waiting->at = moment_of(event, event->call->verb);
+	waiting->at = moment_with(event, event->call->verb);
 	waiting->channel = channel;
 	waiting->next = model->waiting;
 	model->waiting = waiting;

@@ -51,10 +51,7 @@ void cm_001_qp(struct check *check, const struct model_leak *leak)
 			       findings_key(moment->verb, moment->stack, 0));
 	if (!finding)
 		return;
-	finding->event = moment->id;
-	finding->time = moment->time;
-	finding->process = moment->process;
-	finding->thread = moment->id.thread;
+	finding_at(finding, moment);
 	finding_text(&finding->where, "%s(): id", verb_infos[moment->verb].name);
 	finding_text(&finding->object, "%s", leak->object->name);
 	finding_text(&finding->says,

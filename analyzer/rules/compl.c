@@ -141,10 +141,7 @@ void compl_004(struct check *check, const struct model_wait *wait)
 			       findings_key(wait->at.verb, wait->at.stack, wait->at.process));
 	if (!finding)
 		return;
-	finding->event = wait->at.id;
-	finding->time = wait->at.time;
-	finding->process = wait->at.process;
-	finding->thread = wait->at.id.thread;
+	finding_at(finding, &wait->at);
 	finding_text(&finding->where, "%s(): channel", verb_infos[wait->at.verb].name);
 	finding_text(&finding->object, "%s", wait->cq->name);
 	say_order(wait->wake, order, sizeof(order));

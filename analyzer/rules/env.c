@@ -18,16 +18,9 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 {
 	const char *verb = verb_infos[event->call->verb].name;
 	char asked[32], have[32], limit[32], process_name[PROCESS_TEXT];
-	struct moment moment = { .id = event->id,
-				 .verb = event->call->verb,
-				 .process = event->process,
-				 .stack = event->call->stack,
-				 .time = event->call->begin };
+	struct moment moment = moment_of(event);
 
-	finding->event = event->id;
-	finding->time = event->call->begin;
-	finding->process = event->process;
-	finding->thread = event->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s(): length", verb);
 	finding_text(&finding->says,
 		     "%s() of %s failed with ENOMEM: %s had %s pinned by %u regions, "

@@ -141,6 +141,14 @@ void finding_text(char **text, const char *format, ...)
 	*text = made;
 }
 
+void finding_at(struct finding *finding, const struct moment *moment)
+{
+	finding->event = moment->id;
+	finding->time = moment->time;
+	finding->process = moment->process;
+	finding->thread = moment->id.thread;
+}
+
 void finding_step(struct finding *finding, const char *what, const struct moment *moment)
 {
 	bool known = moment->id.thread || moment->time;

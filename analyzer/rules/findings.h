@@ -107,6 +107,9 @@ void findings_hide(struct findings *findings, struct finding *finding,
 /* Replace a text of a finding. */
 void finding_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* It happened at @moment: event, time, process and thread. */
+void finding_at(struct finding *finding, const struct moment *moment);
+
 /* Add a step; does nothing for a zeroed @moment. */
 void finding_step(struct finding *finding, const char *what, const struct moment *moment);
 

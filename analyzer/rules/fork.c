@@ -67,10 +67,7 @@ static void fill_inherited(struct finding *finding, const struct model_use *use,
 {
 	struct moment moment = judge_moment(use);
 
-	finding->event = moment.id;
-	finding->time = moment.time;
-	finding->process = moment.process;
-	finding->thread = moment.id.thread;
+	finding_at(finding, &moment);
 	judge_where(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
 	finding_step(finding, "created", &use->object->created);
@@ -121,29 +118,18 @@ void fork_003(struct check *check, const struct model_use *use)
 	say_inherited(check, finding, use, fork);
 }
 
-static struct moment moment_of_fork(const struct trace_event *fork)
-{
-	return (struct moment){ .id = fork->id,
-				.verb = VERB_COUNT,
-				.process = fork->process,
-				.stack = fork->fork->stack,
-				.time = fork->time };
-}
-
 /* A finding of @rule at @fork, with its place filled in. */
 static struct finding *add_fork(struct check *check, enum rule_id rule,
 				const struct trace_event *fork)
 {
-	struct finding *finding = findings_add(
-		check->findings, rule,
-		findings_key(fork->fork->stack, fork->fork->stack ? 0 : fork->process, 0));
+	struct moment moment = moment_of(fork);
+	struct finding *finding =
+		findings_add(check->findings, rule,
+			     findings_key(moment.stack, moment.stack ? 0 : moment.process, 0));
 
 	if (!finding)
 		return NULL;
-	finding->event = fork->id;
-	finding->time = fork->time;
-	finding->process = fork->process;
-	finding->thread = fork->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", fork->fork->how ? fork->fork->how : "fork");
 	return finding;
 }
@@ -182,7 +168,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 		     "RDMAV_FORK_SAFE=1).",
 		     fork->process, fork->fork->how ? fork->fork->how : "fork", pinned->regions,
 		     judge_bytes(pinned->bytes, bytes));
-	moment = moment_of_fork(fork);
+	moment = moment_of(fork);
 	finding_step(finding, "registered last", &pinned->last);
 	finding_step(finding, "forked", &moment);
 }
@@ -192,11 +178,7 @@ void fork_002(struct check *check, const struct trace_event *returned)
 {
 	const struct call *call = returned->call;
 	const struct pinned *pinned = model_pinned(check->model, returned->process);
-	struct moment moment = { .id = returned->id,
-				 .verb = call->verb,
-				 .process = returned->process,
-				 .stack = call->stack,
-				 .time = call->begin };
+	struct moment moment = moment_of(returned);
 	struct finding *finding;
 	char id[32], span[32];
 
@@ -206,10 +188,7 @@ void fork_002(struct check *check, const struct trace_event *returned)
 			       findings_key(call->stack, returned->process, 0));
 	if (!finding)
 		return;
-	finding->event = moment.id;
-	finding->time = moment.time;
-	finding->process = moment.process;
-	finding->thread = moment.id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "ibv_fork_init()");
 	if (pinned->first.id.thread)
 		finding_text(
@@ -230,7 +209,7 @@ static void say_shared(struct finding *finding, const struct life *mr,
 		       const struct trace_event *fork, uint64_t page)
 {
 	char name[64], id[32];
-	struct moment moment = moment_of_fork(fork);
+	struct moment moment = moment_of(fork);
 
 	finding_text(&finding->says,
 		     "%s has 0x%" PRIx64 " to 0x%" PRIx64 ", which are not whole pages of %" PRIu64
@@ -245,6 +224,7 @@ static void say_shared(struct finding *finding, const struct life *mr,
 static void judge_shared(struct check *check, const struct life *mr, const struct trace_event *fork,
 			 uint64_t page)
 {
+	struct moment moment = moment_of(fork);
 	struct finding *finding;
 
 	if (!mr->pinned || mr->state != LIFE_LIVE || !((mr->addr | mr->bytes) & (page - 1)))
@@ -253,10 +233,7 @@ static void judge_shared(struct check *check, const struct life *mr, const struc
 				 findings_key(mr->created.stack, mr->process, 0), true);
 	if (!finding || finding->says)
 		return;
-	finding->event = fork->id;
-	finding->time = fork->time;
-	finding->process = fork->process;
-	finding->thread = fork->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", verb_infos[mr->created.verb].name);
 	say_shared(finding, mr, fork, page);
 }
@@ -325,7 +302,7 @@ void fork_006(struct check *check, const struct trace_event *fork)
 				  .process = fork->process,
 				  .stack = in_flight.first.stack,
 				  .time = in_flight.first.time };
-	moment = moment_of_fork(fork);
+	moment = moment_of(fork);
 	finding_text(
 		&finding->says,
 		"Process %u called %s() while %" PRIu64 " work requests were outstanding, one "
@@ -354,10 +331,7 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	if (!finding || finding->says)
 		return;
 	moment = pinned->last;
-	finding->event = moment.id;
-	finding->time = moment.time;
-	finding->process = moment.process;
-	finding->thread = moment.id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", verb_infos[returned->call->verb].name);
 	finding_text(&finding->says,
 		     "Process %u registered memory %d times within %s under fork support, and had "
@@ -393,7 +367,7 @@ static const struct life *list_staying(const struct check *check, const struct t
 /* FORK-008. Not vfork and posix_spawn: what these children close themselves is not seen. */
 void fork_008(struct check *check, const struct trace_event *fork)
 {
-	struct moment moment = moment_of_fork(fork);
+	struct moment moment = moment_of(fork);
 	const struct life *first;
 	struct finding *finding;
 	char list[512];

@@ -22,10 +22,7 @@ static struct finding *begin_finding(struct check *check, enum rule_id rule,
 
 	if (!finding)
 		return NULL;
-	finding->event = at->id;
-	finding->time = at->time;
-	finding->process = at->process;
-	finding->thread = at->id.thread;
+	finding_at(finding, at);
 	return finding;
 }
 

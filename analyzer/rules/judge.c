@@ -20,6 +20,22 @@ void judge_where(struct finding *finding, const struct model_use *use)
 		finding_text(&finding->where, "%s(): %s", name, use->path);
 }
 
+struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
+			  const struct life *object, const char *where)
+{
+	uint64_t process = moment->stack ? 0 : moment->process;
+	struct finding *finding = findings_add(check->findings, rule,
+					       findings_key(moment->verb, moment->stack, process));
+
+	if (!finding)
+		return NULL;
+	finding_at(finding, moment);
+	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name, where);
+	if (object)
+		finding_text(&finding->object, "%s", object->name);
+	return finding;
+}
+
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy)
 {
@@ -29,10 +45,7 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 
 	if (!finding)
 		return NULL;
-	finding->event = moment->id;
-	finding->time = moment->time;
-	finding->process = moment->process;
-	finding->thread = moment->id.thread;
+	finding_at(finding, moment);
 	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name,
 		     object_names[destroy->object->kind]);
 	finding_text(&finding->object, "%s", destroy->object->name);

@@ -17,6 +17,13 @@ struct check {
 /* "ibv_create_qp(): qp_init_attr.send_cq" for a use */
 void judge_where(struct finding *finding, const struct model_use *use);
 
+/*
+ * A finding of @rule at @moment, one for each place of the program; where that is not known, for
+ * each process. @object may be NULL. Returns NULL as findings_add() does.
+ */
+struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
+			  const struct life *object, const char *where);
+
 /* findings_add() for a destroy, with its place and object filled in. */
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy);

@@ -27,10 +27,7 @@ static void fill_use(struct finding *finding, const struct model_use *use, const
 {
 	struct moment moment = judge_moment(use);
 
-	finding->event = moment.id;
-	finding->time = moment.time;
-	finding->process = moment.process;
-	finding->thread = moment.id.thread;
+	finding_at(finding, &moment);
 	judge_where(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
 	finding_step(finding, "created", &use->object->created);
@@ -244,40 +241,12 @@ void life_004(struct check *check, const struct model_leak *leak)
 	say_leak(finding, leak, root);
 }
 
-/* The call of a control verb breaks a rule. */
-static struct finding *add_call(struct check *check, enum rule_id rule,
-				const struct trace_event *event, const char *path)
-{
-	const struct call *call = event->call;
-	struct finding *finding = findings_add(
-		check->findings, rule,
-		findings_key(call->verb, call->stack, call->stack ? 0 : event->process));
-
-	if (!finding)
-		return NULL;
-	finding->event = event->id;
-	finding->time = call->begin;
-	finding->process = event->process;
-	finding->thread = event->id.thread;
-	finding_text(&finding->where, "%s(): %s", verb_infos[call->verb].name, path);
-	return finding;
-}
-
-static struct moment call_moment(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->call->verb,
-				.process = event->process,
-				.stack = event->call->stack,
-				.time = event->call->begin };
-}
-
 /* LIFE-009 */
 void life_009(struct check *check, const struct model_device *device)
 {
 	const struct call *call = device->event->call;
-	struct moment used = call_moment(device->event);
-	struct finding *finding = add_call(check, RULE_LIFE_009, device->event, "device");
+	struct moment used = moment_of(device->event);
+	struct finding *finding = judge_add(check, RULE_LIFE_009, &used, NULL, "device");
 	char when[32], id[32];
 
 	if (!finding)
@@ -326,14 +295,13 @@ static const char *context_name(struct check *check, const struct life *life)
 /* LIFE-010 */
 void life_010(struct check *check, const struct model_foreign *foreign)
 {
-	struct finding *finding = add_call(check, RULE_LIFE_010, foreign->event, foreign->path);
-	struct moment used = call_moment(foreign->event);
+	struct moment used = moment_of(foreign->event);
+	struct finding *finding =
+		judge_add(check, RULE_LIFE_010, &used, foreign->object, foreign->path);
 
 	if (!finding)
 		return;
-	if (foreign->object)
-		finding_text(&finding->object, "%s", foreign->object->name);
-	else
+	if (!foreign->object)
 		finding_text(&finding->object, "%s@%" PRIx64, object_names[foreign->kind],
 			     foreign->handle);
 	say_foreign(finding, foreign, context_name(check, foreign->first),

@@ -58,29 +58,18 @@ static bool look_at_request(void *arg, const struct queue *queue,
 	return false;
 }
 
-static struct moment moment_of_memory(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = VERB_COUNT,
-				.process = event->process,
-				.stack = event->memory->stack,
-				.time = event->time };
-}
-
 /* A finding of @rule, with its place filled in. */
 static struct finding *add_memory(struct check *check, enum rule_id rule,
 				  const struct trace_event *event, const struct life *mr)
 {
 	const char *what = event->memory->what;
+	struct moment moment = moment_of(event);
 	struct finding *finding = findings_add(
 		check->findings, rule, findings_key(event->memory->stack, mr->created.stack, 0));
 
 	if (!finding)
 		return NULL;
-	finding->event = event->id;
-	finding->time = event->time;
-	finding->process = event->process;
-	finding->thread = event->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", what ? what : "memory");
 	finding_text(&finding->object, "%s", mr->name);
 	finding_step(finding, "registered", &mr->created);
@@ -91,7 +80,7 @@ static void tell_in_use(struct check *check, const struct trace_event *event, co
 			const struct lost *lost)
 {
 	struct finding *finding = add_memory(check, RULE_MKEY_006, event, mr);
-	struct moment given = moment_of_memory(event), posted;
+	struct moment given = moment_of(event), posted;
 	char name[64], id[32];
 
 	if (!finding)
@@ -115,7 +104,7 @@ static void tell_early(struct check *check, const struct trace_event *event, con
 		       const struct lost *lost)
 {
 	struct finding *finding = add_memory(check, RULE_FORK_005, event, mr);
-	struct moment given = moment_of_memory(event);
+	struct moment given = moment_of(event);
 	char name[64];
 
 	if (!finding)
@@ -194,7 +183,7 @@ void fork_005(struct check *check, const struct trace_event *memory)
 void fork_009(struct check *check, const struct trace_event *event)
 {
 	const struct memory_event *memory = event->memory;
-	struct moment moment = moment_of_memory(event);
+	struct moment moment = moment_of(event);
 	struct finding *finding;
 	char value[8], bytes[32];
 
@@ -206,10 +195,7 @@ void fork_009(struct check *check, const struct trace_event *event)
 				 findings_key(memory->stack, event->process, 0), true);
 	if (!finding || finding->says)
 		return;
-	finding->event = event->id;
-	finding->time = event->time;
-	finding->process = event->process;
-	finding->thread = event->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "ibv_reg_mr(): addr");
 	finding_text(&finding->says,
 		     "Process %u registered %s of huge pages at 0x%" PRIx64

@@ -150,11 +150,7 @@ static bool is_registration(enum verb verb)
 void mkey_003_refused(struct check *check, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct moment moment = { .id = event->id,
-				 .verb = call->verb,
-				 .process = event->process,
-				 .stack = call->stack,
-				 .time = call->begin };
+	struct moment moment = moment_of(event);
 	struct finding *finding;
 	int64_t access;
 
@@ -166,10 +162,7 @@ void mkey_003_refused(struct check *check, const struct trace_event *event)
 			       findings_key(call->verb, call->stack, event->process));
 	if (!finding)
 		return;
-	finding->event = event->id;
-	finding->time = call->begin;
-	finding->process = event->process;
-	finding->thread = event->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s(): access", verb_infos[call->verb].name);
 	finding_text(&finding->object, "mr");
 	finding_text(&finding->says,

@@ -69,10 +69,7 @@ struct finding *key_finding(struct check *check, enum rule_id rule, const struct
 
 	if (!finding)
 		return NULL;
-	finding->event = key->at.id;
-	finding->time = key->at.time;
-	finding->process = key->at.process;
-	finding->thread = key->at.id.thread;
+	finding_at(finding, &key->at);
 	finding_text(&finding->where, "%s(): %s%s", verb_infos[key->at.verb].name,
 		     key_place(key, text),
 		     key->fault == KEY_OTHER_AH ? ""

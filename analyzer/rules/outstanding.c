@@ -102,10 +102,7 @@ static struct finding *add_twice(struct check *check, enum rule_id rule,
 
 	if (!finding)
 		return NULL;
-	finding->event = moment->id;
-	finding->time = moment->time;
-	finding->process = moment->process;
-	finding->thread = moment->id.thread;
+	finding_at(finding, moment);
 	finding_text(&finding->object, "%s", strain->object->name);
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "outstanding since", &earlier);
@@ -172,16 +169,14 @@ static struct finding *add_completion(struct check *check, enum rule_id rule,
 				      const struct model_complete *complete)
 {
 	const struct trace_event *event = complete->event;
+	struct moment moment = moment_of(event);
 	struct finding *finding = findings_add(
 		check->findings, rule,
 		findings_key(event->process, complete->qp->created.stack, event->poll->verb));
 
 	if (!finding)
 		return NULL;
-	finding->event = event->id;
-	finding->time = event->time;
-	finding->process = event->process;
-	finding->thread = event->id.thread;
+	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s(): wc[%u].qp_num", verb_infos[event->poll->verb].name,
 		     complete->index);
 	finding_text(&finding->object, "%s", complete->qp->name);
@@ -190,11 +185,7 @@ static struct finding *add_completion(struct check *check, enum rule_id rule,
 
 static void add_poll(struct finding *finding, const struct trace_event *event)
 {
-	struct moment moment = { .id = event->id,
-				 .verb = event->poll->verb,
-				 .process = event->process,
-				 .stack = event->poll->stack,
-				 .time = event->time };
+	struct moment moment = moment_of(event);
 
 	finding_step(finding, "polled", &moment);
 }

@@ -25,10 +25,7 @@ static struct finding *add_strain(struct check *check, enum rule_id rule,
 
 	if (!finding)
 		return NULL;
-	finding->event = moment->id;
-	finding->time = moment->time;
-	finding->process = moment->process;
-	finding->thread = moment->id.thread;
+	finding_at(finding, moment);
 	finding_text(&finding->where, "%s(): wr[%u]", verb_infos[moment->verb].name, strain->index);
 	finding_text(&finding->object, "%s", strain->object->name);
 	finding_step(finding, "created", &strain->object->created);

@@ -11,42 +11,10 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/rules/judge.h"
 
-/* A finding about @object at @moment, made in one place of the program. */
 static struct finding *add_finding(struct check *check, enum rule_id rule,
 				   const struct life *object, const struct moment *moment)
 {
-	uint64_t process = moment->stack ? 0 : moment->process;
-	struct finding *finding = findings_add(check->findings, rule,
-					       findings_key(moment->verb, moment->stack, process));
-
-	if (!finding)
-		return NULL;
-	finding->event = moment->id;
-	finding->time = moment->time;
-	finding->process = moment->process;
-	finding->thread = moment->id.thread;
-	finding_text(&finding->object, "%s", object->name);
-	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name,
-		     object_names[object->kind]);
-	return finding;
-}
-
-static struct moment call_moment(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->call->verb,
-				.process = event->process,
-				.stack = event->call->stack,
-				.time = event->call->begin };
-}
-
-static struct moment post_moment(const struct trace_event *event)
-{
-	return (struct moment){ .id = event->id,
-				.verb = event->post->verb,
-				.process = event->process,
-				.stack = event->post->stack,
-				.time = event->time };
+	return judge_add(check, rule, moment, object, object_names[object->kind]);
 }
 
 /* "to RTR at 1:20" */
@@ -69,7 +37,7 @@ void state_001(struct check *check, const struct model_modify *modify)
 {
 	const struct life *qp = modify->object;
 	const struct call *call = modify->event->call;
-	struct moment moment = call_moment(modify->event);
+	struct moment moment = moment_of(modify->event);
 	char name[64], why[512], step[64];
 	struct finding *finding;
 
@@ -112,7 +80,7 @@ static struct finding *add_post(struct check *check, enum rule_id rule,
 				const struct model_misfit *misfit)
 {
 	const struct life *qp = misfit->object;
-	struct moment moment = post_moment(misfit->event);
+	struct moment moment = moment_of(misfit->event);
 	struct finding *finding = add_finding(check, rule, qp, &moment);
 
 	if (!finding)
@@ -296,7 +264,7 @@ void state_008(struct check *check, const struct model_modify *modify)
 {
 	const struct call *call = modify->event->call;
 	const struct device *device = device_of(check, modify->object);
-	struct moment moment = call_moment(modify->event);
+	struct moment moment = moment_of(modify->event);
 	const struct device_port *port;
 	const struct device_gid *gid;
 	struct finding *finding;

@@ -35,33 +35,6 @@ static const char *name_end(struct check *check, const struct life *qp, char tex
 	return text;
 }
 
-static struct finding *add_at(struct check *check, enum rule_id rule, const struct life *qp,
-			      const struct moment *moment, const char *where)
-{
-	uint64_t process = moment->stack ? 0 : moment->process;
-	struct finding *finding = findings_add(check->findings, rule,
-					       findings_key(moment->verb, moment->stack, process));
-
-	if (!finding)
-		return NULL;
-	finding->event = moment->id;
-	finding->time = moment->time;
-	finding->process = moment->process;
-	finding->thread = moment->id.thread;
-	finding_text(&finding->object, "%s", qp->name);
-	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name, where);
-	return finding;
-}
-
-static struct moment poll_moment(const struct model_complete *complete)
-{
-	return (struct moment){ .id = complete->event->id,
-				.verb = complete->event->poll->verb,
-				.process = complete->event->process,
-				.stack = complete->event->poll->stack,
-				.time = complete->event->time };
-}
-
 static struct moment request_moment(const struct life *qp, const struct queue_request *request)
 {
 	return (struct moment){ .id = queue_id(request),
@@ -115,7 +88,7 @@ static void say_disagree(struct check *check, const struct life *qp, const struc
 
 	if (!told->id.thread)
 		return;
-	finding = add_at(check, RULE_STATE_005, qp, told, "attr");
+	finding = judge_add(check, RULE_STATE_005, told, qp, "attr");
 	if (!finding)
 		return;
 	finding_text(&finding->says, "%s is connected to %s, and they do not fit: %s.",
@@ -232,12 +205,8 @@ void state_006(struct check *check, const struct model_post *post)
 	if (!first)
 		return;
 	moment = request_moment(other->life, first);
-	here = (struct moment){ .id = post->event->id,
-				.verb = post->event->post->verb,
-				.process = post->event->process,
-				.stack = post->event->post->stack,
-				.time = post->event->time };
-	finding = add_at(check, RULE_STATE_006, other->life, &moment, "wr");
+	here = moment_of(post->event);
+	finding = judge_add(check, RULE_STATE_006, &moment, other->life, "wr");
 	if (!finding)
 		return;
 	finding_text(
@@ -256,7 +225,7 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 	const struct queue *receives;
 	char mine[MOST], theirs[MOST];
 	struct finding *finding;
-	struct moment moment, polled = poll_moment(complete);
+	struct moment moment, polled = moment_of(complete->event);
 
 	if (wc->status != RNR_RETRY_EXC_ERR || !complete->request || wc->candidates > 1)
 		return;
@@ -267,7 +236,7 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 		    complete->event->time - complete->request->time)
 		return;
 	moment = request_moment(complete->qp, complete->request);
-	finding = add_at(check, RULE_STATE_006, complete->qp, &moment, "wr");
+	finding = judge_add(check, RULE_STATE_006, &moment, complete->qp, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -281,8 +250,8 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 static void say_impatient(struct check *check, const struct model_complete *complete)
 {
 	struct moment moment = request_moment(complete->qp, complete->request);
-	struct moment polled = poll_moment(complete);
-	struct finding *finding = add_at(check, RULE_STATE_007, complete->qp, &moment, "wr");
+	struct moment polled = moment_of(complete->event);
+	struct finding *finding = judge_add(check, RULE_STATE_007, &moment, complete->qp, "wr");
 	char name[MOST];
 
 	if (!finding)
@@ -328,7 +297,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 	    !(other->life->qp->set & ABI_QP_MIN_RNR_TIMER) || ++qp->peer->stalls < STALLS)
 		return;
 	moment = request_moment(qp, request);
-	finding = add_at(check, RULE_STATE_007, qp, &moment, "wr");
+	finding = judge_add(check, RULE_STATE_007, &moment, qp, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
