@@ -38,6 +38,8 @@ static void on_leave(void *arg, struct life *life, bool freed)
 
 	if (life->kind == OBJECT_qp && life->peer)
 		life->peer->left = queues_work(life);
+	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
+		model->watcher.leave(model->watcher.arg, life);
 	queues_leave(model, life, freed);
 	pinned_leave(model, life);
 	if (life->kind == OBJECT_qp && !life->inherited)

@@ -231,6 +231,17 @@ void queue_retire(struct queue *queue, uint32_t at)
 		unlink_busy(queue);
 }
 
+void queue_tell_forget(const struct model *model, const struct queue *queue, uint32_t at,
+		       bool reset)
+{
+	struct model_forget forget = { .queue = queue,
+				       .request = queue_at(queue, at),
+				       .reset = reset };
+
+	if (model->watcher.forget && !forget.request->done)
+		model->watcher.forget(model->watcher.arg, &forget);
+}
+
 void queue_clear(struct queue *queue)
 {
 	for (uint32_t i = 0; i < queue->count; i++)

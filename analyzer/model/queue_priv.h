@@ -23,5 +23,9 @@ int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index
 /* The request at @at is complete; of a send queue also the unsignalled before it. */
 void queue_retire(struct queue *queue, uint32_t at);
 
+/* Tell the watcher that the request at @at leaves without a completion, if it is outstanding. */
+void queue_tell_forget(const struct model *model, const struct queue *queue, uint32_t at,
+		       bool reset);
+
 /* Nothing is outstanding any more. */
 void queue_clear(struct queue *queue);

@@ -37,7 +37,7 @@ static void note_thread(uint32_t *known, uint32_t thread)
 }
 
 /* A device gives at most twice what was asked for: we have missed completions. */
-static void limit_ring(struct queue *queue)
+static void limit_ring(const struct model *model, struct queue *queue)
 {
 	uint32_t most = queue->limits.given > queue->limits.asked ? queue->limits.given
 								  : queue->limits.asked;
@@ -48,6 +48,7 @@ static void limit_ring(struct queue *queue)
 	queue->doubt |= QUEUE_LOST;
 	for (uint32_t i = 0; i < queue->count; i++)
 		if (!queue_at(queue, i)->done) {
+			queue_tell_forget(model, queue, i, false);
 			queue_retire(queue, i);
 			return;
 		}
@@ -73,7 +74,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 			     (wr->send_flags & ABI_SEND_SIGNALED),
 	};
 
-	limit_ring(queue);
+	limit_ring(model, queue);
 	queue->run = request.signalled ? 0 : queue->run + 1;
 	queue->posted++;
 	queue->stats.signalled += request.signalled;
@@ -167,7 +168,11 @@ int queues_bind(struct model *model, struct life *qp, const struct trace_event *
 	args_get(in, "mw_bind.send_flags", &flags);
 	wr.wr_id = (uint64_t)wr_id;
 	wr.send_flags = (uint32_t)flags;
-	return push_wr(model, qp->sq, event, &wr, 0, event->call->stack);
+	if (push_wr(model, qp->sq, event, &wr, 0, event->call->stack))
+		return -ENOMEM;
+	if (model->watcher.bind)
+		model->watcher.bind(model->watcher.arg, qp->sq);
+	return 0;
 }
 
 /* Completions */

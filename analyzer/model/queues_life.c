@@ -202,6 +202,8 @@ static void reset_queue(const struct model *model, struct queue *queue,
 {
 	if (!queue)
 		return;
+	for (uint32_t i = 0; i < queue->count; i++)
+		queue_tell_forget(model, queue, i, true);
 	queue_clear(queue);
 	queue->doubt = first_doubt(model, event);
 }

@@ -208,6 +208,13 @@ struct model_foreign {
 	const struct life *object; /* what it is; NULL: nothing that is known */
 };
 
+/* A request that leaves its queue, which goes on, without a completion. */
+struct model_forget {
+	const struct queue *queue;
+	const struct queue_request *request; /* still outstanding */
+	bool reset; /* its queue was; false: no completion of it was seen */
+};
+
 /* The functions are called in order of the events. One that is NULL is not called. */
 struct model_watcher {
 	void (*use)(void *arg, const struct model_use *use);
@@ -217,6 +224,8 @@ struct model_watcher {
 	void (*end)(void *arg, const struct model_exit *end);
 	void (*post)(void *arg, const struct model_post *post);             /* may be NULL */
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
+	/* ibv_bind_mw() has posted to it; may be NULL */
+	void (*bind)(void *arg, const struct queue *queue);
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
 	void (*batch)(void *arg, const struct model_batch *batch);
@@ -224,13 +233,16 @@ struct model_watcher {
 	void (*strain)(void *arg, const struct model_strain *strain);
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);
+	void (*forget)(void *arg, const struct model_forget *forget); /* may be NULL */
+	/* alive or dying, it is about to be dead or forgotten, for any reason; may be NULL */
+	void (*leave)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
 	void (*device)(void *arg, const struct model_device *device);
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;
 };
 
-/* Put functions that do nothing where there are none, but for post, complete and retire. */
+/* Put functions that do nothing where there are none, but for those that may be NULL. */
 void watcher_fill(struct model_watcher *watcher);
 
 /* Tell of a use of @object, unless it is NULL or simply alive; @path as in struct model_use. */
