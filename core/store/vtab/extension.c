@@ -1,5 +1,6 @@
 /*
- * libverbatim-sqlite.so: the virtual tables for any sqlite3
+ * libverbatim-sqlite.so: the virtual tables, views and functions for any sqlite3, but for those
+ * that take the model
  *
  *	$ sqlite3 trace.db ".load libverbatim-sqlite" "SELECT count(*) FROM wc"
  */
@@ -7,6 +8,7 @@
 #include <sqlite3ext.h>
 #include <stddef.h>
 
+#include "core/store/vtab/views.h"
 #include "core/store/vtab/vtab.h"
 
 SQLITE_EXTENSION_INIT1
@@ -18,8 +20,8 @@ __attribute__((visibility("default"))) int sqlite3_extension_init(sqlite3 *db, c
 int sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines *api)
 {
 	SQLITE_EXTENSION_INIT2(api);
-	if (vtab_register(db, NULL)) {
-		*ret_error = sqlite3_mprintf("cannot add the virtual tables of verbatim");
+	if (vtab_register(db, NULL) || views_create(db, false)) {
+		*ret_error = sqlite3_mprintf("cannot add the tables and views of verbatim");
 		return SQLITE_ERROR;
 	}
 	return SQLITE_OK;

@@ -19,8 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/vtab/rows.h"
 #include "core/store/db/schema.h"
+#include "core/store/vtab/functions.h"
+#include "core/store/vtab/rows.h"
 
 /* What all tables of a connection share. */
 struct home {
@@ -362,16 +363,32 @@ static const sqlite3_module module = {
 	.xColumn = put_column,
 };
 
-/* event(thread, n): "3:1042" */
-static void event_name(sqlite3_context *context, int n, sqlite3_value **values)
+/* name(object): "qp3" */
+static void object_name(sqlite3_context *context, int n, sqlite3_value **values)
 {
-	struct event_id id = { (uint32_t)sqlite3_value_int64(values[0]),
-			       (uint64_t)sqlite3_value_int64(values[1]) };
-	char text[32];
+	struct home *home = sqlite3_user_data(context);
+	int64_t id = sqlite3_value_int64(values[0]);
+	const struct object *object;
+	char *error = NULL;
 
 	(void)n;
-	if (id.thread)
-		sqlite3_result_text(context, event_id_text(id, text), -1, SQLITE_TRANSIENT);
+	if (home_trace(home, &error)) {
+		sqlite3_result_error(context, error ? error : "the trace cannot be read", -1);
+		sqlite3_free(error);
+		return;
+	}
+	object = id > 0 && id <= UINT32_MAX ? trace_object(home->trace, (uint32_t)id) : NULL;
+	if (object)
+		sqlite3_result_text(context, object->name, -1, SQLITE_TRANSIENT);
+}
+
+static int add_name(struct home *home)
+{
+	home->refs++;
+	if (sqlite3_create_function_v2(home->db, "name", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+				       home, object_name, NULL, NULL, home_put))
+		return sql_fail(home->db, "add name()");
+	return 0;
 }
 
 static int add_module(struct home *home, const struct table *table)
@@ -399,9 +416,8 @@ int vtab_register(sqlite3 *db, struct trace *trace)
 	home->refs = 1;
 	for (int t = 0; t < TABLES && !err; t++)
 		err = add_module(home, &tables[t]);
+	if (!err)
+		err = add_name(home);
 	home_put(home);
-	if (!err && sqlite3_create_function(db, "event", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
-					    NULL, event_name, NULL, NULL))
-		err = sql_fail(db, "add event()");
-	return err;
+	return err ? err : functions_add(db);
 }

@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * Functions for SQL that need no trace: event(thread, n), errno_name(error), and the aggregates
+ * percentile(x, p) and median(x).
+ *
+ *	event		"3:1042"
+ *	errno_name	"EINVAL"; NULL: there is no such error
+ *	percentile	the p-th percentile of all x, exact, p from 0 to 100: of the sorted values
+ *			the one at p / 100 of the way from the first to the last, between two of
+ *			them in proportion. NULLs do not count; of none it is NULL. It keeps 8
+ *			bytes for each x.
+ *	median		percentile(x, 50)
+ */
+#include "core/store/db/sql.h"
+
+/* 0 or -errno after log_err(). */
+int functions_add(sqlite3 *db);

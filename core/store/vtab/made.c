@@ -1,0 +1,299 @@
+/*
+ * Virtual tables whose rows a higher room makes
+ *
+ * How a plan is handed from xBestIndex to xFilter: idxStr is the set of columns used, in hex, then
+ * a letter for each argument: p process, o object, n object or its name, t time.
+ */
+#include "core/store/vtab/made.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/trace_priv.h"
+
+struct made_module {
+	struct trace *trace;
+	const struct made_table *table;
+	void *arg;
+};
+
+struct made_vtab {
+	sqlite3_vtab base;
+	const struct made_module *module;
+};
+
+struct made_cursor {
+	sqlite3_vtab_cursor base;
+	void *rows;
+	sqlite3_value *argument;
+	bool end;
+};
+
+static int connect_made(sqlite3 *db, void *aux, int argc, const char *const *argv,
+			sqlite3_vtab **ret_vtab, char **ret_error)
+{
+	const struct made_module *module = aux;
+	const struct made_column *c = module->table->columns;
+	struct made_vtab *vtab;
+	struct text sql = { 0 };
+	int status;
+
+	(void)argc;
+	(void)argv;
+	(void)ret_error;
+	for (; c->name; c++)
+		text_addf(&sql, "%s%s %s%s", sql.used ? ", " : "CREATE TABLE x(", c->name, c->type,
+			  c->argument ? " HIDDEN" : "");
+	text_addf(&sql, ", PRIMARY KEY(%s)) WITHOUT ROWID", module->table->key);
+	status = sql.failed ? SQLITE_NOMEM : sqlite3_declare_vtab(db, sql.at);
+	text_fini(&sql);
+	if (status)
+		return status;
+	vtab = calloc(1, sizeof(*vtab));
+	if (!vtab)
+		return SQLITE_NOMEM;
+	vtab->module = module;
+	*ret_vtab = &vtab->base;
+	return SQLITE_OK;
+}
+
+static int disconnect_made(sqlite3_vtab *base)
+{
+	free(base);
+	return SQLITE_OK;
+}
+
+/* The letter of a constraint; 0 if we cannot use it. */
+static char letter_of(const struct made_column *column, unsigned char op)
+{
+	bool equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
+
+	switch (column->key) {
+	case MADE_PROCESS:
+		return equal ? 'p' : 0;
+	case MADE_OBJECT:
+		return !equal ? 0 : column->argument ? 'n' : 'o';
+	case MADE_TIME:
+		return equal || op == SQLITE_INDEX_CONSTRAINT_LE || op == SQLITE_INDEX_CONSTRAINT_LT
+			       ? 't'
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+static int plan_made(sqlite3_vtab *base, sqlite3_index_info *info)
+{
+	const struct made_table *table = ((struct made_vtab *)base)->module->table;
+	char letters[16] = "";
+	int n = 0;
+
+	for (int i = 0; i < info->nConstraint && n < (int)sizeof(letters) - 1; i++) {
+		const typeof(info->aConstraint[0]) *c = &info->aConstraint[i];
+		char letter = c->iColumn < 0 ? 0 : letter_of(&table->columns[c->iColumn], c->op);
+
+		if (letter == 'n' && !c->usable)
+			return SQLITE_CONSTRAINT; /* the argument is of a table further out */
+		if (!letter || !c->usable)
+			continue;
+		letters[n++] = letter;
+		letters[n] = '\0';
+		info->aConstraintUsage[i].argvIndex = n;
+		info->aConstraintUsage[i].omit = letter == 'n';
+	}
+	info->idxStr = sqlite3_mprintf("%llx:%s", (unsigned long long)info->colUsed, letters);
+	info->needToFreeIdxStr = 1;
+	if (!info->idxStr)
+		return SQLITE_NOMEM;
+	info->estimatedRows = table->reads_all ? 10000000 : n ? 1 : 100;
+	info->estimatedCost = table->reads_all ? 1e9 : n ? 10 : 1000;
+	return SQLITE_OK;
+}
+
+static int open_made(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+{
+	struct made_cursor *cursor = calloc(1, sizeof(*cursor));
+
+	(void)base;
+	if (!cursor)
+		return SQLITE_NOMEM;
+	*ret_cursor = &cursor->base;
+	return SQLITE_OK;
+}
+
+static const struct made_module *module_of(const struct made_cursor *cursor)
+{
+	return ((const struct made_vtab *)cursor->base.pVtab)->module;
+}
+
+static void rest_made(struct made_cursor *cursor)
+{
+	module_of(cursor)->table->close(cursor->rows);
+	sqlite3_value_free(cursor->argument);
+	cursor->rows = NULL;
+	cursor->argument = NULL;
+}
+
+static int close_made(sqlite3_vtab_cursor *base)
+{
+	rest_made((struct made_cursor *)base);
+	free(base);
+	return SQLITE_OK;
+}
+
+/* The only object of that name: 0 and its number, or SQLite's error with a text. */
+static int find_name(struct made_cursor *cursor, const char *name, int64_t *ret_object)
+{
+	struct trace *trace = module_of(cursor)->trace;
+	const char *table = module_of(cursor)->table->name;
+	const struct object *object;
+	int found = 0;
+
+	for (uint32_t id = 1; (object = trace_object(trace, id)); id++)
+		if (object->name && !strcmp(object->name, name)) {
+			*ret_object = id;
+			found++;
+		}
+	if (found == 1)
+		return SQLITE_OK;
+	cursor->base.pVtab->zErrMsg = sqlite3_mprintf(
+		found ? "%s('%q'): several processes have one; give its number: "
+			"SELECT id, process, name FROM object"
+		      : "%s('%q'): there is no such object: SELECT id, process, name FROM object",
+		table, name);
+	return SQLITE_ERROR;
+}
+
+static bool narrow_id(uint32_t *id, int64_t value)
+{
+	if (value <= 0 || value > UINT32_MAX || (*id && *id != value))
+		return false;
+	*id = (uint32_t)value;
+	return true;
+}
+
+/* Add a bound. SQLite's error; or *@empty: no row can fit. */
+static int add_bound(struct made_cursor *cursor, struct made_bounds *bounds, char letter,
+		     sqlite3_value *value, bool *empty)
+{
+	int type = sqlite3_value_type(value);
+	int64_t number = sqlite3_value_int64(value);
+
+	if (letter == 'n' && type == SQLITE_TEXT) {
+		int status = find_name(cursor, (const char *)sqlite3_value_text(value), &number);
+
+		if (status)
+			return status;
+		type = SQLITE_INTEGER;
+	}
+	if (letter == 'n') {
+		sqlite3_value_free(cursor->argument);
+		cursor->argument = sqlite3_value_dup(value);
+	}
+	if (type != SQLITE_INTEGER) { /* SQLite compares texts and reals itself */
+		*empty |= type == SQLITE_NULL || letter == 'n';
+		return SQLITE_OK;
+	}
+	if (letter == 'p')
+		*empty |= !narrow_id(&bounds->process, number);
+	else if (letter == 't')
+		bounds->to = number < bounds->to ? number : bounds->to;
+	else
+		*empty |= !narrow_id(&bounds->object, number);
+	return SQLITE_OK;
+}
+
+static int failed_with(int err)
+{
+	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
+}
+
+static int next_made(sqlite3_vtab_cursor *base)
+{
+	struct made_cursor *cursor = (struct made_cursor *)base;
+	int more = module_of(cursor)->table->next(cursor->rows);
+
+	cursor->end = more <= 0;
+	return more < 0 ? failed_with(more) : SQLITE_OK;
+}
+
+static int filter_made(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+		       sqlite3_value **argv)
+{
+	struct made_cursor *cursor = (struct made_cursor *)base;
+	const struct made_module *module = module_of(cursor);
+	struct made_bounds bounds = { .to = INT64_MAX };
+	bool empty = false;
+	char *letters;
+	int err;
+
+	(void)number;
+	rest_made(cursor);
+	bounds.used = strtoull(plan, &letters, 16);
+	cursor->end = true;
+	for (int i = 0; i < argc; i++) {
+		int status = add_bound(cursor, &bounds, letters[1 + i], argv[i], &empty);
+
+		if (status)
+			return status;
+	}
+	if (empty)
+		return SQLITE_OK;
+	err = module->table->open(module->arg, &bounds, &cursor->rows);
+	return err < 0 ? failed_with(err) : next_made(base);
+}
+
+static int at_end(sqlite3_vtab_cursor *base)
+{
+	return ((struct made_cursor *)base)->end;
+}
+
+static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
+{
+	struct made_cursor *cursor = (struct made_cursor *)base;
+	const struct made_table *table = module_of(cursor)->table;
+
+	if (!table->columns[column].argument)
+		table->value(cursor->rows, column, (struct made_value *)context);
+	else if (cursor->argument)
+		sqlite3_result_value(context, cursor->argument);
+	return SQLITE_OK;
+}
+
+void made_int(struct made_value *value, int64_t number)
+{
+	sqlite3_result_int64((sqlite3_context *)value, number);
+}
+
+void made_text(struct made_value *value, const char *text)
+{
+	if (text)
+		sqlite3_result_text((sqlite3_context *)value, text, -1, SQLITE_TRANSIENT);
+}
+
+static const sqlite3_module module = {
+	.xConnect = connect_made, /* no xCreate: the name itself is the table */
+	.xBestIndex = plan_made,
+	.xDisconnect = disconnect_made,
+	.xOpen = open_made,
+	.xClose = close_made,
+	.xFilter = filter_made,
+	.xNext = next_made,
+	.xEof = at_end,
+	.xColumn = put_column,
+};
+
+int made_add(struct trace *trace, const struct made_table *table, void *arg)
+{
+	struct made_module *m = malloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	*m = (struct made_module){ trace, table, arg };
+	if (sqlite3_create_module_v2(trace->db, table->name, &module, m, free))
+		return sql_fail(trace->db, "add the tables that are made of the trace");
+	return 0;
+}

@@ -1,0 +1,59 @@
+#pragma once
+/*
+ * Virtual tables whose rows a higher room makes.
+ *
+ * That room describes a table, and gives its rows one after the other; what SQLite wants of a
+ * virtual table is here. A row that the query does not ask for may be given, too.
+ *
+ * One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace;
+struct made_value; /* where a value goes */
+
+/* How the rows that a query asks for are limited by a column. */
+enum made_key {
+	MADE_NO_KEY,
+	MADE_PROCESS, /* by its number */
+	MADE_OBJECT,  /* likewise; where it is the table's argument also by its name */
+	MADE_TIME,    /* up to one */
+};
+
+struct made_column {
+	const char *name, *type;
+	enum made_key key;
+	bool argument; /* the table's: a column that is not shown */
+};
+
+struct made_bounds {
+	uint32_t process, object; /* 0: any */
+	int64_t to;               /* INT64_MAX: any */
+	uint64_t used;            /* bit c for column c: the others are not asked for */
+};
+
+struct made_table {
+	const char *name;
+	const char *key;                   /* columns that name a row: "thread, n" */
+	const struct made_column *columns; /* up to one without a name */
+	bool reads_all;                    /* to give the rows takes all events of the trace */
+
+	/* 0 or -errno after log_err(). @arg is that of made_add(). */
+	int (*open)(void *arg, const struct made_bounds *bounds, void **ret_rows);
+
+	/* The next row, at first the first: 1, 0 at the end, -errno. */
+	int (*next)(void *rows);
+
+	/* Column @column of the current row; NULL if nothing is given. */
+	void (*value)(void *rows, int column, struct made_value *value);
+
+	/* Accepts NULL. */
+	void (*close)(void *rows);
+};
+
+void made_int(struct made_value *value, int64_t number);
+void made_text(struct made_value *value, const char *text); /* copied; NULL: nothing */
+
+/* Add a table to the connection of @trace. @arg must live as long as that. 0 or -errno. */
+int made_add(struct trace *trace, const struct made_table *table, void *arg);

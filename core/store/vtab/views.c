@@ -1,0 +1,122 @@
+/*
+ * Views over the tables of a trace
+ */
+#include "core/store/vtab/views.h"
+
+#include <errno.h>
+
+#include "core/base/text.h"
+#include "core/wire/log.h"
+
+/* clang-format off */
+/* The call that made region o; one that changed what IBV_REREG_MR_CHANGE_* says. */
+#define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
+#define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND json_extract(p.args, '$.flags') & " #flag
+
+/* What @value was in the last call p on region o that meets @condition, up to call c. */
+#define LAST_OF(value, condition) \
+	"(SELECT " value " FROM call p LEFT JOIN ref r" \
+	" ON r.thread = p.thread AND r.n = p.n AND r.path = 'pd'" \
+	" WHERE p.object = o.id AND NOT p.failed AND p.end <= c.end AND " condition \
+	" ORDER BY p.end DESC LIMIT 1)"
+
+/* The error of a call, returned or left in errno. */
+#define TOLD "CASE WHEN c.ret BETWEEN 1 AND 4095 THEN c.ret ELSE c.error END"
+
+const struct view views[] = {
+	{ "calls",
+	  "event, thread, n, process, begin, end, duration, verb, object, name, ret, error, failed,"
+	  " depth, ours, stack",
+	  "SELECT c.thread || ':' || c.n, c.thread, c.n, c.process, c.begin, c.end,"
+	  " c.end - c.begin, c.verb, c.object, o.name, c.ret, c.error, c.failed, c.depth, c.ours,"
+	  " c.stack"
+	  " FROM call c LEFT JOIN object o ON o.id = c.object",
+	  false },
+	{ "mrs",
+	  "object, name, process, pd, addr, length, iova, access, lkey, rkey, since, until, event,"
+	  " verb, stack",
+	  /* a row for what registering it made, and for what each ibv_rereg_mr() made of it */
+	  "SELECT id, name, process, pd, addr, length,"
+	  " coalesce(iova, CASE WHEN access & 32 THEN 0 ELSE addr END), access,"
+	  " lkey, rkey, since, until, event, verb, stack FROM ("
+	  "SELECT o.id, o.name, o.process,"
+	  " coalesce(" LAST_OF("r.object", REREG(2)) ", o.parent) AS pd,"
+	  " coalesce(json_extract(c.out, '$.ret.addr'), json_extract(c.out, '$.mr.addr')) AS addr,"
+	  " coalesce(json_extract(c.out, '$.ret.length'), json_extract(c.out, '$.mr.length'))"
+	  " AS length,"
+	  " " LAST_OF("coalesce(json_extract(p.args, '$.iova'),"
+		      " json_extract(p.args, '$.mr_init_attr.iova'))",
+		      "(" CREATED("p") " OR " REREG(1) ")") " AS iova,"
+	  " " LAST_OF("coalesce(json_extract(p.args, '$.access'),"
+		      " json_extract(p.args, '$.mr_init_attr.access'))",
+		      "(" CREATED("p") " OR " REREG(4) ")") " AS access,"
+	  " coalesce(json_extract(c.out, '$.ret.lkey'), json_extract(c.out, '$.mr.lkey'),"
+	  " o.number) AS lkey,"
+	  " coalesce(json_extract(c.out, '$.ret.rkey'), json_extract(c.out, '$.mr.rkey'), o.rkey)"
+	  " AS rkey,"
+	  " c.end AS since,"
+	  " coalesce((SELECT min(p.begin) FROM call p WHERE p.object = o.id"
+	  " AND p.verb = 'ibv_rereg_mr' AND NOT p.failed AND p.begin >= c.end), o.destroyed_at)"
+	  " AS until,"
+	  " c.thread || ':' || c.n AS event, c.verb, c.stack"
+	  " FROM object o LEFT JOIN call c ON c.object = o.id AND NOT c.failed"
+	  " AND c.end IS NOT NULL AND (" CREATED("c") " OR c.verb = 'ibv_rereg_mr')"
+	  " WHERE o.kind = 'mr')",
+	  false },
+	{ "failures",
+	  "event, thread, n, i, time, process, kind, verb, object, name, code, code_name, stack",
+	  "SELECT c.thread || ':' || c.n, c.thread, c.n, NULL, c.end, c.process, 'call', c.verb,"
+	  " c.object, o.name, " TOLD ", errno_name(" TOLD "), c.stack"
+	  " FROM call c LEFT JOIN object o ON o.id = c.object"
+	  " WHERE c.failed AND NOT c.depth AND NOT c.ours"
+	  " UNION ALL SELECT event(p.thread, p.n), p.thread, p.n,"
+	  " CASE WHEN p.bad THEN p.bad - 1 END, p.time, p.process, 'post', p.verb, p.object,"
+	  " name(p.object), abs(p.ret), errno_name(abs(p.ret)), p.stack"
+	  " FROM post p WHERE p.ret <> 0 AND NOT p.inner"
+	  " UNION ALL SELECT event(p.thread, p.n), p.thread, p.n, NULL, p.time, p.process,"
+	  " 'poll', p.verb, p.cq, name(p.cq), abs(p.ret), errno_name(abs(p.ret)), p.stack"
+	  " FROM poll p WHERE p.ret < 0 AND NOT p.inner"
+	  " UNION ALL SELECT event(a.thread, a.n), a.thread, a.n, NULL, a.time, a.process,"
+	  " 'notify', 'ibv_req_notify_cq', a.cq, name(a.cq), abs(a.ret),"
+	  " errno_name(abs(a.ret)), NULL"
+	  " FROM notify a WHERE a.ret <> 0 AND NOT a.inner"
+	  " UNION ALL SELECT event(w.thread, w.n), w.thread, w.n, w.i, w.time, w.process,"
+	  " 'completion', NULL, w.qp, name(w.qp), w.status, w.status_name, NULL"
+	  " FROM wc w WHERE w.status <> 0"
+	  " UNION ALL SELECT e.thread || ':' || e.n, e.thread, e.n, NULL, e.time, e.process,"
+	  " 'event', NULL, e.object, o.name, NULL, e.type, NULL"
+	  " FROM event e LEFT JOIN object o ON o.id = e.object WHERE e.type IN ("
+	  "'IBV_EVENT_CQ_ERR', 'IBV_EVENT_QP_FATAL', 'IBV_EVENT_QP_REQ_ERR',"
+	  " 'IBV_EVENT_QP_ACCESS_ERR', 'IBV_EVENT_PATH_MIG_ERR', 'IBV_EVENT_DEVICE_FATAL',"
+	  " 'IBV_EVENT_PORT_ERR', 'IBV_EVENT_SRQ_ERR', 'IBV_EVENT_WQ_FATAL')",
+	  false },
+	{ "posting",
+	  "thread, process, posts, first, last",
+	  "SELECT thread, process, count(*), min(time), max(time) FROM post WHERE NOT inner"
+	  " GROUP BY thread, process",
+	  false },
+	{ "peers",
+	  "object, name, process, peer, peer_name, peer_process",
+	  "SELECT object, name, process, peer, peer_name, peer_process FROM qps"
+	  " WHERE peer IS NOT NULL",
+	  true },
+	{ 0 },
+};
+/* clang-format on */
+
+int views_create(sqlite3 *db, bool model)
+{
+	int err = 0;
+
+	for (const struct view *view = views; view->name && !err; view++) {
+		struct text sql = { 0 };
+
+		if (view->model && !model)
+			continue;
+		text_addf(&sql, "CREATE TEMP VIEW IF NOT EXISTS %s(%s) AS %s", view->name,
+			  view->columns, view->select);
+		err = sql.failed ? log_err(-ENOMEM, "views") : sql_exec(db, sql.at);
+		text_fini(&sql);
+	}
+	return err;
+}

@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * Views over the tables of a trace.
+ *
+ * They are temporary ones of a connection: a view in the file would be a stranger's code
+ * (schema_check()).
+ */
+#include <stdbool.h>
+
+#include "core/store/db/sql.h"
+
+struct view {
+	const char *name;
+	const char *columns; /* "event, thread, n" */
+	const char *select;
+	bool model; /* over a table that takes the model: not in the loadable extension */
+};
+
+extern const struct view views[]; /* the last has no name */
+
+/* Make them, those that take the model only with @model. 0 or -errno after log_err(). */
+int views_create(sqlite3 *db, bool model);
