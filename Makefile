@@ -22,6 +22,7 @@ STORE_LIBS = -lsqlite3 -lzstd
 DWARF_LIBS = -ldw -lelf -liberty
 LTTNG_LIBS = -llttng-ust
 CTF_LIBS   = -lbabeltrace2
+EDIT_LIBS  = -ledit
 VERBS_LIBS = -libverbs
 TEST_LIBS  = -lcmocka
 
@@ -69,7 +70,7 @@ SANITIZED = $(if $(SAN),tests/sanitizers.c)
 
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
-		$(VERBS_LIBS) $(CTF_LIBS)
+		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS)
 
 # of the rows that its help is made from
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
@@ -150,7 +151,7 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
-		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(TEST_LIBS)
+		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(TEST_LIBS)
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not
@@ -166,7 +167,7 @@ FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fu
 FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads \
 	marks)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
-ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS)
+ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
 $(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN)

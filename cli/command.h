@@ -26,8 +26,8 @@
 	  "TRACE [T:N]") \
 	C(stat, "Count and time the verbs, queue pairs and completion queues of a trace", \
 	  "TRACE") \
-	C(sql, "Ask a trace a question in SQL", \
-	  "TRACE QUERY") \
+	C(sql, "Ask a trace questions in SQL", \
+	  "TRACE [QUERY]") \
 	C(unpack, "Turn a trace into one that any SQLite program can read", \
 	  "-o FILE TRACE") \
 	C(import, "Make a trace of what an LTTng session has recorded", \

@@ -8,8 +8,10 @@
 
 #include "analyzer/explain/explain.h"
 #include "analyzer/rules/rule.h"
+#include "analyzer/tables/tables.h"
 #include "cli/command.h"
 #include "core/store/chunk/tables.h"
+#include "core/store/vtab/views.h"
 #include "core/wire/desc.h"
 
 enum { WIDTH = 100, COLUMN = 34, LINE = 512 };
@@ -123,6 +125,38 @@ static void print_topics(void)
 			}
 }
 
+/* "thread, n, time" */
+static void print_columns(const char *list)
+{
+	while (*list) {
+		int n = (int)strcspn(list, ",");
+
+		printf("column %.*s\n", n, list);
+		list += n;
+		list += strspn(list, ", ");
+	}
+}
+
+/* What is no table of the file. */
+static void print_tables(void)
+{
+	for (const struct made_table *const *made = model_tables; *made; made++) {
+		print_fact("table", (*made)->name);
+		for (const struct made_column *c = (*made)->columns; c->name; c++)
+			if (!c->argument)
+				print_fact("column", c->name);
+	}
+	for (const struct view *view = views; view->name; view++) {
+		print_fact("table", view->name);
+		print_columns(view->columns);
+	}
+	for (int table = 0; table < TABLES; table++) {
+		print_fact("table", tables[table].name);
+		for (const struct table_column *c = tables[table].columns; c->name; c++)
+			print_fact("column", c->name);
+	}
+}
+
 void help_table(void)
 {
 	for (const struct command *c = commands; c->name; c++) {
@@ -132,11 +166,7 @@ void help_table(void)
 		for (const struct option_row *row = c->options; row->name; row++)
 			print_row_facts(row);
 	}
-	for (int table = 0; table < TABLES; table++) {
-		print_fact("table", tables[table].name);
-		for (const struct table_column *c = tables[table].columns; c->name; c++)
-			print_fact("column", c->name);
-	}
+	print_tables();
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		print_fact("verb", verb_infos[verb].name);
 	for (int rule = 0; rule < RULE_COUNT; rule++)

@@ -1,177 +1,54 @@
 /*
- * verbatim sql: a query of a trace
+ * verbatim sql: queries of a trace
  *
- * The query runs on the database of the opened trace, with its virtual tables. It
- * can read only the trace and write nothing.
+ * They run on the database of the opened trace, with its virtual tables, those that take the
+ * model, and functions. They can read only the trace and write nothing.
+ *
+ * Not here: what may be done (sql_guard.c), rows (sql_print.c), typed lines (sql_prompt.c).
  */
-#include <math.h>
-#include <sqlite3.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "analyzer/tables/tables.h"
 #include "cli/cli.h"
-#include "cli/table.h"
+#include "cli/trace/sql_functions.h"
+#include "cli/trace/sql_guard.h"
+#include "cli/trace/sql_print.h"
+#include "cli/trace/sql_prompt.h"
+#include "cli/trace/sql_tables.h"
+#include "core/base/read_file.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
+#include "core/store/vtab/views.h"
 #include "core/wire/log.h"
-#include "core/base/printable.h"
-
-enum { REFUSED = 128 }; /* size of the name of a refused operation */
 
 struct settings {
-	bool csv, json, header;
+	bool csv, json, header, tables;
+	const char *file;
 	int64_t deadline;
 };
 
 const struct option_row cli_sql_options[] = {
 	{ "csv", 0, NULL, "comma-separated values, RFC 4180", FLAG_AT(struct settings, csv) },
 	{ "json", 0, NULL, "an array of objects", FLAG_AT(struct settings, json) },
-	{ "header", 0, NULL, "the columns' names first", FLAG_AT(struct settings, header) },
+	{ "header", 0, NULL, "the columns' names first, as always on a terminal",
+	  FLAG_AT(struct settings, header) },
+	{ "file", 'f', "FILE", "the queries are in that file", TEXT_AT(struct settings, file) },
+	{ "tables", 0, NULL, "print the tables, views and functions that there are, and end",
+	  FLAG_AT(struct settings, tables) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 
-enum format { AS_PLAIN, AS_CSV, AS_JSON };
-
-static size_t span_before(const char *ends, const char *text, size_t n)
-{
-	size_t span = 0;
-
-	while (span < n && (!text[span] || !strchr(ends, text[span])))
-		span++;
-	return span;
-}
-
-/* A newline stays: the value is in quotes. */
-static void put_csv(const char *text, size_t n)
-{
-	bool quoted = span_before(",\"\n", text, n) < n;
-
-	if (quoted)
-		putchar('"');
-	while (n) {
-		size_t span = span_before("\"\n", text, n);
-
-		print_foreign_bytes(stdout, text, span);
-		text += span;
-		n -= span;
-		if (!n)
-			break;
-		if (*text == '"')
-			putchar('"');
-		putchar(*text++);
-		n--;
-	}
-	if (quoted)
-		putchar('"');
-}
-
-static void put_plain(enum format format, const char *text, size_t n)
-{
-	if (format == AS_CSV)
-		put_csv(text, n);
-	else
-		print_foreign_bytes(stdout, text, n);
-}
-
-/* A text to its end: a NUL does not end it. */
-static const char *column_text(sqlite3_stmt *stmt, int column, size_t *ret_n)
-{
-	const char *text = (const char *)sqlite3_column_text(stmt, column);
-
-	*ret_n = (size_t)sqlite3_column_bytes(stmt, column);
-	return text ? text : "";
-}
-
-static void put_blob(sqlite3_stmt *stmt, int column)
-{
-	const unsigned char *bytes = sqlite3_column_blob(stmt, column);
-	int n = sqlite3_column_bytes(stmt, column);
-
-	for (int i = 0; i < n; i++)
-		printf("%02X", bytes[i]);
-}
-
-static void put_number(sqlite3_stmt *stmt, int column)
-{
-	double value = sqlite3_column_double(stmt, column);
-	size_t n;
-
-	if (isinf(value)) /* JSON has no word for it */
-		fputs(value < 0 ? "-9e999" : "9e999", stdout);
-	else
-		fputs(column_text(stmt, column, &n), stdout);
-}
-
-static void put_json(sqlite3_stmt *stmt, int column)
-{
-	const char *text;
-	size_t n;
-
-	switch (sqlite3_column_type(stmt, column)) {
-	case SQLITE_INTEGER:
-	case SQLITE_FLOAT:
-		put_number(stmt, column);
-		break;
-	case SQLITE_NULL:
-		json_text(NULL);
-		break;
-	case SQLITE_BLOB:
-		putchar('"');
-		put_blob(stmt, column);
-		putchar('"');
-		break;
-	default:
-		text = column_text(stmt, column, &n);
-		json_bytes(text, n);
-	}
-}
-
-static void put_value(sqlite3_stmt *stmt, enum format format, int column)
-{
-	const char *text;
-	size_t n;
-
-	if (format == AS_JSON) {
-		put_json(stmt, column);
-	} else if (sqlite3_column_type(stmt, column) == SQLITE_BLOB) {
-		put_blob(stmt, column);
-	} else {
-		text = column_text(stmt, column, &n);
-		put_plain(format, text, n);
-	}
-}
-
-static const char *row_separator(enum format format)
-{
-	return format == AS_PLAIN ? "|" : format == AS_CSV ? "," : ", ";
-}
-
-static void put_row(sqlite3_stmt *stmt, enum format format)
-{
-	int n = sqlite3_column_count(stmt);
-
-	for (int i = 0; i < n; i++) {
-		fputs(i ? row_separator(format) : format == AS_JSON ? "{" : "", stdout);
-		if (format == AS_JSON) {
-			json_text(sqlite3_column_name(stmt, i));
-			fputs(": ", stdout);
-		}
-		put_value(stmt, format, i);
-	}
-	fputs(format == AS_JSON ? "}" : "\n", stdout);
-}
-
-static void put_header(sqlite3_stmt *stmt, enum format format)
-{
-	for (int i = 0; i < sqlite3_column_count(stmt); i++) {
-		const char *name = sqlite3_column_name(stmt, i);
-
-		fputs(i ? row_separator(format) : "", stdout);
-		put_plain(format, name, strlen(name));
-	}
-	putchar('\n');
-}
+struct session {
+	sqlite3 *db;
+	enum sql_format format;
+	bool header;
+	char refused[SQL_REFUSED];
+};
 
 static int refuse_action(const char *what)
 {
@@ -181,125 +58,181 @@ static int refuse_action(const char *what)
 	return CLI_USAGE;
 }
 
-static bool is_one_of(const char *const *list, const char *name)
-{
-	while (*list && sqlite3_stricmp(*list, name))
-		list++;
-	return *list;
-}
-
-/* Pragmas that take a table's name and only read; and those that set a value if they get one. */
-static bool is_question(const char *pragma, const char *value)
-{
-	static const char *const tell[] = {
-		"collation_list",  "compile_options", "database_list", "foreign_key_list",
-		"function_list",   "index_info",      "index_list",    "index_xinfo",
-		"integrity_check", "module_list",     "pragma_list",   "quick_check",
-		"table_info",      "table_list",      "table_xinfo",   NULL
-	};
-	static const char *const tell_or_set[] = { "application_id", "data_version",
-						   "encoding",       "freelist_count",
-						   "journal_mode",   "page_count",
-						   "page_size",      "schema_version",
-						   "user_version",   NULL };
-
-	return is_one_of(tell, pragma) || (!value && is_one_of(tell_or_set, pragma));
-}
-
-/* A query may read the trace, and do nothing else that SQLite can do. */
-static int authorize_action(void *arg, int action, const char *name, const char *value,
-			    const char *schema, const char *from)
-{
-	static const char *const outside[] = { "load_extension", "fts3_tokenizer", "readfile",
-					       "writefile",      "edit",           NULL };
-	char(*refused)[REFUSED] = arg;
-
-	(void)schema;
-	(void)from;
-	switch (action) {
-	case SQLITE_SELECT:
-	case SQLITE_READ:
-	case SQLITE_RECURSIVE:
-		return SQLITE_OK;
-	case SQLITE_FUNCTION:
-		if (!is_one_of(outside, value))
-			return SQLITE_OK;
-		snprintf(*refused, REFUSED, "%s()", value);
-		return SQLITE_DENY;
-	case SQLITE_PRAGMA:
-		if (is_question(name, value))
-			return SQLITE_OK;
-		snprintf(*refused, REFUSED, "PRAGMA %s", name);
-		return SQLITE_DENY;
-	case SQLITE_ATTACH:
-		snprintf(*refused, REFUSED, "ATTACH");
-		return SQLITE_DENY;
-	default:
-		/*
-		 * so it asks when a virtual table is first used: says what columns it has;
-		 * SQLite itself refuses these where they are meant
-		 */
-		if ((action == SQLITE_INSERT || action == SQLITE_UPDATE) &&
-		    !strcmp(name, "sqlite_master"))
-			return SQLITE_OK;
-		snprintf(*refused, REFUSED, "what is no query");
-		return SQLITE_DENY;
-	}
-}
-
 /* Report SQLite's error, and whether the trace is to blame. */
-static int tell_failure(sqlite3 *db, const char *refused)
+static int tell_failure(const struct session *session)
 {
-	int code = sqlite3_errcode(db);
+	int code = sqlite3_errcode(session->db);
 
-	if (sqlite3_extended_errcode(db) ==
+	if (sqlite3_extended_errcode(session->db) ==
 	    SQLITE_CORRUPT_VTAB) /* reported by the code that read the table */
 		return CLI_TRACE;
 	if (code == SQLITE_READONLY || code == SQLITE_AUTH)
-		return refuse_action(*refused ? refused : sqlite3_errmsg(db));
-	if (code == SQLITE_INTERRUPT)
+		return refuse_action(*session->refused ? session->refused
+						       : sqlite3_errmsg(session->db));
+	if (code == SQLITE_INTERRUPT && deadline_is_over())
 		return cli_status(deadline_fail());
-	log_note("sql: %s", sqlite3_errmsg(db));
+	log_note("sql: %s", sqlite3_errmsg(session->db));
 	return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ? CLI_TRACE : CLI_USAGE;
 }
 
-static int print_answer(sqlite3 *db, sqlite3_stmt *stmt, enum format format, bool header)
-{
-	unsigned long long n = 0;
-	int err;
-
-	if (header && format != AS_JSON)
-		put_header(stmt, format);
-	for (; (err = sqlite3_step(stmt)) == SQLITE_ROW; n++) {
-		if (format == AS_JSON)
-			fputs(n ? ",\n" : "[", stdout);
-		put_row(stmt, format);
-	}
-	if (format == AS_JSON)
-		fputs(n ? "]\n" : "[]\n", stdout);
-	return err == SQLITE_DONE ? CLI_FINE : tell_failure(db, "");
-}
-
-static int run_query(sqlite3 *db, const char *sql, enum format format, bool header)
+/* Run all statements of @sql up to the first that fails. *@asked: there was one. */
+static int run_queries(struct session *session, const char *sql, bool *asked)
 {
 	int status = CLI_FINE;
-	char refused[REFUSED] = "";
-	bool asked = false;
 
-	sqlite3_set_authorizer(db, authorize_action, &refused);
+	*session->refused = '\0';
 	while (!status && *sql) {
 		sqlite3_stmt *stmt = NULL;
 
-		if (sqlite3_prepare_v2(db, sql, -1, &stmt, &sql))
-			return tell_failure(db, refused);
+		if (sqlite3_prepare_v2(session->db, sql, -1, &stmt, &sql))
+			return tell_failure(session);
 		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM asks nobody */
 			status = refuse_action("what is no query");
-		else if (stmt)
-			status = print_answer(db, stmt, format, header);
-		asked = asked || stmt;
+		else if (stmt && sql_print(stmt, session->format, session->header) != SQLITE_DONE)
+			status = tell_failure(session);
+		*asked = *asked || stmt;
 		sqlite3_finalize(stmt);
 	}
-	return asked ? status : cli_misuse("sql", "no query is given");
+	return status;
+}
+
+/* The prompt */
+
+static sqlite3 *volatile interrupted; /* the connection of a query that is running */
+
+/* The first ^C ends the query, another one the command. */
+static void end_query(int number)
+{
+	sqlite3 *db = interrupted;
+
+	interrupted = NULL;
+	if (db) {
+		sqlite3_interrupt(db);
+		return;
+	}
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+enum { GO_ON = -1 };
+
+static bool is_command(const char *line, const char *name)
+{
+	size_t n = strcspn(line, " \t;");
+
+	return n == strlen(name) && !strncmp(line, name, n);
+}
+
+/* A line that begins with a point. GO_ON or an exit status. */
+static int run_command(const struct session *session, const char *line)
+{
+	if (is_command(line, ".quit") || is_command(line, ".exit"))
+		return CLI_FINE;
+	if (is_command(line, ".tables"))
+		sql_tables(session->db);
+	else if (is_command(line, ".help"))
+		printf("SELECT ...;   a query, in as many lines as it takes, up to the semicolon\n"
+		       ".tables       what tables, views and functions there are\n"
+		       ".quit         end, as the end of the input does\n"
+		       "Questions that come up often are in verbatim-sql(1).\n");
+	else
+		log_note("sql: no command %.32s; there are .help, .tables and .quit", line);
+	return GO_ON;
+}
+
+/*
+ * Queries that are typed, or come from a pipe: there the first that fails ends all, on a terminal
+ * none does.
+ */
+static int run_prompt(struct session *session)
+{
+	bool terminal = isatty(STDIN_FILENO), asked = false;
+	struct sql_prompt *prompt = sql_prompt_open(terminal);
+	const char *sql;
+	int status = GO_ON;
+
+	if (!prompt)
+		return CLI_ENVIRONMENT;
+	if (terminal)
+		signal(SIGINT, end_query);
+	while (status == GO_ON && (sql = sql_prompt_read(prompt))) {
+		if (*sql == '.') {
+			status = run_command(session, sql);
+			asked = true;
+			continue;
+		}
+		interrupted = session->db;
+		status = run_queries(session, sql, &asked);
+		interrupted = NULL;
+		if (terminal || !status)
+			status = GO_ON;
+	}
+	sql_prompt_close(prompt);
+	if (status != GO_ON)
+		return status;
+	return asked || terminal ? CLI_FINE : cli_misuse("sql", "no query is given");
+}
+
+static int run_text(struct session *session, const char *sql)
+{
+	bool asked = false;
+	int status = run_queries(session, sql, &asked);
+
+	return status || asked ? status : cli_misuse("sql", "no query is given");
+}
+
+static int run_file(struct session *session, const char *path)
+{
+	char *text;
+	size_t n;
+	int err = read_file(path, &text, &n), status;
+
+	if (err)
+		return cli_status(log_err(err, "open %s", path));
+	status = run_text(session, text);
+	free(text);
+	return status;
+}
+
+static int run_session(struct session *session, const struct settings *set, const char *query)
+{
+	sql_guard(session->db, session->refused);
+	if (set->tables)
+		return sql_tables(session->db);
+	if (set->file)
+		return run_file(session, set->file);
+	return query ? run_text(session, query) : run_prompt(session);
+}
+
+static int find_misuse(const struct settings *set, const char *query)
+{
+	if (set->csv && set->json)
+		return cli_misuse("sql", "--csv or --json, not both");
+	if (!!query + !!set->file + set->tables > 1)
+		return cli_misuse("sql", "a query, --file or --tables, not two of them");
+	return 0;
+}
+
+static int ask_trace(struct trace *trace, const struct settings *set, const char *query)
+{
+	struct session session = { .db = trace_db(trace),
+				   .format = set->csv    ? SQL_CSV
+					     : set->json ? SQL_JSON
+							 : SQL_PLAIN,
+				   .header = set->header || isatty(STDOUT_FILENO) };
+	struct model_tables *tables = NULL;
+	struct sql_symbols *symbols = NULL;
+	int err = model_tables_add(trace, &tables), status;
+
+	if (!err)
+		err = sql_symbols_add(trace, &symbols);
+	if (!err)
+		err = views_create(session.db, true);
+	status = err ? (int)cli_status(err) : run_session(&session, set, query);
+	trace_close(trace);
+	sql_symbols_free(symbols);
+	model_tables_free(tables);
+	return status;
 }
 
 int cli_sql(int argc, char **argv)
@@ -307,21 +240,18 @@ int cli_sql(int argc, char **argv)
 	struct settings set = { false };
 	struct arguments arguments;
 	struct trace *trace;
-	enum format format;
+	const char *query;
 	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
-	if (set.csv && set.json)
-		return cli_misuse("sql", "--csv or --json, not both");
-	if (arguments.n == 1)
-		return cli_misuse("sql", "no query is given");
-	format = set.csv ? AS_CSV : set.json ? AS_JSON : AS_PLAIN;
+	query = arguments.n > 1 ? arguments.at[1] : NULL;
+	status = find_misuse(&set, query);
+	if (status)
+		return status;
 	cli_deadline(set.deadline);
 	status = cli_open("sql", &arguments, 2, &trace);
 	if (status)
 		return status;
 	cli_tell_loss(trace);
-	status = run_query(trace_db(trace), arguments.at[1], format, set.header);
-	trace_close(trace);
-	return status;
+	return ask_trace(trace, &set, query);
 }

@@ -1,0 +1,390 @@
+/*
+ * Each queue pair with its peer, capabilities and last state
+ *
+ * The rows are those of the trace's objects, filled by one pass of the model when the table is
+ * first used, and kept. What the control verbs tell (peers, capabilities, attributes) takes a pass
+ * over these alone; states and counts take all events.
+ */
+#include "analyzer/tables/qps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/tables/pass.h"
+#include "core/base/map.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+/* Of one direction. */
+struct side_counts {
+	bool known;
+	uint64_t posted;
+	uint32_t high;
+};
+
+struct qp_row {
+	const struct object *object;
+	uint32_t peer; /* object; 0 not known */
+	bool made;     /* the rest is known */
+	bool all_signalled;
+	uint32_t send_cq, recv_cq, srq;
+	struct qp qp;
+	struct side_counts send, recv;
+	unsigned int doubt;
+};
+
+struct qps {
+	struct trace *trace;
+	struct qp_row *rows;
+	size_t nrows;
+	struct map by_id; /* to 1 + index */
+	bool listed, read, counted;
+	struct pass pass; /* while it is read */
+};
+
+struct qps_rows {
+	const struct qps *qps;
+	size_t at; /* 1 + index of the current one */
+	struct made_bounds bounds;
+};
+
+/* clang-format off */
+enum { OBJECT, NAME, PROCESS, TYPE, NUMBER, STATE, PEER, PEER_PROCESS, PEER_NAME, SEND_CQ, RECV_CQ,
+       SRQ, PD, MAX_SEND_WR, MAX_RECV_WR, MAX_SEND_SGE, MAX_RECV_SGE, MAX_INLINE_DATA, SQ_SIG_ALL,
+       PORT, PATH_MTU, DEST_QP_NUM, TIMEOUT, RETRY_CNT, RNR_RETRY, MIN_RNR_TIMER, CREATED_AT,
+       DESTROYED_AT, SENDS, SEND_HIGH, RECVS, RECV_HIGH, DOUBT };
+
+#define NUMBERS(as) { as, "INTEGER", MADE_NO_KEY, false }
+static const struct made_column columns[] = {
+	[OBJECT] = { "object", "INTEGER", MADE_OBJECT }, [NAME] = { "name", "TEXT" },
+	[PROCESS] = { "process", "INTEGER", MADE_PROCESS }, [TYPE] = { "type", "TEXT" },
+	[NUMBER] = NUMBERS("number"), [STATE] = { "state", "TEXT" }, [PEER] = NUMBERS("peer"),
+	[PEER_PROCESS] = NUMBERS("peer_process"), [PEER_NAME] = { "peer_name", "TEXT" },
+	[SEND_CQ] = NUMBERS("send_cq"), [RECV_CQ] = NUMBERS("recv_cq"), [SRQ] = NUMBERS("srq"),
+	[PD] = NUMBERS("pd"), [MAX_SEND_WR] = NUMBERS("max_send_wr"),
+	[MAX_RECV_WR] = NUMBERS("max_recv_wr"), [MAX_SEND_SGE] = NUMBERS("max_send_sge"),
+	[MAX_RECV_SGE] = NUMBERS("max_recv_sge"), [MAX_INLINE_DATA] = NUMBERS("max_inline_data"),
+	[SQ_SIG_ALL] = NUMBERS("sq_sig_all"), [PORT] = NUMBERS("port"),
+	[PATH_MTU] = NUMBERS("path_mtu"), [DEST_QP_NUM] = NUMBERS("dest_qp_num"),
+	[TIMEOUT] = NUMBERS("timeout"), [RETRY_CNT] = NUMBERS("retry_cnt"),
+	[RNR_RETRY] = NUMBERS("rnr_retry"), [MIN_RNR_TIMER] = NUMBERS("min_rnr_timer"),
+	[CREATED_AT] = NUMBERS("created_at"), [DESTROYED_AT] = NUMBERS("destroyed_at"),
+	[SENDS] = NUMBERS("sends"), [SEND_HIGH] = NUMBERS("send_high"), [RECVS] = NUMBERS("recvs"),
+	[RECV_HIGH] = NUMBERS("recv_high"), [DOUBT] = { "doubt", "TEXT" }, { 0 },
+};
+#undef NUMBERS
+
+/* what takes all events */
+static const uint64_t counts = 1ull << STATE | 1ull << SENDS | 1ull << SEND_HIGH | 1ull << RECVS |
+			       1ull << RECV_HIGH | 1ull << DOUBT;
+/* clang-format on */
+
+struct qps *qps_new(struct trace *trace)
+{
+	struct qps *qps = calloc(1, sizeof(*qps));
+
+	if (qps)
+		qps->trace = trace;
+	return qps;
+}
+
+void qps_free(struct qps *qps)
+{
+	if (!qps)
+		return;
+	map_fini(&qps->by_id);
+	free(qps->rows);
+	free(qps);
+}
+
+/* Reading */
+
+static int list_objects(struct qps *qps)
+{
+	const struct object *object;
+
+	for (uint32_t id = 1; !qps->listed && (object = trace_object(qps->trace, id)); id++) {
+		struct qp_row *row;
+
+		if (object->kind != OBJECT_qp)
+			continue;
+		row = vec_push(qps->rows, qps->nrows);
+		if (!row || map_put(&qps->by_id, id, qps->nrows))
+			return log_err(-ENOMEM, "queue pairs");
+		row->object = object;
+	}
+	qps->listed = true;
+	return 0;
+}
+
+static struct qp_row *find_row(struct qps *qps, uint32_t id)
+{
+	uint64_t at;
+
+	return id && map_get(&qps->by_id, id, &at) ? &qps->rows[at - 1] : NULL;
+}
+
+/* Two are known to each other once the second has been told of the first. */
+static void join_peers(struct qps *qps, const struct life *life)
+{
+	struct peer *peer = life->peer;
+	const struct peer *other = peer ? peer_other(model_peers(qps->pass.model), peer) : NULL;
+	struct qp_row *one = find_row(qps, life->id),
+		      *two = other ? find_row(qps, other->id) : NULL;
+
+	if (!one || !two)
+		return;
+	one->peer = other->id;
+	two->peer = life->id;
+}
+
+static void on_modify(void *arg, const struct model_modify *modify)
+{
+	if (modify->object->kind == OBJECT_qp)
+		join_peers(arg, modify->object);
+}
+
+static struct side_counts count_side(const struct life *life, const struct queue *queue)
+{
+	if (!queue || queue->owner != life)
+		return (struct side_counts){ 0 };
+	return (struct side_counts){ true, queue->posted, queue->high };
+}
+
+static uint32_t find_id(const struct qps *qps, const struct life *life, enum object_kind kind,
+			uint64_t handle)
+{
+	const struct object *object = handle ? trace_object_at(qps->trace, life->process, kind,
+							       handle, life->created.time)
+					     : NULL;
+
+	return object ? object->id : 0;
+}
+
+static void on_leave(void *arg, const struct life *life)
+{
+	struct qps *qps = arg;
+	struct qp_row *row =
+		life->kind == OBJECT_qp && !life->inherited ? find_row(qps, life->id) : NULL;
+
+	if (!row || !life->qp)
+		return;
+	join_peers(qps, life);
+	row->made = true;
+	row->qp = *life->qp;
+	row->send_cq = find_id(qps, life, OBJECT_cq, row->qp.send_cq);
+	row->recv_cq = find_id(qps, life, OBJECT_cq, row->qp.recv_cq);
+	row->srq = find_id(qps, life, OBJECT_srq, row->qp.srq);
+	row->all_signalled = life->sq && life->sq->all_signalled;
+	row->send = count_side(life, life->sq);
+	row->recv = count_side(life, life->rq);
+	row->doubt = (life->sq ? life->sq->doubt : 0) | (life->rq ? life->rq->doubt : 0);
+}
+
+static int read_qps(struct qps *qps, bool counted)
+{
+	struct model_watcher watcher = { .modify = on_modify, .leave = on_leave, .arg = qps };
+	int err = list_objects(qps);
+
+	if (err || (qps->read && qps->counted >= counted))
+		return err;
+	err = pass_init(&qps->pass, qps->trace, NULL, !counted, &watcher);
+	while (!err && (err = pass_step(&qps->pass)) == 1)
+		err = 0;
+	pass_fini(&qps->pass);
+	if (err)
+		return err;
+	qps->read = true;
+	qps->counted = counted;
+	return 0;
+}
+
+/* Rows */
+
+static int qps_open(void *arg, const struct made_bounds *bounds, void **ret_rows)
+{
+	struct qps *qps = arg;
+	struct qps_rows *rows = calloc(1, sizeof(*rows));
+	int err = rows ? read_qps(qps, bounds->used & counts) : log_err(-ENOMEM, "queue pairs");
+
+	if (err) {
+		free(rows);
+		return err;
+	}
+	rows->qps = qps;
+	rows->bounds = *bounds;
+	*ret_rows = rows;
+	return 0;
+}
+
+static int qps_next(void *rows)
+{
+	struct qps_rows *r = rows;
+	uint64_t at;
+
+	if (r->bounds.object) { /* one */
+		if (r->at || !map_get(&r->qps->by_id, r->bounds.object, &at))
+			return 0;
+		r->at = at;
+		return 1;
+	}
+	return r->at++ < r->qps->nrows;
+}
+
+static void put_known(struct made_value *value, bool known, int64_t number)
+{
+	if (known)
+		made_int(value, number);
+}
+
+static void put_attr(const struct qp *qp, int column, struct made_value *value)
+{
+	switch (column) {
+	case PORT:
+		put_known(value, qp->set & ABI_QP_PORT, qp->port);
+		break;
+	case PATH_MTU:
+		put_known(value, qp->set & ABI_QP_PATH_MTU && qp->path_mtu <= 5,
+			  128l << qp->path_mtu);
+		break;
+	case DEST_QP_NUM:
+		put_known(value, qp->set & ABI_QP_DEST_QPN, qp->dest_qp_num);
+		break;
+	case TIMEOUT:
+		put_known(value, qp->set & ABI_QP_TIMEOUT, qp->timeout);
+		break;
+	case RETRY_CNT:
+		put_known(value, qp->set & ABI_QP_RETRY_CNT, qp->retry_cnt);
+		break;
+	case RNR_RETRY:
+		put_known(value, qp->set & ABI_QP_RNR_RETRY, qp->rnr_retry);
+		break;
+	default:
+		put_known(value, qp->set & ABI_QP_MIN_RNR_TIMER, qp->min_rnr_timer);
+	}
+}
+
+static void put_counts(const struct qp_row *row, int column, struct made_value *value)
+{
+	char text[64];
+
+	switch (column) {
+	case STATE:
+		if (row->qp.state != QP_UNKNOWN)
+			made_text(value, qp_state_name(row->qp.state));
+		break;
+	case SENDS:
+		put_known(value, row->send.known, (int64_t)row->send.posted);
+		break;
+	case SEND_HIGH:
+		put_known(value, row->send.known, row->send.high);
+		break;
+	case RECVS:
+		put_known(value, row->recv.known, (int64_t)row->recv.posted);
+		break;
+	case RECV_HIGH:
+		put_known(value, row->recv.known, row->recv.high);
+		break;
+	case DOUBT:
+		made_text(value, pass_doubt(row->doubt, text));
+		break;
+	default:
+		put_attr(&row->qp, column, value);
+	}
+}
+
+static void put_made(const struct qp_row *row, int column, struct made_value *value)
+{
+	const struct qp *qp = &row->qp;
+
+	switch (column) {
+	case TYPE:
+		if (qp->type != QP_UNKNOWN)
+			made_text(value, qp_type_name(qp->type));
+		break;
+	case SEND_CQ:
+		put_known(value, row->send_cq, row->send_cq);
+		break;
+	case RECV_CQ:
+		put_known(value, row->recv_cq, row->recv_cq);
+		break;
+	case SRQ:
+		put_known(value, row->srq, row->srq);
+		break;
+	case MAX_SEND_WR:
+		made_int(value, qp->cap.max_send_wr);
+		break;
+	case MAX_RECV_WR:
+		made_int(value, qp->cap.max_recv_wr);
+		break;
+	case MAX_SEND_SGE:
+		made_int(value, qp->cap.max_send_sge);
+		break;
+	case MAX_RECV_SGE:
+		made_int(value, qp->cap.max_recv_sge);
+		break;
+	case MAX_INLINE_DATA:
+		made_int(value, qp->cap.max_inline_data);
+		break;
+	case SQ_SIG_ALL:
+		made_int(value, row->all_signalled);
+		break;
+	default:
+		put_counts(row, column, value);
+	}
+}
+
+static void qps_value(void *rows, int column, struct made_value *value)
+{
+	const struct qps_rows *r = rows;
+	const struct qp_row *row = &r->qps->rows[r->at - 1];
+	const struct object *object = row->object, *peer = trace_object(r->qps->trace, row->peer);
+
+	switch (column) {
+	case OBJECT:
+		made_int(value, object->id);
+		break;
+	case NAME:
+		made_text(value, object->name);
+		break;
+	case PROCESS:
+		made_int(value, object->process);
+		break;
+	case NUMBER:
+		made_int(value, object->number);
+		break;
+	case PD:
+		put_known(value, object->parent, object->parent);
+		break;
+	case PEER:
+		put_known(value, peer, row->peer);
+		break;
+	case PEER_PROCESS:
+		put_known(value, peer, peer ? peer->process : 0);
+		break;
+	case PEER_NAME:
+		made_text(value, peer ? peer->name : NULL);
+		break;
+	case CREATED_AT:
+		put_known(value, object->created.thread, object->created_at);
+		break;
+	case DESTROYED_AT:
+		put_known(value, object->destroyed_at != INT64_MAX, object->destroyed_at);
+		break;
+	default:
+		if (row->made)
+			put_made(row, column, value);
+	}
+}
+
+const struct made_table qps_table = {
+	.name = "qps",
+	.key = "object",
+	.columns = columns,
+	.open = qps_open,
+	.next = qps_next,
+	.value = qps_value,
+	.close = free,
+};

@@ -1,0 +1,412 @@
+/*
+ * Each work request with what became of it
+ *
+ * The model tells when a request is retired or forgotten; that makes its row, so rows come in the
+ * order in which requests end, and memory is bound by what is outstanding.
+ *
+ *	completed	its own completion was polled, with success
+ *	error, flushed	likewise, with an error
+ *	retired		unsignalled: a later one of its queue has completed
+ *	refused		the post failed at it or before it, or was thrown away by ibv_wr_abort()
+ *	reset		its queue was reset, ...
+ *	destroyed	... or destroyed, ...
+ *	ended		... or the process ended, before that
+ *	outstanding	nothing of all this until the end of the trace
+ *	unknown		the content of its queue is not known, or its completion was not seen
+ */
+#include "analyzer/tables/requests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/queue.h"
+#include "analyzer/tables/pass.h"
+#include "core/base/vec.h"
+#include "core/wire/desc.h"
+#include "core/wire/log.h"
+
+enum { NOT_GIVEN = -1 };
+
+struct request_row {
+	struct event_id id, retired; /* retired.thread is 0: not known */
+	uint32_t i, retired_i, process, object, nsge, flags, rkey, stack;
+	int64_t time, completed; /* completed: NOT_GIVEN none */
+	uint64_t wr_id, bytes, remote_addr;
+	const char *outcome;
+	int opcode, status; /* status: NOT_GIVEN it has no completion of its own */
+	unsigned int doubt;
+	bool signalled;
+};
+
+struct request_rows {
+	struct pass pass;
+	struct request_row *rows; /* that the last event has made */
+	size_t nrows, size, at;
+	const struct enum_info *opcodes, *statuses;
+	bool failed; /* no memory for a row */
+};
+
+/* clang-format off */
+enum { THREAD, N, I, EVENT, TIME, PROCESS, OBJECT, NAME, SIDE, OPCODE, OPCODE_NAME, WR_ID, BYTES,
+       NUM_SGE, SEND_FLAGS, IS_INLINE, IS_SIGNALED, REMOTE_ADDR, RKEY, STACK, OUTCOME, STATUS,
+       STATUS_NAME, COMPLETED, LATENCY, RETIRED_BY, RETIRED_THREAD, RETIRED_N, RETIRED_I, DOUBT };
+
+static const struct made_column columns[] = {
+	[THREAD] = { "thread", "INTEGER" }, [N] = { "n", "INTEGER" }, [I] = { "i", "INTEGER" },
+	[EVENT] = { "event", "TEXT" }, [TIME] = { "time", "INTEGER" },
+	[PROCESS] = { "process", "INTEGER", MADE_PROCESS },
+	[OBJECT] = { "object", "INTEGER", MADE_OBJECT }, [NAME] = { "name", "TEXT" },
+	[SIDE] = { "side", "TEXT" }, [OPCODE] = { "opcode", "INTEGER" },
+	[OPCODE_NAME] = { "opcode_name", "TEXT" }, [WR_ID] = { "wr_id", "INTEGER" },
+	[BYTES] = { "bytes", "INTEGER" }, [NUM_SGE] = { "num_sge", "INTEGER" },
+	[SEND_FLAGS] = { "send_flags", "INTEGER" }, [IS_INLINE] = { "is_inline", "INTEGER" },
+	[IS_SIGNALED] = { "is_signaled", "INTEGER" }, [REMOTE_ADDR] = { "remote_addr", "INTEGER" },
+	[RKEY] = { "rkey", "INTEGER" }, [STACK] = { "stack", "INTEGER" },
+	[OUTCOME] = { "outcome", "TEXT" }, [STATUS] = { "status", "INTEGER" },
+	[STATUS_NAME] = { "status_name", "TEXT" }, [COMPLETED] = { "completed", "INTEGER" },
+	[LATENCY] = { "latency", "INTEGER" }, [RETIRED_BY] = { "retired_by", "TEXT" },
+	[RETIRED_THREAD] = { "retired_thread", "INTEGER" },
+	[RETIRED_N] = { "retired_n", "INTEGER" },
+	[RETIRED_I] = { "retired_i", "INTEGER" }, [DOUBT] = { "doubt", "TEXT" }, { 0 },
+};
+/* clang-format on */
+
+static struct request_row *add_row(struct request_rows *rows)
+{
+	static struct request_row lost;
+	struct request_row *row = &lost;
+
+	if (vec_reserve(rows->rows, rows->size, rows->nrows + 1))
+		rows->failed = true;
+	else
+		row = &rows->rows[rows->nrows++];
+	*row = (struct request_row){ .completed = NOT_GIVEN, .status = NOT_GIVEN };
+	return row;
+}
+
+/* One that has been accepted. */
+static struct request_row *add_request(struct request_rows *rows, const struct queue *queue,
+				       const struct queue_request *request)
+{
+	struct request_row *row = add_row(rows);
+
+	row->id = queue_id(request);
+	row->i = request->index;
+	row->process = queue->owner ? queue->owner->process : 0;
+	row->object = queue->owner ? queue->owner->id : 0;
+	row->nsge = request->nsge;
+	row->flags = request->flags;
+	row->stack = request->stack;
+	row->time = request->time;
+	row->wr_id = request->wr_id;
+	row->opcode = request->opcode;
+	row->remote_addr = request->remote_addr;
+	row->rkey = request->rkey;
+	row->signalled = request->signalled;
+	row->doubt = queue->doubt;
+	for (uint32_t i = 0; i < request->nsge; i++)
+		row->bytes += queue_sge(queue, request, i)->length;
+	return row;
+}
+
+static struct request_row *add_retired(struct request_rows *rows, const struct queue *queue,
+				       const struct queue_request *request,
+				       const struct model_complete *complete)
+{
+	struct request_row *row = add_request(rows, queue, request);
+
+	row->retired = complete->event->id;
+	row->retired_i = complete->index;
+	row->completed = complete->event->time;
+	row->outcome = "retired";
+	return row;
+}
+
+static void on_complete(void *arg, const struct model_complete *complete)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	const struct queue *queue = complete->queue;
+	struct request_rows *rows = arg;
+	struct request_row *row;
+
+	if (!complete->request)
+		return;
+	for (uint32_t i = 0; queue->send && queue_at(queue, i) != complete->request; i++)
+		if (!queue_at(queue, i)->done && !queue_at(queue, i)->signalled)
+			add_retired(rows, queue, queue_at(queue, i), complete);
+	row = add_retired(rows, queue, complete->request, complete);
+	row->status = (int)wc->status;
+	row->outcome = !wc->status                         ? "completed"
+		       : wc->status == ABI_WC_WR_FLUSH_ERR ? "flushed"
+							   : "error";
+}
+
+static void on_forget(void *arg, const struct model_forget *forget)
+{
+	struct request_row *row = add_request(arg, forget->queue, forget->request);
+
+	row->outcome = forget->reset ? "reset" : "unknown";
+}
+
+/* What is outstanding on a queue that ends with its object or process. */
+static void leave_queue(struct request_rows *rows, const struct life *owner,
+			const struct queue *queue)
+{
+	const char *outcome = rows->pass.event          ? "destroyed"
+			      : pass_ended(&rows->pass) ? "ended"
+							: "outstanding";
+
+	for (uint32_t i = 0; queue && queue->owner == owner && i < queue->count; i++)
+		if (!queue_at(queue, i)->done)
+			add_request(rows, queue, queue_at(queue, i))->outcome = outcome;
+}
+
+static void on_leave(void *arg, const struct life *object)
+{
+	if (object->inherited)
+		return;
+	leave_queue(arg, object, object->sq);
+	leave_queue(arg, object, object->rq);
+}
+
+static uint64_t bytes_of(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	return bytes;
+}
+
+/* One that was refused, or whose queue is not known. */
+static void add_other(struct request_rows *rows, const struct model_post *post, uint32_t i)
+{
+	const struct wr *wr = &post->event->post->wr[i];
+	struct request_row *row = add_row(rows);
+
+	row->id = post->event->id;
+	row->i = i;
+	row->process = post->event->process;
+	row->object = post->event->post->object;
+	row->nsge = wr->nsge;
+	row->flags = wr->send_flags;
+	row->stack = post->event->post->stack;
+	row->time = post->event->time;
+	row->wr_id = wr->wr_id;
+	row->opcode = wr->opcode;
+	row->remote_addr = wr->remote_addr;
+	row->rkey = wr->rkey;
+	row->bytes = bytes_of(wr);
+	row->signalled = !post_is_send(post->event->post) || (wr->send_flags & ABI_SEND_SIGNALED) ||
+			 (post->queue && post->queue->all_signalled);
+	row->doubt = post->queue ? post->queue->doubt : QUEUE_OLDER;
+	row->outcome = i < post->taken ? "unknown" : "refused";
+}
+
+static void on_post(void *arg, const struct model_post *post)
+{
+	for (uint32_t i = post->queue ? post->taken : 0; i < post->event->post->nwr; i++)
+		add_other(arg, post, i);
+}
+
+static void requests_close(void *rows)
+{
+	struct request_rows *r = rows;
+
+	if (!r)
+		return;
+	pass_fini(&r->pass);
+	free(r->rows);
+	free(r);
+}
+
+static int requests_open(void *arg, const struct made_bounds *bounds, void **ret_rows)
+{
+	struct request_rows *rows = calloc(1, sizeof(*rows));
+	struct model_watcher watcher = { .post = on_post,
+					 .complete = on_complete,
+					 .forget = on_forget,
+					 .leave = on_leave,
+					 .arg = rows };
+	struct made_bounds all = *bounds;
+	int err;
+
+	if (!rows)
+		return log_err(-ENOMEM, "requests");
+	all.to = INT64_MAX; /* a bound of the post is none of the completion */
+	rows->opcodes = enum_find("ibv_wr_opcode");
+	rows->statuses = enum_find("ibv_wc_status");
+	err = pass_init(&rows->pass, arg, &all, false, &watcher);
+	if (err)
+		requests_close(rows);
+	else
+		*ret_rows = rows;
+	return err;
+}
+
+static int requests_next(void *rows)
+{
+	struct request_rows *r = rows;
+
+	r->at++;
+	while (r->at >= r->nrows) {
+		int more;
+
+		r->nrows = r->at = 0;
+		more = pass_step(&r->pass);
+		if (more <= 0)
+			return more;
+		if (r->failed)
+			return log_err(-ENOMEM, "requests");
+	}
+	return 1;
+}
+
+static void put_event(struct made_value *value, struct event_id id)
+{
+	char text[32];
+
+	if (id.thread)
+		made_text(value, event_id_text(id, text));
+}
+
+static void put_known(struct made_value *value, bool known, int64_t number)
+{
+	if (known)
+		made_int(value, number);
+}
+
+/* What became of it. */
+static void put_end(const struct request_rows *rows, const struct request_row *row, int column,
+		    struct made_value *value)
+{
+	bool known = row->retired.thread, own = row->status != NOT_GIVEN;
+	char text[64];
+
+	switch (column) {
+	case OUTCOME:
+		made_text(value, row->outcome);
+		break;
+	case STATUS:
+		put_known(value, own, row->status);
+		break;
+	case STATUS_NAME:
+		made_text(value, own ? enum_name(rows->statuses, row->status) : NULL);
+		break;
+	case COMPLETED:
+		put_known(value, known, row->completed);
+		break;
+	case LATENCY:
+		put_known(value, own, row->completed - row->time);
+		break;
+	case RETIRED_BY:
+		put_event(value, row->retired);
+		break;
+	case RETIRED_THREAD:
+		put_known(value, known, row->retired.thread);
+		break;
+	case RETIRED_N:
+		put_known(value, known, (int64_t)row->retired.n);
+		break;
+	case RETIRED_I:
+		put_known(value, known, row->retired_i);
+		break;
+	default:
+		made_text(value, pass_doubt(row->doubt, text));
+	}
+}
+
+static void put_request(const struct request_rows *rows, const struct request_row *row, int column,
+			struct made_value *value)
+{
+	bool send = row->opcode != QUEUE_RECEIVE;
+
+	switch (column) {
+	case SIDE:
+		made_text(value, send ? "send" : "recv");
+		break;
+	case OPCODE:
+		put_known(value, send, row->opcode);
+		break;
+	case OPCODE_NAME:
+		made_text(value, send ? enum_name(rows->opcodes, row->opcode) : NULL);
+		break;
+	case WR_ID:
+		made_int(value, (int64_t)row->wr_id);
+		break;
+	case BYTES:
+		made_int(value, (int64_t)row->bytes);
+		break;
+	case NUM_SGE:
+		made_int(value, row->nsge);
+		break;
+	case SEND_FLAGS:
+		put_known(value, send, row->flags);
+		break;
+	case IS_INLINE:
+		put_known(value, send, !!(row->flags & ABI_SEND_INLINE));
+		break;
+	case IS_SIGNALED:
+		made_int(value, row->signalled);
+		break;
+	case REMOTE_ADDR:
+		put_known(value, row->remote_addr || row->rkey, (int64_t)row->remote_addr);
+		break;
+	case RKEY:
+		put_known(value, row->remote_addr || row->rkey, row->rkey);
+		break;
+	case STACK:
+		put_known(value, row->stack, row->stack);
+		break;
+	default:
+		put_end(rows, row, column, value);
+	}
+}
+
+static void requests_value(void *rows, int column, struct made_value *value)
+{
+	const struct request_rows *r = rows;
+	const struct request_row *row = &r->rows[r->at];
+	const struct object *object;
+
+	switch (column) {
+	case THREAD:
+		made_int(value, row->id.thread);
+		break;
+	case N:
+		made_int(value, (int64_t)row->id.n);
+		break;
+	case I:
+		made_int(value, row->i);
+		break;
+	case EVENT:
+		put_event(value, row->id);
+		break;
+	case TIME:
+		made_int(value, row->time);
+		break;
+	case PROCESS:
+		put_known(value, row->process, row->process);
+		break;
+	case OBJECT:
+		put_known(value, row->object, row->object);
+		break;
+	case NAME:
+		object = trace_object(r->pass.trace, row->object);
+		made_text(value, object ? object->name : NULL);
+		break;
+	default:
+		put_request(r, row, column, value);
+	}
+}
+
+const struct made_table requests_table = {
+	.name = "requests",
+	.key = "thread, n, i",
+	.columns = columns,
+	.reads_all = true,
+	.open = requests_open,
+	.next = requests_next,
+	.value = requests_value,
+	.close = requests_close,
+};

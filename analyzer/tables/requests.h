@@ -1,0 +1,7 @@
+#pragma once
+/*
+ * Table `requests`: each work request with what became of it.
+ */
+#include "core/store/vtab/made.h"
+
+extern const struct made_table requests_table; /* its argument is the trace */

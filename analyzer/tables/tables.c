@@ -1,0 +1,46 @@
+/*
+ * The tables that take the model
+ */
+#include "analyzer/tables/tables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/tables/depth.h"
+#include "analyzer/tables/qps.h"
+#include "analyzer/tables/requests.h"
+#include "core/wire/log.h"
+
+const struct made_table *const model_tables[] = { &requests_table, &qps_table, &depth_table, NULL };
+
+struct model_tables {
+	struct qps *qps;
+};
+
+void model_tables_free(struct model_tables *tables)
+{
+	if (tables)
+		qps_free(tables->qps);
+	free(tables);
+}
+
+int model_tables_add(struct trace *trace, struct model_tables **ret_tables)
+{
+	struct model_tables *tables = calloc(1, sizeof(*tables));
+	int err;
+
+	if (!tables || !(tables->qps = qps_new(trace))) {
+		free(tables);
+		return log_err(-ENOMEM, "tables of queue pairs");
+	}
+	err = made_add(trace, &requests_table, trace);
+	if (!err)
+		err = made_add(trace, &depth_table, trace);
+	if (!err)
+		err = made_add(trace, &qps_table, tables->qps);
+	if (err)
+		model_tables_free(tables);
+	else
+		*ret_tables = tables;
+	return err;
+}

@@ -1,0 +1,242 @@
+# verbatim sql: tables that are made of the trace, its functions, and how questions get there.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+needs "$apps/depth" "$apps/every_verb" "$VERBATIM"
+
+ask() { "$VERBATIM" sql "$@"; }
+record() { # trace, program
+	local trace=$1
+	shift
+	"$VERBATIM" record -q -o "$trace" -- "$@"
+}
+
+# What the program counted itself.
+is_what_the_program_counted() { # arguments of depth
+	record d.db "$apps/depth" "$@" >counted || return
+	sort -s -k1,2 counted >wanted
+	ask d.db "SELECT name || ' ' || side || ' ' || depth FROM queue_depth" | sort -s -k1,2 >got
+	cmp got wanted && [ "$(wc -l <wanted)" -gt 500 ] &&
+		is doubts "$(ask d.db 'SELECT count(doubt) FROM queue_depth')" 0 &&
+		is_what_the_device_counted
+}
+# The device refuses a list where its queue is full: what it took of it has just filled that.
+is_what_the_device_counted() {
+	is "more than there is room for" \
+		"$(ask d.db 'SELECT count(*) FROM queue_depth WHERE depth > room')" 0 &&
+		ask d.db "SELECT DISTINCT depth = room FROM queue_depth d JOIN post p
+			USING (thread, n) WHERE p.ret = $(errno ENOMEM) AND p.bad > 1
+			AND d.object = p.object" >full &&
+		is "when it is full" "$(cat full)" 1
+}
+errno() { python3 -c "import errno; print(errno.$1)"; }
+
+try "queue_depth: RC" is_what_the_program_counted rc 1
+try "queue_depth: RC, sq_sig_all" is_what_the_program_counted rc 2 all
+try "queue_depth: RC, SRQ" is_what_the_program_counted rc 3 srq
+try "queue_depth: RC, SRQ, sq_sig_all" is_what_the_program_counted rc 4 srq all
+try "queue_depth: UC" is_what_the_program_counted uc 5
+try "queue_depth: UC, sq_sig_all" is_what_the_program_counted uc 6 all
+try "queue_depth: UC, SRQ" is_what_the_program_counted uc 7 srq
+try "queue_depth: UD" is_what_the_program_counted ud 8
+try "queue_depth: UD, sq_sig_all" is_what_the_program_counted ud 9 all
+try "queue_depth: UD, SRQ" is_what_the_program_counted ud 10 srq
+
+record depth.db "$apps/depth" rc 11 >counted || exit 1
+record every.db "$apps/every_verb" >out 2>&1
+record both.db "$both" ibv_rc_pingpong -n 100 >out 2>&1 || exit 1
+
+questions_have_the_answers_of_a_count() { # trace, questions that have one
+	local trace=$1
+	shift
+	"$VERBATIM" unpack -o "plain_$trace" "$trace" &&
+		python3 "$root/tests/e2e/sql.py" "$VERBATIM" "$root/docs" \
+			"$trace" "plain_$trace" "$@"
+}
+try "questions: one queue pair" questions_have_the_answers_of_a_count depth.db \
+	"Statuses by queue pair" "Control verbs while posting" "Percentiles by opcode and size" \
+	"Outstanding depth over time" "Bytes registered over time" "Slow control verbs" \
+	"Share inline" "Rate over time" "Requests that never completed"
+try "questions: two processes" questions_have_the_answers_of_a_count both.db \
+	"Statuses by queue pair" "The peer of each queue pair" "Bytes registered over time"
+
+
+requests_are_the_work_requests() {
+	local same="thread, n, i, time, wr_id, opcode, bytes, send_flags, rkey"
+	is "$(ask depth.db "SELECT count(*) FROM (SELECT $same FROM requests EXCEPT
+		SELECT thread, n, i, time, wr_id, opcode, bytes,
+		CASE WHEN opcode IS NOT NULL THEN send_flags END, rkey FROM wr)")" 0 &&
+		is "$(ask depth.db 'SELECT count(*) FROM requests')" \
+			"$(ask depth.db 'SELECT count(*) FROM wr')"
+}
+try requests_are_the_work_requests
+requests_have_the_completions_of_wc() {
+	is "$(ask depth.db "SELECT count(*) FROM (SELECT thread, n, i, status, retired_thread,
+		retired_n, retired_i, completed FROM requests WHERE status IS NOT NULL EXCEPT
+		SELECT wr_thread, wr_n, wr_i, status, thread, n, i, time FROM wc)")" 0 &&
+		is "$(ask depth.db 'SELECT count(status) FROM requests')" \
+			"$(ask depth.db 'SELECT count(*) FROM wc')"
+}
+try requests_have_the_completions_of_wc
+
+outcomes_are_all_there() {
+	is "$(ask depth.db "SELECT group_concat(outcome, ' ') FROM
+		(SELECT DISTINCT outcome FROM requests ORDER BY 1)")" \
+		"completed destroyed error flushed refused retired"
+}
+try outcomes_are_all_there
+
+regions_change_when_they_are_registered_again() {
+	is "$(ask every.db "SELECT verb || ' ' || access || ' ' || (addr = iova) || ' ' ||
+		(until > since) FROM mrs WHERE name = 'mr2' ORDER BY since" | paste -sd,)" \
+		"ibv_reg_mr_iova 31 0 1,ibv_rereg_mr 1 0 1" &&
+		is "$(ask every.db "SELECT count(*) FROM object WHERE kind = 'mr'")" \
+			"$(ask every.db 'SELECT count(DISTINCT object) FROM mrs')"
+}
+try regions_change_when_they_are_registered_again
+
+queue_pairs_have_what_was_asked_for() {
+	is "$(ask depth.db 'SELECT name, type, state, max_send_wr, max_inline_data, path_mtu,
+		rnr_retry, send_high, recv_high, peer_name FROM qps')" \
+		"qp1|RC|RTS|24|64|1024|7|24|24|qp1" &&
+		is "$(ask both.db 'SELECT count(*) FROM qps a JOIN qps b ON a.peer = b.object AND
+			b.peer = a.object AND a.process <> b.process')" 2 &&
+		is "$(ask depth.db 'SELECT sends FROM qps')" \
+			"$(ask depth.db 'SELECT count(*) FROM wr WHERE opcode > -1 AND NOT bad')"
+}
+try queue_pairs_have_what_was_asked_for
+
+failures_are_those_of_the_tables() {
+	is "$(ask depth.db "SELECT count(*) FROM failures WHERE kind = 'completion'")" \
+		"$(ask depth.db 'SELECT count(*) FROM wc WHERE status <> 0')" &&
+		is "$(ask depth.db "SELECT DISTINCT kind || ' ' || code_name FROM failures
+			WHERE kind = 'post'")" "post ENOMEM" &&
+		is "$(ask every.db "SELECT code_name FROM failures WHERE verb = 'ibv_set_ece'")" \
+			EOPNOTSUPP
+}
+try failures_are_those_of_the_tables
+
+percentiles_are_exact() {
+	local values="WITH RECURSIVE v(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM v LIMIT 101)"
+	is "$(ask depth.db "$values SELECT median(x), percentile(x, 0), percentile(x, 100),
+		percentile(x, 99), percentile(x, 12.5) FROM v")" "51.0|1.0|101.0|100.0|13.5" &&
+		is "$(ask depth.db "SELECT median(x) FROM (SELECT NULL AS x)")" "" &&
+		is "$(ask depth.db "SELECT median(x) FROM (SELECT 7 AS x UNION SELECT NULL)")" 7.0
+}
+try percentiles_are_exact
+a_wrong_percentile_is_an_error() {
+	local each
+	for each in 101 -1 "'x'" NULL "x / 2"; do
+		! ask depth.db "SELECT percentile(x, $each) FROM (SELECT 1 AS x UNION SELECT 4)" \
+			>out 2>err || { echo "$each: $(cat out)"; return 1; }
+		says 'percentile' err || return
+	done
+}
+try a_wrong_percentile_is_an_error
+
+stacks_have_names() {
+	local create="verb = 'ibv_create_qp'"
+	ask depth.db "SELECT stack(stack) FROM calls WHERE $create" >out &&
+		says '^open_all.*(depth.c:[0-9]*.*) < main+0x.*(depth.c:[0-9]*)' out &&
+		is "$(ask depth.db "SELECT symbol(ip) FROM frame JOIN calls USING (stack)
+			WHERE $create ORDER BY i LIMIT 1" | cut -d' ' -f1)" open_all &&
+		is "$(ask depth.db "SELECT symbol(12) IS NULL, stack(0) IS NULL,
+			stack(NULL) IS NULL, symbol('x') IS NULL")" "1|1|1|1"
+}
+try stacks_have_names
+
+a_queue_is_named_by_number_or_name() {
+	local id
+	id=$(ask depth.db "SELECT object FROM qps") &&
+		is "$(ask depth.db "SELECT count(*) FROM queue_depth($id)")" \
+			"$(ask depth.db "SELECT count(*) FROM queue_depth('qp1')")" &&
+		is "$(ask depth.db "SELECT count(*) > 0 FROM queue_depth(qps.object), qps")" 1 &&
+		is "$(ask depth.db 'SELECT count(*) FROM queue_depth(99999)')" 0
+}
+try a_queue_is_named_by_number_or_name
+an_unknown_queue_is_an_error() {
+	! ask depth.db "SELECT * FROM queue_depth('qp9')" 2>err && says "no such object" err &&
+		! ask both.db "SELECT * FROM queue_depth('qp1')" 2>err &&
+		says "several processes have one" err
+}
+try an_unknown_queue_is_an_error
+
+time_may_be_cut() {
+	local all some
+	all=$(ask depth.db "SELECT count(*) FROM queue_depth WHERE +time < 200000000") &&
+		some=$(ask depth.db "SELECT count(*) FROM queue_depth WHERE time < 200000000") &&
+		is "$some" "$all"
+}
+try time_may_be_cut
+
+tables_are_in_the_documentation() {
+	local each columns page=$root/docs/TRACE-FORMAT.md
+	ask depth.db --tables >tables || return
+	tr '\n' ' ' <"$page" >format
+	for each in requests qps peers calls mrs failures posting queue_depth; do
+		columns=$(ask depth.db "SELECT group_concat(name, ', ') FROM
+			pragma_table_xinfo('$each') WHERE hidden <> 1") &&
+			grep -qF "\`$each($columns)\`" format ||
+			{ echo "$each($columns) is not in $page"; return 1; }
+		says "^$each: ." tables || return
+	done
+}
+try tables_are_in_the_documentation
+each_table_is_explained() {
+	ask depth.db "SELECT name FROM sqlite_master WHERE type = 'table'
+		AND name NOT LIKE 'sqlite%'" >names
+	ask depth.db --tables >tables
+	while read -r each; do says "^$each: ." tables || return; done <names
+	[ "$(wc -l <names)" -gt 20 ]
+}
+try each_table_is_explained
+
+queries_come_from_a_file_a_pipe_or_an_argument() {
+	printf 'SELECT\n 1;\nSELECT 2' >q.sql
+	is "$(ask depth.db -f q.sql | paste -sd' ')" "1 2" &&
+		is "$(ask depth.db <q.sql | paste -sd' ')" "1 2" &&
+		is "$(ask depth.db 'SELECT 1; SELECT 2' </dev/null | paste -sd' ')" "1 2"
+}
+try queries_come_from_a_file_a_pipe_or_an_argument
+the_first_that_fails_ends_a_pipe() {
+	printf 'SELECT 1;\nSELEKT;\nSELECT 2;\n' | ask depth.db >out 2>err
+	is "$?" 2 && is "$(cat out)" 1 && says 'near "SELEKT"' err
+}
+try the_first_that_fails_ends_a_pipe
+a_pipe_has_commands() {
+	printf '.tables\n.quit\nSELECT 2;\n' | ask depth.db >out && says '^requests: ' out &&
+		! grep -q '^2$' out && printf '.nothing\n' | ask depth.db 2>err &&
+		says '.help' err
+}
+try a_pipe_has_commands
+two_ways_to_ask_are_one_too_many() {
+	ask depth.db -f q.sql 'SELECT 1' 2>err
+	is $? 2 && says 'not two' err
+}
+try two_ways_to_ask_are_one_too_many
+a_missing_file_is_an_error() { ask depth.db -f missing.sql 2>err; is $? 4 && says missing.sql err; }
+try a_missing_file_is_an_error
+
+at_a_terminal() { # input
+	script -qec "stty -echo; '$VERBATIM' sql depth.db" /dev/null <"$1" >screen
+}
+a_terminal_has_a_prompt_and_a_header() {
+	printf 'SELECT 6 * 7\nAS answer;\nSELEKT;\nSELECT 43;\n.quit\n' >typed
+	at_a_terminal typed || return
+	says 'verbatim> ' screen && says ' answer.$' screen &&
+		says '^42' screen && says 'near .SELEKT' screen && says '^43' screen
+}
+try a_terminal_has_a_prompt_and_a_header
+
+the_extension_has_the_views_that_need_no_model() {
+	local each query
+	for each in calls mrs failures posting; do
+		query="SELECT count(*) FROM $each"
+		is "$each" "$(sqlite3 depth.db ".load $libs/libverbatim-sqlite" "$query")" \
+			"$(ask depth.db "$query")" || return
+	done
+	is "$(sqlite3 depth.db ".load $libs/libverbatim-sqlite" \
+		"SELECT median(duration) > 0, name(1) IS NOT NULL FROM calls LIMIT 1")" "1|1"
+}
+try the_extension_has_the_views_that_need_no_model
+
+
