@@ -81,6 +81,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 		return 0;
 	case TRACE_MARK:
 	case TRACE_MEMORY:
+	case TRACE_MISUSE:
 	case TRACE_PROCESS:
 		return 0;
 	}

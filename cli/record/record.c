@@ -70,6 +70,8 @@ const struct option_row cli_record_options[] = {
 	  PARSED_AT(SET, payload, parse_payload), .preset = "none" },
 	{ "memory", 0, NULL, "what becomes of registered memory: munmap, free...",
 	  FLAG_AT(SET, memory) },
+	{ "strict", 0, NULL, "more checks on the data path; invalid fields are overwritten",
+	  FLAG_AT(SET, strict) },
 	{ "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too",
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },

@@ -313,6 +313,7 @@ static int create_trace(struct recording *r)
 		.copies_on_fork = copies_on_fork(),
 		.memory = r->set->memory,
 		.waits = true,
+		.strict = r->set->strict,
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
 	};
@@ -397,6 +398,7 @@ static int prepare_session(struct recording *r)
 	guests_sweep(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
 	r->session.page->memory = r->set->memory;
+	r->session.page->strict = r->set->strict;
 	err = device_environment(r->session.dir, r->set->soft);
 	if (!err && r->set->memory)
 		err = device_watch_memory();

@@ -17,6 +17,7 @@ struct recording_settings {
 	bool soft;
 	bool lttng;
 	bool memory;
+	bool strict;
 	bool check;
 	struct check_settings findings; /* with --check */
 	struct known *known;            /* those that do not count; NULL: none */

@@ -243,6 +243,8 @@ static uint32_t event_stack(const struct trace_event *event)
 		return event->fork->stack;
 	case TRACE_MEMORY:
 		return event->memory->stack;
+	case TRACE_MISUSE:
+		return event->misuse->stack;
 	case TRACE_POST:
 		return event->post->stack;
 	case TRACE_POLL:

@@ -388,6 +388,26 @@ static void put_memory(const struct values *v, const struct memory_event *memory
 		memory->addr + memory->length);
 }
 
+static void put_misuse(const struct values *v, const struct misuse_event *seen)
+{
+	const struct enum_info *statuses = enum_find("ibv_wc_status");
+	bool known = seen->verb < VERB_COUNT;
+
+	fputs(seen->what < MISUSES ? trace_misuse_name(seen->what) : "misuse", v->out);
+	if (seen->field)
+		fprintf(v->out, ": ibv_wc_read_%s(", seen->field);
+	else
+		fprintf(v->out, ": %s(", known ? verb_infos[seen->verb].name : "?");
+	values_handle(v, known ? verb_infos[seen->verb].object : OBJECT_cq, seen->handle);
+	fputc(')', v->out);
+	if (seen->of)
+		fputs(", in a batch of ", v->out), values_handle(v, OBJECT_cq, seen->of);
+	if (seen->field)
+		fputs(", status ", v->out), values_enum(v->out, statuses, seen->status);
+	if (seen->other)
+		fprintf(v->out, ", thread %u is in it", seen->other);
+}
+
 /* The queue that the event is about: its keys and peer are meant. */
 static uint32_t queue_of(const struct trace_event *event)
 {
@@ -424,6 +444,9 @@ void render_event(const struct render *r, const struct trace_event *event)
 		break;
 	case TRACE_MEMORY:
 		put_memory(&v, event->memory);
+		break;
+	case TRACE_MISUSE:
+		put_misuse(&v, event->misuse);
 		break;
 	case TRACE_PROCESS:
 	case TRACE_EXIT:

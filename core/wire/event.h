@@ -36,6 +36,7 @@ enum event_type {
 	EVENT_DIRECT,      /* a provider's own function was called, bypassing the verbs */
 	EVENT_MEMORY,      /* registered memory of the program went away */
 	EVENT_WAITED,      /* the recorder has kept the thread waiting */
+	EVENT_MISUSE,      /* record --strict: an object was used in a way that is not allowed */
 	EVENT_TYPES,
 };
 
@@ -424,4 +425,58 @@ struct event_waited {
 	uint64_t ticks; /* how long, all told */
 	uint32_t times; /* several waits whose events found no room */
 	uint32_t why;   /* enum event_waited_why, of the last */
+};
+
+/* What was done, as enum value and as the word for it in a trace. */
+/* clang-format off */
+#define EACH_MISUSE(_)                                                                           \
+	_(ERROR_FIELD, "field-of-error")     /* not valid on a completion in error */            \
+	_(UNASKED_FIELD, "field-not-asked")  /* not in the wc_flags that its CQ was made with */ \
+	_(READ_OUTSIDE, "read-outside")      /* of a completion, with no batch open */           \
+	_(START_INSIDE, "start-inside")      /* a batch was begun in an open one */              \
+	_(NEXT_OUTSIDE, "next-outside")      /* ibv_next_poll() with no batch open */            \
+	_(END_OUTSIDE, "end-outside")        /* ibv_end_poll() with no batch open */             \
+	_(DESTROY_INSIDE, "destroy-inside")  /* a QP, its CQ's batch open; @of is the CQ */      \
+	_(OVERLAP, "overlap")                /* two threads in an object of a thread domain */   \
+	_(BATCH_SHARED, "batch-shared")      /* another thread has ended this one's ibv_wr_* */  \
+	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is in what is to be destroyed */
+
+/* The functions of struct ibv_cq_ex that read a field. */
+#define EACH_CQ_FIELD(_)                                                                         \
+	_(opcode) _(vendor_err) _(byte_len) _(imm_data) _(qp_num) _(src_qp) _(wc_flags) _(slid)  \
+	_(sl) _(dlid_path_bits) _(completion_ts) _(cvlan) _(flow_tag)                            \
+	_(completion_wallclock_ns) _(tm_info)
+/* clang-format on */
+
+enum event_misuse_what {
+#define MISUSE(name, word) MISUSE_##name,
+	EACH_MISUSE(MISUSE)
+#undef MISUSE
+		MISUSES,
+};
+
+enum event_cq_field {
+#define FIELD(name) CQ_FIELD_##name,
+	EACH_CQ_FIELD(FIELD)
+#undef FIELD
+		CQ_FIELDS,
+};
+
+/* It was told before the verb was called that did it. */
+struct event_misuse {
+	struct event_head head;
+	uint64_t object; /* CQ, QP or SRQ */
+	uint64_t of;     /* another that it is about; 0 */
+	uint16_t what;   /* enum event_misuse_what */
+	uint16_t verb;   /* not of a field */
+	uint16_t field;  /* enum event_cq_field */
+	uint16_t other_verb;
+	uint32_t ring, tid; /* of the other thread; tid 0: there is none */
+	uint32_t status;    /* of the completion, of a field */
+	uint16_t pad;
+	uint16_t nframes;
+	uint32_t modules; /* the highest serial of its frames' modules */
+	uint32_t pad2;
+
+	/* uint64_t frames[nframes], innermost first */
 };

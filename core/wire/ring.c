@@ -40,7 +40,7 @@
 
 #define MAGIC 0x6d69746162726556ull /* "Verbatim" */
 
-enum { VERSION = 4 };
+enum { VERSION = 5 };
 
 static bool is_power_of_two(uint64_t n)
 {

@@ -60,6 +60,8 @@ struct ring_head {
 	_Atomic uint64_t in_handlers;       /* dropped: in a signal handler, amid another event */
 	_Atomic uint64_t turns[RING_TURNS]; /* bytes since the start where the next area begins */
 	_Atomic uint32_t turned;            /* number of valid turns */
+	_Atomic uint32_t inside_verb;       /* record --strict: the data verb that it is in, */
+	_Atomic uint64_t inside;            /* and the QP, CQ or SRQ; 0: none */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];

@@ -43,7 +43,7 @@
 /* what mkdtemp() puts in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-enum { VERSION = 11, GROW_BYTES = 1 << 20 };
+enum { VERSION = 12, GROW_BYTES = 1 << 20 };
 
 const char *session_parent(void)
 {

@@ -69,6 +69,7 @@ struct session_page {
 	uint32_t collector;       /* pid; 0: there is none */
 	uint32_t lttng;           /* not 0: the program loads the tracepoints (tap.h), too */
 	uint32_t memory;          /* not 0: what becomes of registered memory is recorded */
+	uint32_t strict;          /* not 0: more is checked on the data path (record --strict) */
 	uint64_t collector_start; /* field 22 of its /proc/PID/stat */
 	struct clock clock;
 	uint64_t limit;             /* ON_FULL_GROW: bytes of all rings together */

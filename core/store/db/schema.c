@@ -57,6 +57,9 @@ static const char *const controls[] = {
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"memory(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT, addr INTEGER,"
 	" length INTEGER, stack INTEGER, mr INTEGER, PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"misuse(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, what TEXT, verb TEXT,"
+	" field TEXT, status INTEGER, handle INTEGER, of INTEGER, other INTEGER, stack INTEGER,"
+	" other_verb TEXT, PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"mark(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, kind TEXT, text TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"finding(id INTEGER PRIMARY KEY, rule TEXT, name TEXT, severity TEXT, thread INTEGER,"
@@ -195,7 +198,7 @@ static int check_statements(sqlite3 *db)
 /* Is it a table that traces of this format do not have yet? */
 static bool is_newer(sqlite3 *db, const char *name)
 {
-	return !strcmp(name, "waited") &&
+	return (!strcmp(name, "waited") || !strcmp(name, "misuse")) &&
 	       sql_int(db, "PRAGMA user_version", SCHEMA_VERSION) == SCHEMA_OLDEST;
 }
 

@@ -7,7 +7,7 @@
 enum {
 	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
 	SCHEMA_VERSION = 7,              /* at byte 60 */
-	SCHEMA_OLDEST = 6,               /* that is read, too: it has no table `waited` */
+	SCHEMA_OLDEST = 6,               /* that is read, too, without `waited` and `misuse` */
 };
 
 /* Make all tables in an empty database. */

@@ -281,6 +281,8 @@ static int give_rare(struct stream *s, struct trace_event *event)
 		event->mark = &rare->mark;
 	else if (rare->kind == TRACE_MEMORY)
 		event->memory = &rare->memory;
+	else if (rare->kind == TRACE_MISUSE)
+		event->misuse = &rare->misuse;
 	else
 		event->fork = &rare->fork;
 	return s->sources->of[RARE].due(s);

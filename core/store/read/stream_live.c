@@ -27,17 +27,20 @@ static const char chunks_sql[] =
 
 /*
  * number, time, kind (enum trace_event_kind), process, stack, text; then of a fork child, pid,
- * error and what stays open, of memory address and length
+ * error and what stays open, of memory address and length, of a misuse handle, status, other
+ * thread, field, verb, the other's verb and the other object
  */
 static const char rares_sql[] =
-	"SELECT n, time, ?3, process, stack, how, child, pid, error, staying FROM fork"
+	"SELECT n, time, ?3, process, stack, how, child, pid, error, staying, NULL, NULL, 0"
+	"  FROM fork WHERE thread = ?1 AND n > ?2"
+	" UNION ALL SELECT n, start, ?5, id, 0, NULL, 0, 0, 0, NULL, NULL, NULL, 0 FROM process"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, start, ?5, id, 0, NULL, 0, 0, 0, NULL FROM process"
+	" UNION ALL SELECT n, time, ?4, process, 0, NULL, 0, 0, 0, NULL, NULL, NULL, 0 FROM mark"
 	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, time, ?4, process, 0, NULL, 0, 0, 0, NULL FROM mark"
-	"  WHERE thread = ?1 AND n > ?2"
-	" UNION ALL SELECT n, time, ?6, process, stack, what, addr, length, 0, NULL FROM memory"
-	"  WHERE thread = ?1 AND n > ?2"
+	" UNION ALL SELECT n, time, ?6, process, stack, what, addr, length, 0, NULL, NULL, NULL,"
+	"  0 FROM memory WHERE thread = ?1 AND n > ?2"
+	" UNION ALL SELECT n, time, ?7, process, stack, what, handle, status, other, field, verb,"
+	"  other_verb, of FROM misuse WHERE thread = ?1 AND n > ?2"
 	" ORDER BY 1 LIMIT 1";
 
 static int open_live(struct stream *s, bool data)
@@ -57,8 +60,8 @@ static int ask_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
 	sqlite3_reset(stmt);
 	if (id == RARE)
-		sql_bind(stmt, "uidddd", s->thread, s->last[id], TRACE_FORK, TRACE_MARK,
-			 TRACE_PROCESS, TRACE_MEMORY);
+		sql_bind(stmt, "uiddddd", s->thread, s->last[id], TRACE_FORK, TRACE_MARK,
+			 TRACE_PROCESS, TRACE_MEMORY, TRACE_MISUSE);
 	else
 		sql_bind(stmt, "ui", s->thread, s->last[id]);
 	return sql_step(stmt);
@@ -118,6 +121,21 @@ static const char *keep_staying(struct stream *s)
 	return s->staying;
 }
 
+static struct misuse_event read_misuse(sqlite3_stmt *stmt)
+{
+	return (struct misuse_event){
+		.what = trace_misuse_what((const char *)sqlite3_column_text(stmt, 5)),
+		.handle = (uint64_t)sqlite3_column_int64(stmt, 6),
+		.status = sqlite3_column_int(stmt, 7),
+		.other = sql_u32(stmt, 8),
+		.field = trace_misuse_field((const char *)sqlite3_column_text(stmt, 9)),
+		.verb = trace_misuse_verb((const char *)sqlite3_column_text(stmt, 10)),
+		.other_verb = trace_misuse_verb((const char *)sqlite3_column_text(stmt, 11)),
+		.of = (uint64_t)sqlite3_column_int64(stmt, 12),
+		.stack = sql_u32(stmt, 4),
+	};
+}
+
 static int read_rare(struct stream *s)
 {
 	struct rare *rare = &s->rare_now;
@@ -138,6 +156,8 @@ static int read_rare(struct stream *s)
 					       .length =
 						       (uint64_t)sqlite3_column_int64(s->rares, 7),
 					       .stack = sql_u32(s->rares, 4) };
+	else if (rare->kind == TRACE_MISUSE)
+		rare->misuse = read_misuse(s->rares);
 	else
 		rare->fork = (struct fork_event){ .child = sql_u32(s->rares, 6),
 						  .stack = sql_u32(s->rares, 4),

@@ -13,6 +13,7 @@
 #include "core/store/db/args.h"
 #include "core/store/db/ids.h"
 #include "core/wire/desc.h"
+#include "core/wire/event.h"
 #include "gen/data_gen.h"
 
 struct sqlite3;
@@ -156,6 +157,22 @@ struct memory_event {
 	uint32_t stack;
 };
 
+/* What `record --strict` has seen, before the verb was called: table `misuse`. */
+struct misuse_event {
+	enum event_misuse_what what;
+	enum verb verb;    /* VERB_COUNT: a field was read, */
+	const char *field; /* such as "byte_len"; else NULL */
+	int status;        /* enum ibv_wc_status of the completion, of a field */
+	uint64_t handle;   /* CQ, QP or SRQ */
+	uint64_t of;       /* another that it is about; 0 */
+	uint32_t other;    /* thread; 0: none, or not known */
+	enum verb other_verb;
+	uint32_t stack;
+};
+
+/* "field-of-error" */
+const char *trace_misuse_name(enum event_misuse_what what);
+
 enum trace_event_kind {
 	TRACE_CALL,   /* a control verb begins; .call, its return already known */
 	TRACE_RETURN, /* it has returned; .call */
@@ -165,6 +182,7 @@ enum trace_event_kind {
 	TRACE_FORK, /* in the parent */
 	TRACE_MARK,
 	TRACE_MEMORY,
+	TRACE_MISUSE,
 	TRACE_PROCESS, /* a new process; .id is its first event */
 	TRACE_EXIT,    /* a process has ended */
 };
@@ -184,6 +202,7 @@ struct trace_event {
 		const struct fork_event *fork;
 		const struct mark_event *mark;
 		const struct memory_event *memory;
+		const struct misuse_event *misuse;
 	};
 };
 

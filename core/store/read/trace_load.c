@@ -158,6 +158,43 @@ const char *trace_memory_what(const char *what)
 	return find_word(what, whats, sizeof(whats) / sizeof(*whats));
 }
 
+static const char *const whats_of_misuse[MISUSES] = {
+#define MISUSE(name, word) word,
+	EACH_MISUSE(MISUSE)
+#undef MISUSE
+};
+
+const char *trace_misuse_name(enum event_misuse_what what)
+{
+	return whats_of_misuse[what];
+}
+
+enum event_misuse_what trace_misuse_what(const char *what)
+{
+	for (int i = 0; what && i < MISUSES; i++)
+		if (!strcmp(what, whats_of_misuse[i]))
+			return (enum event_misuse_what)i;
+	return MISUSES;
+}
+
+enum verb trace_misuse_verb(const char *name)
+{
+	int verb = name ? verb_find(name) : -1;
+
+	return verb < 0 ? VERB_COUNT : (enum verb)verb;
+}
+
+const char *trace_misuse_field(const char *name)
+{
+	static const char *const fields[] = {
+#define FIELD(name) #name,
+		EACH_CQ_FIELD(FIELD)
+#undef FIELD
+	};
+
+	return find_word(name, fields, sizeof(fields) / sizeof(*fields));
+}
+
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
 	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),
@@ -206,6 +243,41 @@ static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
 					      .length = (uint64_t)sqlite3_column_int64(stmt, 6),
 					      .stack = sql_u32(stmt, 7) };
 	return 0;
+}
+
+static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
+{
+	struct rare *rare = add_rare(trace, TRACE_MISUSE, sql_u32(stmt, 0),
+				     (uint64_t)sqlite3_column_int64(stmt, 1), sql_u32(stmt, 2),
+				     sql_time(stmt, 3));
+
+	if (!rare)
+		return log_err(-ENOMEM, "read misuses");
+	rare->misuse = (struct misuse_event){
+		.what = trace_misuse_what((const char *)sqlite3_column_text(stmt, 4)),
+		.verb = trace_misuse_verb((const char *)sqlite3_column_text(stmt, 5)),
+		.field = trace_misuse_field((const char *)sqlite3_column_text(stmt, 6)),
+		.status = sqlite3_column_int(stmt, 7),
+		.handle = (uint64_t)sqlite3_column_int64(stmt, 8),
+		.of = (uint64_t)sqlite3_column_int64(stmt, 9),
+		.other = sql_u32(stmt, 10),
+		.other_verb = trace_misuse_verb((const char *)sqlite3_column_text(stmt, 11)),
+		.stack = sql_u32(stmt, 12),
+	};
+	return 0;
+}
+
+/* Traces that are older than the table have none. */
+static int load_misuses(struct trace *trace)
+{
+	if (!sql_int(trace->db,
+		     "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'misuse'",
+		     0))
+		return 0;
+	return each_row(trace,
+			"SELECT thread, n, process, time, what, verb, field, status, handle, of,"
+			" other, other_verb, stack FROM misuse",
+			read_misuse);
 }
 
 static int read_module(struct trace *trace, sqlite3_stmt *stmt)
@@ -310,6 +382,8 @@ int trace_load(struct trace *trace)
 			       "SELECT thread, n, process, time, what, addr, length, stack"
 			       " FROM memory",
 			       read_memory);
+	if (!err)
+		err = load_misuses(trace);
 	if (!err)
 		err = each_row(trace, MODULE_SQL " ORDER BY id", read_module);
 	if (!err)

@@ -15,7 +15,8 @@ struct meta {
 
 /* An event of a small table: a fork, a mark, the first event of a process. */
 struct rare {
-	enum trace_event_kind kind; /* TRACE_FORK, TRACE_MARK, TRACE_MEMORY, TRACE_PROCESS */
+	enum trace_event_kind
+		kind; /* TRACE_FORK, TRACE_MARK, TRACE_MEMORY, TRACE_MISUSE, TRACE_PROCESS */
 	struct event_id id;
 	uint32_t process;
 	int64_t time;
@@ -23,6 +24,7 @@ struct rare {
 		struct fork_event fork;
 		struct mark_event mark;
 		struct memory_event memory;
+		struct misuse_event misuse;
 	};
 };
 
@@ -73,6 +75,11 @@ enum fork_how trace_fork_kind(const char *how);
 /* The same text, which stays; NULL: it is none of ours. */
 const char *trace_fork_how(const char *how);
 const char *trace_memory_what(const char *what);
+
+/* The same of table `misuse`; MISUSES, VERB_COUNT or NULL for none of ours. */
+enum event_misuse_what trace_misuse_what(const char *what);
+enum verb trace_misuse_verb(const char *name);
+const char *trace_misuse_field(const char *name);
 
 /* For a trace that is still written (live.h): read what was known when it began. 0 or -errno. */
 int trace_load_meta(struct trace *trace);

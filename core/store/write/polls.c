@@ -83,7 +83,7 @@ int polls_count(struct writer *writer, struct thread_log *log, const struct even
 	return writer->err;
 }
 
-static struct thread_log *find_log(struct writer *writer, uint32_t ring, uint32_t tid)
+struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid)
 {
 	for (size_t i = writer->nlogs; i > 0; i--)
 		if (writer->logs[i - 1]->ring == ring && writer->logs[i - 1]->tid == tid)
@@ -129,7 +129,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 
 	if (bytes < sizeof(*event))
 		return -EBADMSG;
-	log = find_log(writer, event->ring, event->tid);
+	log = polls_find_log(writer, event->ring, event->tid);
 	if (!log)
 		return keep_count(writer, event);
 	counter = find_counter(log, event->cq);

@@ -80,6 +80,7 @@ static int set_meta(struct writer *writer, const struct writer_info *info)
 		{ "copies_on_fork", info->copies_on_fork },
 		{ "memory", info->memory ? "yes" : "" },
 		{ "waits", info->waits ? "yes" : "" },
+		{ "strict", info->strict ? "yes" : "" },
 		{ "payload_seed", seed },
 		{ "payload", payload_text(info->payload.keep, payload) },
 	};
@@ -300,6 +301,8 @@ static int take_rare(struct writer *writer, struct thread_log *log, const struct
 		return processes_memory(writer, log, body, n, time);
 	case EVENT_WAITED:
 		return thread_log_waited(writer, log, body, n, time);
+	case EVENT_MISUSE:
+		return misuse_event(writer, log, body, n, time);
 	case EVENT_DIRECT:
 		return direct_event(writer, log, body, n, time);
 	default:
@@ -367,7 +370,7 @@ static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t
 		[EVENT_BLIND] = "blind",     [EVENT_MARK] = "mark",     [EVENT_SPAWNED] = "spawned",
 		[EVENT_EXIT] = "exit",       [EVENT_THREAD] = "thread", [EVENT_PAYLOAD] = "payload",
 		[EVENT_SITE] = "site",       [EVENT_DIRECT] = "direct", [EVENT_MEMORY] = "memory",
-		[EVENT_WAITED] = "waited",
+		[EVENT_WAITED] = "waited",   [EVENT_MISUSE] = "misuse",
 	};
 	char detail[64];
 

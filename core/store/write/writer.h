@@ -31,6 +31,7 @@ struct writer_info {
 	const char *copies_on_fork;  /* "yes", "no": the kernel copies registered pages; NULL, "" */
 	bool memory;                 /* what becomes of registered memory is recorded */
 	bool waits;                  /* how long the recorder made threads wait is, too */
+	bool strict;                 /* more was checked on the data path */
 	bool live;                   /* events arrive as they are made */
 	bool elsewhere;              /* the clock is another machine's: any time is possible */
 };

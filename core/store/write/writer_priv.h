@@ -110,6 +110,8 @@ struct known_stack {
 	S(spawned, "UPDATE fork SET pid = nullif(?3, 0), error = nullif(?4, 0) WHERE thread =" \
 	  " ?1 AND n = ?2") \
 	S(memory, "INSERT OR IGNORE INTO memory VALUES(?, ?, ?, ?, ?, ?, ?, ?, NULL)") \
+	S(misuse, "INSERT OR IGNORE INTO misuse VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0)," \
+	  " ?, ?, ?)") \
 	S(mark, "INSERT OR IGNORE INTO mark VALUES(?, ?, ?, ?, ?, ?)") \
 	S(stack, "INSERT INTO stack VALUES(?, ?, ?, ?)") \
 	S(frame, "INSERT INTO frame VALUES(?, ?, ?, NULL, NULL)") \
@@ -242,6 +244,8 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 int polls_adopt(struct writer *writer, struct thread_log *log);
 /* Take the counters in a ring's head when its thread ends. */
 int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
+/* The log of a thread, by its ring; NULL: it was not read yet. */
+struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid);
 int polls_flush(struct writer *writer, struct thread_log *log);
 /* All polls counted so far are also in the trace before this one. */
 void polls_carry(struct thread_log *log);
@@ -254,6 +258,10 @@ int payloads_take(struct writer *writer, struct thread_log *log, const struct ev
 		  uint64_t n, int64_t time);
 int payloads_flush(struct writer *writer, struct thread_log *log);
 int payloads_cover(struct writer *writer, struct thread_log *log);
+
+/* misuse.c */
+int misuse_event(struct writer *writer, struct thread_log *log, const struct event_misuse *event,
+		 uint64_t n, int64_t time);
 
 /* processes.c */
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process);

@@ -9,7 +9,7 @@
  */
 #include <stdatomic.h>
 
-enum known_kind { KNOWN_CONTEXT, KNOWN_CQ, KNOWN_ENDPOINT };
+enum known_kind { KNOWN_CONTEXT, KNOWN_CQ, KNOWN_ENDPOINT, KNOWN_STRICT };
 
 struct known {
 	_Atomic(struct known *) next;

@@ -20,6 +20,7 @@
 #include "shim/trace/interpose/sandbox.h"
 #include "shim/trace/objects/descriptors.h"
 #include "shim/trace/objects/ranges.h"
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/process/process.h"
 #include "shim/trace/ring/record.h"
@@ -113,6 +114,7 @@ static bool start_process(void)
 	payload_begin(&recording_session.page->payload, child);
 	descriptors_begin(child);
 	ranges_begin(recording_session.page->memory, child);
+	strict_begin(recording_session.page->strict, child);
 	if (payload_on)
 		sandbox_begin(recording_session.page->filters, child);
 	process_begin(recorded_pid);

@@ -96,6 +96,7 @@ static void write_thread(struct event_thread *event)
 	event->filtered = atomic_exchange(&head->filtered, 0);
 	event->npolls = take_polls(head, (struct ring_polls *)(event + 1));
 	head->owner = event->tid;
+	atomic_store_explicit(&head->inside, 0, memory_order_relaxed);
 	record_commit(&event->head, sizeof(*event) / 8 + event->npolls * 2u);
 	/* pairs with the load in find_gone_threads(): by then the thread is this one */
 	atomic_store_explicit(&head->idle, 0, memory_order_release);

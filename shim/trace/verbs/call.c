@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/wire/codec.h"
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
@@ -116,6 +117,8 @@ void call_write_begin(struct call *call, enum verb verb)
 
 	call->verb = verb;
 	call->seq = 0;
+	if (strict_is_on() && verb_infos[verb].effect == EFFECT_DESTROY)
+		strict_destroys(verb, (const void *)(uintptr_t)call->args[0]);
 	enter_call(call, __builtin_frame_address(0));
 	write_call(call);
 	*nesting_of(verb).depth = call->depth + 1;

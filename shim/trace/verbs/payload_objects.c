@@ -13,6 +13,7 @@
 #include "shim/trace/objects/keys.h"
 #include "shim/trace/objects/pollers.h"
 #include "shim/trace/objects/ranges.h"
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/memory.h"
 #include "shim/trace/payload/payload.h"
 
@@ -95,6 +96,8 @@ void payload_cq(const struct ibv_cq *cq)
 void hook_create_cq(const struct call *call, struct ibv_cq *cq)
 {
 	(void)call;
+	if (strict_is_on() && cq)
+		strict_made(cq, false);
 	payload_cq(cq);
 }
 
@@ -103,6 +106,8 @@ void hook_create_srq(const struct call *call, struct ibv_srq *srq)
 	const struct ibv_srq_init_attr *attr = get_argument(call, 1);
 	int saved = errno;
 
+	if (strict_is_on() && srq)
+		strict_made(srq, strict_has_domain(get_argument(call, 0)));
 	if (payload_on && srq)
 		endpoints_add_srq(srq, &attr->attr, NULL);
 	errno = saved;
@@ -114,6 +119,9 @@ void hook_create_srq_ex(const struct call *call, struct ibv_srq *srq)
 	bool has_cq;
 	int saved = errno;
 
+	if (strict_is_on() && srq)
+		strict_made(srq,
+			    attr->comp_mask & IBV_SRQ_INIT_ATTR_PD && strict_has_domain(attr->pd));
 	if (payload_on && srq) {
 		has_cq = attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ;
 		endpoints_add_srq(srq, &attr->attr, has_cq ? attr->cq : NULL);

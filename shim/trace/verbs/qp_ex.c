@@ -22,6 +22,8 @@
 #include <errno.h>
 
 #include "shim/trace/objects/endpoints.h"
+#include "shim/trace/objects/strict.h"
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/builder.h"
 #include "shim/trace/ring/record.h"
@@ -421,6 +423,67 @@ static void *originals[OPS][SLOTS];
 EACH_SLOT(FUNCTIONS)
 #undef V
 
+/* Behind wr_start: where the provider has a lock, no other thread is in a batch now. */
+static void note_batch(const struct ibv_qp_ex *qp)
+{
+	struct strict_object *o = strict_find(&qp->qp_base);
+
+	if (o)
+		atomic_store_explicit(&o->batch, strict_me(), memory_order_relaxed);
+}
+
+/*
+ * Before a batch ends. A thread that ends one which it has not begun leaves its name, and the
+ * thread that began it finds that, if it goes on.
+ */
+static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
+{
+	struct strict_object *o = strict_find(&qp->qp_base);
+	const struct builder *b = builder_find(qp);
+	bool began = b && atomic_load_explicit(&b->open, memory_order_relaxed);
+	uint64_t me = strict_me(), who;
+
+	if (!o || !me)
+		return;
+	who = atomic_exchange_explicit(&o->batch, began ? 0 : me, memory_order_relaxed);
+	if (began && who && who != me && !atomic_load_explicit(&o->single, memory_order_relaxed))
+		strict_tell(&(struct misuse){ .what = MISUSE_BATCH_SHARED,
+					      .object = &qp->qp_base,
+					      .verb = verb,
+					      .other = who });
+}
+
+/* With record --strict these stand for wr_start, wr_complete and wr_abort. */
+#define STRICT_FUNCTIONS(i)                                                                     \
+	static void strict_wr_start_##i(struct ibv_qp_ex *qp)                                   \
+	{                                                                                       \
+		struct strict_use use;                                                          \
+                                                                                                \
+		strict_enter(&use, &qp->qp_base, VERB_wr_start, STRICT_SEND);                   \
+		wr_start_##i(qp);                                                               \
+		note_batch(qp);                                                                 \
+		strict_leave(&use);                                                             \
+	}                                                                                       \
+	static int strict_wr_complete_##i(struct ibv_qp_ex *qp)                                 \
+	{                                                                                       \
+		struct strict_use use;                                                          \
+		int ret;                                                                        \
+                                                                                                \
+		note_batch_end(qp, VERB_wr_complete);                                           \
+		strict_enter(&use, &qp->qp_base, VERB_wr_complete, STRICT_SEND);                \
+		ret = complete_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0)); \
+		strict_leave(&use);                                                             \
+		return ret;                                                                     \
+	}                                                                                       \
+	static void strict_wr_abort_##i(struct ibv_qp_ex *qp)                                   \
+	{                                                                                       \
+		note_batch_end(qp, VERB_wr_abort);                                              \
+		note_abort(qp, __builtin_frame_address(0));                                     \
+		ORIGINAL(wr_abort, i)(qp);                                                      \
+	}
+
+EACH_SLOT(STRICT_FUNCTIONS)
+
 /* clang-format off */
 static void *const ours[OPS][SLOTS] = {
 #define V(i, name, flag, params, args, noted) [OP_##name] = SLOT_NAMES(name),
@@ -428,6 +491,12 @@ static void *const ours[OPS][SLOTS] = {
 #undef V
 	[OP_wr_complete] = SLOT_NAMES(wr_complete),
 	[OP_wr_flush] = SLOT_NAMES(wr_flush),
+};
+
+static void *const strict_ours[OPS][SLOTS] = {
+	[OP_wr_start] = SLOT_NAMES(strict_wr_start),
+	[OP_wr_complete] = SLOT_NAMES(strict_wr_complete),
+	[OP_wr_abort] = SLOT_NAMES(strict_wr_abort),
 };
 
 static const struct {
@@ -460,6 +529,11 @@ static void **op_pointer(struct ibv_qp_ex *qp, int op)
 	return (void **)(void *)((char *)qp + ops_info[op].offset);
 }
 
+static void *const *ours_of(int op)
+{
+	return strict_is_on() && strict_ours[op][0] ? strict_ours[op] : ours[op];
+}
+
 /* Half of the functions would record half of a batch: all are put in place, or none. */
 static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 {
@@ -467,14 +541,14 @@ static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 
 	for (int op = 0; op < OPS; op++) {
 		slots[op] = may_touch(op, asked)
-				    ? slots_choose(originals[op], ours[op], *op_pointer(qp, op))
+				    ? slots_choose(originals[op], ours_of(op), *op_pointer(qp, op))
 				    : -ENOENT;
 		if (slots[op] == -ENOSPC)
 			return -ENOSPC;
 	}
 	for (int op = 0; op < OPS; op++) {
 		if (slots[op] >= 0)
-			slots_put(op_pointer(qp, op), originals[op], ours[op], slots[op]);
+			slots_put(op_pointer(qp, op), originals[op], ours_of(op), slots[op]);
 	}
 	return 0;
 }
@@ -516,8 +590,8 @@ bool qp_ex_watched(const struct ibv_qp *qp)
 	bool watched;
 
 	recording_lock();
-	watched =
-		e && e->ex && slots_has(ours[OP_wr_start], SLOTS, *op_pointer(e->ex, OP_wr_start));
+	watched = e && e->ex &&
+		  slots_has(ours_of(OP_wr_start), SLOTS, *op_pointer(e->ex, OP_wr_start));
 	recording_unlock();
 	return watched;
 }

@@ -16,6 +16,7 @@
 #include "shim/trace/base/next.h"
 #include "shim/trace/interpose/import.h"
 #include "shim/trace/objects/descriptors.h"
+#include "shim/trace/objects/strict.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/call.h"
 #include "shim/trace/verbs/context.h"
@@ -25,6 +26,7 @@
 #include "shim/trace/verbs/poll.h"
 #include "shim/trace/verbs/poll_ex.h"
 #include "shim/trace/verbs/qp_ex.h"
+#include "shim/trace/verbs/strict_cq.h"
 #include "shim/trace/verbs/wq_dm.h"
 
 #include "gen/later_gen.h"
@@ -47,6 +49,7 @@ static void hook_modify_qp(const struct call *call, int ret);
 static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq);
 static void hook_create_wq(const struct call *call, struct ibv_wq *wq);
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm);
+static void hook_alloc_parent_domain(const struct call *call, struct ibv_pd *pd);
 static void hook_import_dm(const struct call *call, struct ibv_dm *dm);
 
 /* Providers' own calls have the arguments that matter in the same places as the verbs. */
@@ -197,22 +200,32 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 	errno = saved;
 }
 
-/* Forget another queue pair that was at this address. */
-static void forget_qp_before(const struct ibv_qp *qp)
+/* Forget another queue pair that was at this address. @pd: its domain; NULL: it has none. */
+static void forget_qp_before(const struct ibv_qp *qp, const struct ibv_pd *pd)
 {
 	qp_ex_forget(qp);
 	filter_made_qp(qp);
+	if (strict_is_on() && qp)
+		strict_made(qp, strict_has_domain(pd));
+}
+
+static void hook_alloc_parent_domain(const struct call *call, struct ibv_pd *pd)
+{
+	const struct ibv_parent_domain_init_attr *attr = (const void *)(uintptr_t)call->args[1];
+
+	if (strict_is_on() && pd)
+		strict_made(pd, attr->td != NULL);
 }
 
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
 {
-	forget_qp_before(qp);
+	forget_qp_before(qp, (const void *)(uintptr_t)call->args[0]);
 	payload_qp(call, qp);
 }
 
 static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
 {
-	forget_qp_before(qp);
+	forget_qp_before(qp, NULL);
 	payload_opened_qp(call, qp);
 }
 
@@ -221,7 +234,7 @@ static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
 	const struct ibv_qp_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
 	struct ibv_qp_ex *(*find)(struct ibv_qp *) = next_symbol(VERB_qp_to_qp_ex);
 
-	forget_qp_before(qp);
+	forget_qp_before(qp, attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL);
 	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		watch_builders(qp, find(qp), attr->send_ops_flags);
 	payload_qp_ex(call, qp);
@@ -245,12 +258,22 @@ static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
 		watch_builders(qp, ex, QP_EX_UNKNOWN);
 }
 
+static bool is_for_one_thread(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		return true;
+	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && strict_has_domain(attr->parent_domain);
+}
+
 static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 {
 	const struct ibv_cq_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
 
 	if (cq && poll_ex_patch(cq, attr->wc_flags))
 		record_blind(BLIND_EXTENDED_CQ, cq);
+	if (cq && strict_is_on() && strict_made(cq, is_for_one_thread(attr)))
+		strict_cq_patch(cq, attr->wc_flags);
 	if (cq)
 		payload_cq(ibv_cq_ex_to_cq(cq));
 }
