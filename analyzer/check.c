@@ -104,6 +104,11 @@ static void on_batch(void *arg, const struct model_batch *batch)
 	tell_batch(arg, batch);
 }
 
+static void on_misuse(void *arg, const struct model_misuse *misuse)
+{
+	tell_misuse(arg, misuse);
+}
+
 static void on_wait(void *arg, const struct model_wait *wait)
 {
 	tell_wait(arg, wait);
@@ -179,6 +184,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.strain = on_strain,
 		.wait = on_wait,
 		.batch = on_batch,
+		.misuse = on_misuse,
 		.retire = on_retire,
 		.unreached = on_unreached,
 		.device = on_device,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyzer/model/batch.h"
+#include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queues.h"
 #include "core/wire/log.h"
@@ -120,6 +121,7 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	if (call->failed && life->hashed) {
 		life->state = LIFE_LIVE;
 		life->refused = destroy->moment;
+		misuse_forget(life);
 		return;
 	}
 	if (life->kind == OBJECT_context)

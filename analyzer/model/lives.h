@@ -63,6 +63,7 @@ struct life {
 	struct queue *sq, *rq;   /* queue.h; a QP's rq is its SRQ's, if it has one */
 	struct queue_cq *cq;     /* of a CQ */
 	struct batch *batch;     /* of an extended CQ: batch.h */
+	struct misuse *misuse;   /* of a QP, CQ or SRQ: misuse.h; NULL: nothing was seen */
 	struct wake *wake;       /* of a CQ with a channel: wake.h; and of a QP, */
 	uint64_t arrived, taken; /* its receives that the other end knows of, and those polled */
 	bool unwatched;          /* they are not known any more */

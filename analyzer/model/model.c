@@ -21,6 +21,7 @@
 #include "analyzer/model/hot.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
+#include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/qp_events.h"
@@ -47,8 +48,10 @@ static void on_leave(void *arg, struct life *life, bool freed)
 	if (freed) {
 		free(life->wake);
 		free(life->batch);
+		free(life->misuse);
 		life->wake = NULL;
 		life->batch = NULL;
+		life->misuse = NULL;
 	}
 	if (life->kind == OBJECT_qp && !life->inherited)
 		peer_leave(&model->peers, life,
@@ -209,6 +212,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->cq = NULL;
 	copy->wake = NULL;
 	copy->batch = NULL;
+	copy->misuse = NULL;
 	copy->ngroups = 0;
 	copy->next = copy->older = copy->newer = NULL;
 	return copy;
@@ -392,6 +396,8 @@ int model_event(struct model *model, const struct trace_event *event)
 		return 0;
 	case TRACE_FORK:
 		return on_fork(model, event);
+	case TRACE_MISUSE:
+		return misuse_seen(model, event);
 	case TRACE_PROCESS:
 		return on_process(model, event);
 	default:

@@ -24,6 +24,10 @@ struct moment moment_of(const struct trace_event *event)
 		moment.verb = event->poll->verb;
 		moment.stack = event->poll->stack;
 		break;
+	case TRACE_MISUSE:
+		moment.verb = event->misuse->verb;
+		moment.stack = event->misuse->stack;
+		break;
 	case TRACE_FORK:
 		moment.stack = event->fork->stack;
 		break;

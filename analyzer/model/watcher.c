@@ -11,7 +11,8 @@
 	X(use)       \
 	X(destroy)   \
 	X(leak)      \
-	X(key) X(modify) X(misfit) X(strain) X(unreached) X(wait) X(batch) X(device) X(foreign)
+	X(key)       \
+	X(modify) X(misfit) X(strain) X(unreached) X(wait) X(batch) X(misuse) X(device) X(foreign)
 
 /* clang-format off */
 #define NOTHING(fact)                                                                            \

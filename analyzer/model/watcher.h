@@ -96,6 +96,13 @@ struct model_strain {
 
 struct batch;
 
+/* An object was used in a way that is not allowed: misuse.h. */
+struct model_misuse {
+	const struct trace_event *event;
+	const struct life *object;
+	struct moment at;
+};
+
 /* A completion of ibv_next_poll(), which was out of place: batch.h. */
 struct model_batch {
 	const struct life *cq;
@@ -229,6 +236,7 @@ struct model_watcher {
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
 	void (*batch)(void *arg, const struct model_batch *batch);
+	void (*misuse)(void *arg, const struct model_misuse *misuse);
 	void (*wait)(void *arg, const struct model_wait *wait);
 	void (*strain)(void *arg, const struct model_strain *strain);
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */

@@ -201,11 +201,28 @@ static void note_memory(struct findings *findings)
 					   "that needs what `record --memory` records");
 }
 
-static bool has_memory(struct trace *trace)
+/* Reads of completions, and the ends of data verbs. */
+static void note_strict(struct findings *findings)
 {
-	const char *memory = trace_meta(trace, "memory");
+	static const enum rule_id of_strict[] = { RULE_COMPL_001, RULE_THREAD_001 };
 
-	return memory && *memory;
+	for (size_t i = 0; i < sizeof(of_strict) / sizeof(*of_strict); i++)
+		findings_unchecked(findings, of_strict[i], false,
+				   "that needs what `record --strict` records");
+}
+
+static const struct {
+	const char *name; /* of `record`, and in table meta */
+	void (*note)(struct findings *findings);
+} options[] = { { "memory", note_memory }, { "strict", note_strict } };
+
+enum { OPTIONS = sizeof(options) / sizeof(*options) };
+
+static bool was_recorded_with(struct trace *trace, const char *option)
+{
+	const char *value = trace_meta(trace, option);
+
+	return value && *value;
 }
 
 static int note_gaps(struct trace *trace, struct findings *findings)
@@ -241,12 +258,15 @@ int evidence_gaps(struct trace *trace, struct findings *findings)
 	for (size_t i = 0; i < trace_nparts(trace) && !err; i++) {
 		findings->part = trace_part_name(trace, i);
 		err = note_gaps(trace_part(trace, i), findings);
-		if (has_memory(trace) && !has_memory(trace_part(trace, i)))
-			note_memory(findings);
+		for (size_t k = 0; k < OPTIONS; k++)
+			if (was_recorded_with(trace, options[k].name) &&
+			    !was_recorded_with(trace_part(trace, i), options[k].name))
+				options[k].note(findings);
 	}
 	findings->part = NULL;
-	if (!has_memory(trace))
-		note_memory(findings);
+	for (size_t k = 0; k < OPTIONS; k++)
+		if (!was_recorded_with(trace, options[k].name))
+			options[k].note(findings);
 	return err;
 }
 

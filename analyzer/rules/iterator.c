@@ -1,5 +1,7 @@
 /*
  * LIFE-007, COMPL-005: the iterator of an extended CQ
+ *
+ * Not here: what is known where it was recorded with --strict (misuse.c).
  */
 #include "analyzer/model/batch.h"
 #include "analyzer/rules/judge.h"
@@ -34,7 +36,8 @@ void life_007(struct check *check, const struct model_batch *told)
 	char begin[32], next[32];
 	struct finding *finding;
 
-	if (!gone->id.thread || gone->id.thread != told->at.id.thread || told->empty)
+	if (!gone->id.thread || gone->id.thread != told->at.id.thread || told->empty ||
+	    judge_is_strict(check))
 		return;
 	finding =
 		begin_finding(check, RULE_LIFE_007, gone, findings_key(gone->verb, gone->stack, 0));
@@ -59,7 +62,8 @@ void compl_005(struct check *check, const struct model_batch *told)
 {
 	struct finding *finding;
 
-	if ((told->batch->started && !told->empty) || is_cut_off(check->trace))
+	if ((told->batch->started && !told->empty) || is_cut_off(check->trace) ||
+	    judge_is_strict(check))
 		return;
 	finding = begin_finding(check, RULE_COMPL_005, &told->at,
 				findings_key(told->at.process, (uintptr_t)told->cq->handle, 0));

@@ -51,3 +51,6 @@ const char *judge_bytes(uint64_t bytes, char text[32]);
 
 /* "qp2 (number 0x11)", "mr1 (lkey 0x1000)", "pd1" */
 const char *judge_name(const struct life *object, char *text, size_t size);
+
+/* Was it recorded with --strict? */
+bool judge_is_strict(const struct check *check);

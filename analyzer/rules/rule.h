@@ -39,6 +39,7 @@ enum rule_id {
 	X(strain, struct model_strain)       /* a queue has no room for what it was asked */     \
 	X(retire, struct life)               /* a queue or CQ ends, what it saw still known */   \
 	X(batch, struct model_batch)         /* ibv_next_poll() was out of place */              \
+	X(misuse, struct model_misuse)       /* record --strict has seen what is not allowed */  \
 	X(wait, struct model_wait)           /* for an event that cannot come */                 \
 	X(fork, struct trace_event)          /* in the parent */                                 \
 	X(memory, struct trace_event)        /* registered memory was given back */              \

@@ -96,12 +96,14 @@ static inline int story_thread(struct story *s, int pid, int forked_from, uint32
 	return t;
 }
 
-static inline void story_begin(struct story *s)
+/* @strict: as `record --strict` does. */
+static inline void story_begin_how(struct story *s, bool strict)
 {
 	struct writer_info info = { .clock = &s->clock,
 				    .command = "story",
 				    .device = "",
 				    .memory = true,
+				    .strict = strict,
 				    .copies_on_fork = story_copies };
 	static int number;
 
@@ -111,6 +113,11 @@ static inline void story_begin(struct story *s)
 	snprintf(s->path, sizeof(s->path), "/tmp/verbatim-story-%d-%d.db", (int)getpid(), number++);
 	assert_int_equal(writer_create(s->path, &info, &s->writer), 0);
 	assert_int_equal(story_thread(s, STORY_PID, 0, 0), 0);
+}
+
+static inline void story_begin(struct story *s)
+{
+	story_begin_how(s, true);
 }
 
 /* @stack stands for a place in the program; 0 is none. The arguments follow as uint64_t. */
@@ -259,6 +266,15 @@ static inline void story_gives(struct story *s, int thread, enum event_memory_wh
 	event->length = length;
 	event->what = (uint16_t)what;
 	story_event(s, thread, EVENT_MEMORY, sizeof(*event) / 8);
+}
+
+/* The recorder saw a misuse; @with has what it is, and of what. */
+static inline void story_misuses(struct story *s, int thread, const struct event_misuse *with)
+{
+	struct event_misuse *event = (struct event_misuse *)s->words;
+
+	*event = *with;
+	story_event(s, thread, EVENT_MISUSE, sizeof(*event) / 8);
 }
 
 /* Process @pid ends with @status of waitpid(). */

@@ -3,8 +3,10 @@
 cd "$tmp" || exit 1
 
 has() { case $1 in *"$2"*) ;; *) echo "no '$2' in '$1'"; return 1 ;; esac }
-record() { "$VERBATIM" record --memory -q -o t.db -- "$@" >/dev/null 2>&1; }
-record_live() { "$VERBATIM" record --memory --check -q -o t.db -- "$@" >/dev/null 2>&1; }
+record() { "$VERBATIM" record --memory --strict -q -o t.db -- "$@" >/dev/null 2>&1; }
+record_live() {
+	"$VERBATIM" record --memory --strict --check -q -o t.db -- "$@" >/dev/null 2>&1
+}
 report() { "$VERBATIM" check --format json t.db >t.json; }
 # report, and the exit status must be that
 ends() { local want=$1; report; is "exit $?" "exit $want"; }

@@ -6,7 +6,7 @@ record() { "$VERBATIM" record -q -o t.db "$@"; }
 whats() { "$VERBATIM" sql t.db "SELECT what FROM memory ORDER BY thread, n" | paste -sd' '; }
 
 every_way_is_recorded() {
-	record --memory -- "$apps/gives_back" &&
+	record --memory --strict -- "$apps/gives_back" &&
 		is "$(whats)" "madvise mmap mremap munmap realloc free" &&
 		is "$("$VERBATIM" sql t.db "SELECT group_concat(name, ' ') FROM
 			(SELECT name FROM memory m JOIN object o ON o.id = m.mr ORDER BY m.n)")" \

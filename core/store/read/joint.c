@@ -200,6 +200,9 @@ static void place_rares(const struct joint_part *part)
 			rare->fork.stack = joint_number(rare->fork.stack, part->stacks);
 		} else if (rare->kind == TRACE_MEMORY) {
 			rare->memory.stack = joint_number(rare->memory.stack, part->stacks);
+		} else if (rare->kind == TRACE_MISUSE) {
+			rare->misuse.stack = joint_number(rare->misuse.stack, part->stacks);
+			rare->misuse.other = joint_number(rare->misuse.other, part->ids.threads);
 		}
 	}
 }

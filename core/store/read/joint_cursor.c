@@ -224,6 +224,10 @@ static void place_event(struct joint_cursor *cursor, const struct joint_leaf *le
 		event->memory =
 			&rare_of(part, event->memory, offsetof(struct rare, memory))->memory;
 		break;
+	case TRACE_MISUSE:
+		event->misuse =
+			&rare_of(part, event->misuse, offsetof(struct rare, misuse))->misuse;
+		break;
 	default: /* has no numbers */
 		break;
 	}

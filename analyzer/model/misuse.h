@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * What `record --strict` has seen: TRACE_MISUSE.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+struct model;
+
+/* Of an object that was about to be destroyed. */
+struct misuse {
+	struct {
+		struct moment at; /* right before the destroy began; a moment or nothing */
+		uint32_t other;   /* thread; 0 not known */
+		enum verb other_verb;
+	} crowded;            /* another thread was in it */
+	struct moment inside; /* the thread was polling the CQ of that queue pair, */
+	char cq[LIFE_NAME];   /* of this name */
+};
+
+/* 0 or -ENOMEM. */
+int misuse_seen(struct model *model, const struct trace_event *event);
+
+/* The destroy failed: the object is as it was. */
+void misuse_forget(struct life *life);

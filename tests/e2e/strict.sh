@@ -1,0 +1,53 @@
+# record --strict: more is checked on the data path.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+record() { "$VERBATIM" record -q -o t.db "$@"; }
+seen() { "$VERBATIM" sql "${1:-t.db}" "SELECT what || ' ' || coalesce(verb, field) FROM misuse"; }
+valid="wr_id 7 status 5 qp_num 1 byte_len"
+
+invalid_fields_are_overwritten() {
+	record --strict -- "$apps/spoilt" >out && is "$(cat out)" "$valid 0xdeadbeef"
+}
+the_trace_has_what_the_device_gave() {
+	is "$("$VERBATIM" sql t.db "SELECT count(*), max(byte_len) FROM wc
+		WHERE status = 5")" "1|0" &&
+		is "$("$VERBATIM" sql t.db "SELECT value FROM meta WHERE key = 'strict'")" yes
+}
+without_the_option_they_are_left_alone() {
+	record -- "$apps/spoilt" >out && is "$(cat out)" "$valid 0x0" &&
+		"$VERBATIM" check t.db >out &&
+		says 'COMPL-001 and THREAD-001 not checked.*record --strict' out
+}
+
+a_misuse_is_an_event() {
+	record --strict -- "$apps/compl_001" bad >out && is "$(seen)" "field-of-error opcode" &&
+		"$VERBATIM" dump t.db >out &&
+		says 'field-of-error: ibv_wc_read_opcode(cq1), status IBV_WC_WR_FLUSH_ERR' out
+}
+it_is_in_an_unpacked_trace_too() {
+	"$VERBATIM" unpack t.db -o plain.db && is "$(seen plain.db)" "$(seen)" &&
+		! "$VERBATIM" check plain.db >out && says COMPL-001 out
+}
+replay_does_without_it() { "$VERBATIM" replay t.db; }
+
+found_while_it_runs() {
+	record --strict --check -- "$apps/thread_001" bad >out 2>&1
+	says THREAD-001 out && "$VERBATIM" check t.db >out2
+	says THREAD-001 out2
+}
+
+# Of the format before there was the table.
+an_older_trace_is_read() {
+	record -- "$apps/spoilt" >out && cp t.db old.db &&
+		sqlite3 old.db "DROP TABLE misuse; DROP TABLE waited; PRAGMA user_version = 6" &&
+		"$VERBATIM" check old.db >out &&
+		"$VERBATIM" dump old.db >out && says ibv_poll_cq out
+}
+
+for t in invalid_fields_are_overwritten the_trace_has_what_the_device_gave \
+	without_the_option_they_are_left_alone a_misuse_is_an_event \
+	it_is_in_an_unpacked_trace_too replay_does_without_it found_while_it_runs \
+	an_older_trace_is_read; do
+	try $t
+done
