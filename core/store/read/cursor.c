@@ -100,6 +100,7 @@ void cursor_close(struct cursor *cursor)
 		stream_close(cursor->streams[i]);
 	free(cursor->streams);
 	stream_close(cursor->sought);
+	sqlite3_close(cursor->own_db);
 	free(cursor->heap);
 	free(cursor->exits);
 	match_free(cursor->match);
@@ -235,7 +236,7 @@ static void count_event(struct cursor *cursor)
 	if (__builtin_expect(cursor->work < TELL_EVERY, 1))
 		return;
 	cursor->work = 0;
-	if (cursor->trace->tell && !cursor->filter.silent)
+	if (cursor->trace->tell && !cursor->filter.apart)
 		cursor->trace->tell(cursor->events, event->time);
 }
 

@@ -86,7 +86,7 @@ static int make_room(struct cursor *cursor)
 		cursor->exits[cursor->nexits] = NULL;
 	for (; cursor->nstreams < n; cursor->nstreams++) {
 		cursor->streams[cursor->nstreams] = NULL;
-		if (stream_open(trace, cursor->nstreams + 1, true, &cursor->held,
+		if (stream_open(trace, trace->db, cursor->nstreams + 1, true, &cursor->held,
 				&cursor->streams[cursor->nstreams]))
 			return -ENOMEM;
 	}
@@ -146,7 +146,8 @@ int cursor_post(struct cursor *cursor, struct event_id id, const struct post **r
 
 	stream_close(cursor->sought);
 	cursor->sought = NULL;
-	err = stream_open(cursor->trace, id.thread, true, &cursor->held, &cursor->sought);
+	err = stream_open(cursor->trace, cursor->trace->db, id.thread, true, &cursor->held,
+			  &cursor->sought);
 	if (!err)
 		err = stream_seek(cursor->sought, id.n);
 	while (!err && stream_time(cursor->sought, &time)) {

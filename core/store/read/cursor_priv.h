@@ -26,6 +26,7 @@ struct leaf {
 
 struct cursor {
 	struct trace *trace;
+	struct sqlite3 *own_db;     /* cursor_whole.c, of a filter's `apart'; NULL: the trace's */
 	struct joint_cursor *joint; /* of several traces: it has the rest */
 	const struct reading *reading;
 	struct trace_filter filter;

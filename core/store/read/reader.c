@@ -271,7 +271,7 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 
 int reader_open(struct trace *trace, struct reader **ret_reader)
 {
-	static const struct trace_filter silent = { .silent = true };
+	static const struct trace_filter apart = { .apart = true };
 	struct reader *reader = calloc(1, sizeof(*reader));
 	int err;
 
@@ -280,7 +280,7 @@ int reader_open(struct trace *trace, struct reader **ret_reader)
 	reader->trace = trace;
 	sem_init(&reader->filled, 0, 0);
 	sem_init(&reader->emptied, 0, BATCHES);
-	err = cursor_open(trace, &silent, &reader->cursor);
+	err = cursor_open(trace, &apart, &reader->cursor);
 	for (unsigned int i = 0; i < BATCHES && !err; i++)
 		err = reserve_bytes(&reader->batches[i], BYTES);
 	if (!err) {

@@ -20,6 +20,8 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
+_Static_assert(VERB_COUNT <= UINT8_MAX, "struct stream: verbs");
+
 /* Bytes of JSON. Parsed, it takes many times that; an event has at most 65,535 words. */
 enum { ARGS_MAX = 4 << 20 };
 
@@ -114,7 +116,7 @@ static int start_sources(struct stream *s)
 	return err;
 }
 
-int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
+int stream_open(struct trace *trace, sqlite3 *db, uint32_t thread, bool data, size_t *held,
 		struct stream **ret_stream)
 {
 	struct stream *s = calloc(1, sizeof(*s));
@@ -123,6 +125,7 @@ int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
 	if (!s)
 		return log_err(-ENOMEM, "read thread %u", thread);
 	s->trace = trace;
+	s->db = db;
 	s->thread = thread;
 	s->held = held;
 	s->process = trace->threads[thread - 1].process;
@@ -172,11 +175,17 @@ int stream_time(const struct stream *stream, int64_t *ret_time)
  * ibv_query_port() is the name of two verbs: the exported one, for programs built
  * before 2016, and the one of struct verbs_context, which has a length argument.
  */
-static int find_verb(sqlite3_stmt *stmt, const struct args *args)
+static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *args)
 {
 	const char *name = (const char *)sqlite3_column_text(stmt, 1);
-	int verb = name ? verb_find(name) : -1;
+	uint8_t *same = &s->verbs[sqlite3_column_bytes(stmt, 1) & (sizeof(s->verbs) - 1)];
+	int verb = *same;
 
+	if (name && strcmp(verb_infos[verb].name, name))
+		verb = verb_find(name);
+	if (!name || verb < 0)
+		return -1;
+	*same = (uint8_t)verb;
 	if (verb == VERB_query_port_compat && args_member(args, "port_attr_len"))
 		return VERB_query_port;
 	return verb;
@@ -201,7 +210,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 			       s->thread, open->id.n);
 	call->args = read_args(stmt, 11);
 	call->out = read_args(stmt, 12);
-	verb = find_verb(stmt, call->args);
+	verb = find_verb(s, stmt, call->args);
 	if (verb < 0)
 		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
 			       s->thread, open->id.n);

@@ -9,11 +9,11 @@
 struct stream;
 
 /*
- * @data: with posts, polls and notifies. *@held counts the bytes that all streams
- * of a cursor have decoded, and must outlive them. Returns 0 or -errno after
- * log_err().
+ * @db: the trace's, or another connection to its file. @data: with posts, polls and
+ * notifies. *@held counts the bytes that all streams of a cursor have decoded, and
+ * must outlive them. Returns 0 or -errno after log_err().
  */
-int stream_open(struct trace *trace, uint32_t thread, bool data, size_t *held,
+int stream_open(struct trace *trace, struct sqlite3 *db, uint32_t thread, bool data, size_t *held,
 		struct stream **ret_stream);
 
 /* Accepts NULL. */

@@ -45,13 +45,13 @@ static const char rares_sql[] =
 
 static int open_live(struct stream *s, bool data)
 {
-	int err = sql_prepare(s->trace->db, calls_sql, &s->calls);
+	int err = sql_prepare(s->db, calls_sql, &s->calls);
 
 	(void)data; /* a live reader always reads the data plane */
 	if (!err)
-		err = sql_prepare(s->trace->db, chunks_sql, &s->chunks);
+		err = sql_prepare(s->db, chunks_sql, &s->chunks);
 	if (!err)
-		err = sql_prepare(s->trace->db, rares_sql, &s->rares);
+		err = sql_prepare(s->db, rares_sql, &s->rares);
 	return err;
 }
 
@@ -241,7 +241,7 @@ int stream_seek(struct stream *s, uint64_t n)
 	static const char sql[] =
 		"SELECT max(first_n) FROM chunk WHERE thread = ? AND first_n <= ?";
 	sqlite3_stmt *stmt;
-	int err = sql_prepare(s->trace->db, sql, &stmt);
+	int err = sql_prepare(s->db, sql, &stmt);
 
 	if (err)
 		return err;

@@ -48,12 +48,14 @@ extern const struct sources sources_live; /* stream_live.c */
 
 struct stream {
 	struct trace *trace;
+	sqlite3 *db;
 	const struct sources *sources;
 	uint32_t thread, process;
 	uint64_t carried; /* struct thread's; 0 for a live reader: it has not seen these before */
 	struct due due[SOURCES];
 	enum source_id next;
 	sqlite3_stmt *calls, *chunks;
+	uint8_t verbs[16];        /* of earlier calls, by the length of their names */
 	struct open_call current; /* the call given last */
 	struct open_call *open;
 	size_t nopen, open_size;

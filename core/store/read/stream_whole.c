@@ -79,7 +79,7 @@ static bool is_rare_before(const void *rare, const void *thread)
 static int open_control(struct stream *s)
 {
 	const struct trace *trace = s->trace;
-	int err = sql_prepare(trace->db, calls_sql, &s->calls);
+	int err = sql_prepare(s->db, calls_sql, &s->calls);
 
 	if (err)
 		return err;
@@ -96,7 +96,7 @@ static int open_chunks(struct stream *s, bool data)
 	int err = open_control(s);
 
 	if (!err && data)
-		err = sql_prepare(s->trace->db, chunks_sql, &s->chunks);
+		err = sql_prepare(s->db, chunks_sql, &s->chunks);
 	if (!err && data)
 		sql_bind(s->chunks, "u", s->thread);
 	return err;
@@ -106,7 +106,7 @@ static int open_plain(struct stream *s, bool data)
 {
 	int err = open_control(s);
 
-	return err || !data ? err : plain_open(s->trace->db, s->thread, &s->plain);
+	return err || !data ? err : plain_open(s->db, s->thread, &s->plain);
 }
 
 const struct sources sources_chunks = {

@@ -337,7 +337,7 @@ struct trace_filter {
 	int64_t from, to;         /* ns; to is 0: to the end */
 	bool control_only;
 	bool unmatched; /* do not match completions to requests: faster */
-	bool silent;    /* no progress is told of: somebody else does */
+	bool apart; /* a thread of its own reads: it tells no progress, and opens the file again */
 };
 
 /*
