@@ -132,8 +132,17 @@ static void leave_rkey(struct keys *keys, struct key *key)
 	set_first(&keys->by_rkey, number, first);
 }
 
+/* The tables are larger than the cache of a processor where many keys have been. */
+static void prefetch_key(const struct keys *keys, const struct key *key)
+{
+	map_prefetch(&keys->by_lkey, number_key(key->process, key->lkey));
+	map_prefetch(&keys->by_rkey, number_key(key->process, key->rkey));
+	map_prefetch(&keys->by_handle, handle_key(key->process, key->kind, key->handle));
+}
+
 static void drop_key(struct keys *keys, struct key *key)
 {
+	prefetch_key(keys, key);
 	leave_lkey(keys, key);
 	leave_rkey(keys, key);
 	if (keys_of(keys, key->process, key->kind, key->handle) == key)
@@ -182,8 +191,10 @@ int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey
 
 int keys_add(struct keys *keys, struct key *key)
 {
-	struct key *old = keys_of(keys, key->process, key->kind, key->handle);
+	struct key *old;
 
+	prefetch_key(keys, key);
+	old = keys_of(keys, key->process, key->kind, key->handle);
 	if (old && old->state != KEY_DEAD)
 		drop_key(keys, old); /* its end was not seen */
 	list_add(&keys->live, key);

@@ -57,6 +57,12 @@ int map_put(struct map *map, uint64_t key, uint64_t value)
 	return 0;
 }
 
+void map_prefetch(const struct map *map, uint64_t key)
+{
+	if (map->size)
+		__builtin_prefetch(&map->cells[first_place(map, key)]);
+}
+
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value)
 {
 	const struct map_cell *cell;

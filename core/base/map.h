@@ -21,6 +21,9 @@ int map_put(struct map *map, uint64_t key, uint64_t value);
 
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
 
+/* Have the memory of @key fetched: for several tables at once, before they are asked in turn. */
+void map_prefetch(const struct map *map, uint64_t key);
+
 /* Does nothing where @key is not in the table. */
 void map_remove(struct map *map, uint64_t key);
 
