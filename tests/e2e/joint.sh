@@ -92,7 +92,8 @@ reports_of_several() {
 	is "$(jq -c '[.traces[].name]' t.json)" '["a.db","c.db"]' &&
 		is "$(jq -c '.findings[0] | [.trace, .process]' t.json)" '["c.db",1]' &&
 		is "$(jq -c '.runs[0].results[] | select(.ruleId == "MKEY-004") | .properties |
-			[.trace, .process]' t.sarif)" '["c.db",1]' && is "$(grep -c '<failure' t.xml)" 2
+			[.trace, .process]' t.sarif)" '["c.db",1]' &&
+		is "$(grep -c '<failure' t.xml)" 2
 }
 exit_status_is_one() {
 	"$VERBATIM" check a.db c.db >/dev/null
