@@ -24,7 +24,7 @@
 	  "TRACE") \
 	C(dump, "Print the events of a trace, a line each", \
 	  "TRACE [T:N]") \
-	C(stat, "Count and time the verbs, queue pairs and completion queues of a trace", \
+	C(stat, "Count and time what a run did", \
 	  "TRACE") \
 	C(sql, "Ask a trace questions in SQL", \
 	  "TRACE [QUERY]") \

@@ -12,6 +12,8 @@
 #include "analyzer/profile/place_table.h"
 #include "core/base/vec.h"
 
+enum { WITH_BYTE_LEN = 1 << 0 }; /* IBV_WC_EX_WITH_BYTE_LEN */
+
 static bool is_registration(enum verb verb)
 {
 	return verb_infos[verb].effect == EFFECT_CREATE && verb_infos[verb].object == OBJECT_mr;
@@ -37,6 +39,21 @@ static void count_registered(struct profiler *p, const struct call *call,
 	p->profile->registered++;
 	p->profile->registered_bytes += (uint64_t)length;
 	place->bytes += (uint64_t)length;
+}
+
+/* An extended CQ tells what it was made for: seen of calls outside of the part, too. */
+void calls_see(struct profiler *p, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct profile_cq *cq;
+	int64_t flags;
+
+	if (call->verb != VERB_create_cq_ex || call->failed || !call->object || !call->args ||
+	    !args_get(call->args, "init_attr.wc_flags", &flags) || flags & WITH_BYTE_LEN)
+		return;
+	cq = rows_cq(p, call->object, event->process);
+	if (cq)
+		cq->lengthless = true;
 }
 
 /* It may turn out that the call was made between two posts. */

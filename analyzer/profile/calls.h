@@ -4,6 +4,9 @@
  */
 #include "analyzer/profile/profiler.h"
 
+/* A call, counted or not. */
+void calls_see(struct profiler *p, const struct trace_event *event);
+
 /* A call, with its return. */
 void calls_count(struct profiler *p, const struct trace_event *event);
 

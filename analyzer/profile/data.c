@@ -73,7 +73,8 @@ static void note_size(struct profile_requests *row, uint64_t bytes)
 struct posting {
 	const struct queue *queue; /* NULL: not known */
 	struct profile_posts *posts;
-	struct profile_side *side; /* NULL: the trace has no such queue */
+	struct profile_queue *row; /* NULL: the trace has no such queue */
+	struct profile_side *side; /* of it, or NULL */
 	struct profile_place *place;
 	struct profile_process *process;
 	bool judged;
@@ -141,9 +142,13 @@ static void count_send(struct profiler *p, struct posting *to, const struct wr *
 		count_inline(to, wr, bytes);
 		p->profile->sent += bytes;
 		to->process->sent += bytes;
+		if (to->row)
+			to->row->sent += bytes;
 	} else if (data_reads(opcode)) {
 		p->profile->received += bytes;
 		to->process->received += bytes;
+		if (to->row)
+			to->row->received += bytes;
 	}
 	if (to->judged)
 		count_signal(to, wr);
@@ -211,6 +216,7 @@ static void count_taken(struct profiler *p, struct posting *to, const struct tra
 	to->posts->posts++;
 	to->posts->requests += taken;
 	to->posts->judged += to->judged ? taken : 0;
+	to->place->posts++;
 	to->place->requests += taken;
 	to->place->judged += to->judged ? taken : 0;
 	to->process->requests += taken;
@@ -241,7 +247,8 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 	if (place == SIZE_MAX || !to->process)
 		return false;
 	to->place = &p->profile->places[place];
-	to->side = find_side(p, event->post->object, event->process, send);
+	to->row = rows_queue(p, event->post->object, event->process);
+	to->side = !to->row ? NULL : send ? &to->row->send : &to->row->receive;
 	to->judged = to->queue && !(to->queue->doubt & QUEUE_OLDER);
 	return true;
 }
@@ -249,16 +256,19 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 void data_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
-	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
 	struct worker *worker = rows_worker(p, event->id.thread);
+	struct profile_thread *thread;
 	struct posting to;
 
 	if (worker && told->taken && post_is_send(event->post))
 		calls_posted(p, worker);
-	if (!p->counts || !thread || !find_posting(p, told, &to))
+	if (!p->counts || !find_posting(p, told, &to))
 		return;
-	p->profile->verbs[event->post->verb].calls++;
-	p->profile->verbs[event->post->verb].errors += event->post->ret != 0;
+	thread = rows_thread(p, event->id.thread, event->process);
+	if (!thread)
+		return;
+	p->profile->verbs[event->post->verb].calls += p->profile->one_of;
+	p->profile->verbs[event->post->verb].errors += event->post->ret ? p->profile->one_of : 0;
 	to.place->calls++;
 	to.process->posts++;
 	thread->posts++;
@@ -272,6 +282,8 @@ void data_post(struct profiler *p, const struct model_post *told)
 	if (told->taken)
 		count_taken(p, &to, event, told->taken);
 	note_queue(p, to.side, told->queue);
+	if (to.row && told->queue && told->queue->send)
+		to.row->max_inline = told->queue->limits.inline_given;
 }
 
 /* Completions */
@@ -322,20 +334,34 @@ static void count_sent(struct profiler *p, struct profile_queue *queue,
 }
 
 static void count_received(struct profiler *p, struct profile_queue *queue, const struct wc *wc,
-			   struct profile_process *process)
+			   struct profile_process *process, bool lengthless)
 {
-	struct profile_requests *row = find_requests(p, PROFILE_RECEIVE, wc->byte_len);
+	struct profile_requests *row =
+		lengthless ? NULL : find_requests(p, PROFILE_RECEIVE, wc->byte_len);
 
+	p->profile->lengthless += lengthless;
 	if (row) {
 		row->completed++;
 		note_size(row, wc->byte_len);
 	}
-	if (queue) {
+	if (queue)
 		queue->receive.completions++;
+	if (lengthless)
+		return;
+	if (queue) {
 		queue->receive.bytes += wc->byte_len;
+		queue->received += wc->byte_len;
 	}
 	p->profile->received += wc->byte_len;
 	process->received += wc->byte_len;
+}
+
+static bool is_lengthless(const struct profiler *p, const struct model_complete *told)
+{
+	uint32_t cq = told->cq ? told->cq->id : 0;
+
+	return told->event->poll->verb != VERB_poll_cq && cq < p->profile->nobjects &&
+	       p->profile->cqs[cq] && p->profile->cqs[cq]->lengthless;
 }
 
 /* What was outstanding until now: its queue may be another's than the completion's (SRQ). */
@@ -366,7 +392,7 @@ void data_complete(struct profiler *p, const struct model_complete *told)
 		if (queue)
 			queue->errors++;
 	} else if (wc->opcode & ABI_WC_RECV) {
-		count_received(p, queue, wc, process);
+		count_received(p, queue, wc, process, is_lengthless(p, told));
 	} else {
 		count_sent(p, queue, told);
 	}
@@ -404,6 +430,7 @@ static void count_cq(struct profiler *p, const struct trace_event *event)
 	if (!cq)
 		return;
 	cq->empty += poll->empty;
+	cq->batches |= poll->verb != VERB_poll_cq;
 	cq->completions += poll->nwc;
 	cq->polls += poll->nwc && poll->verb != VERB_next_poll;
 	if (poll->nwc > cq->most)
@@ -420,7 +447,7 @@ void data_poll(struct profiler *p, const struct trace_event *event)
 
 	if (!thread || !process || !worker)
 		return;
-	p->profile->verbs[poll->verb].calls++;
+	p->profile->verbs[poll->verb].calls += poll->ret < 0 ? 1 : p->profile->one_of;
 	p->profile->verbs[poll->verb].errors += poll->ret < 0;
 	p->profile->verbs[begins].calls += poll->empty; /* the end of a batch is none */
 	p->profile->failed_polls += poll->ret < 0;

@@ -14,8 +14,10 @@
 
 #include "analyzer/profile/calls.h"
 #include "analyzer/profile/data.h"
+#include "analyzer/profile/empty.h"
 #include "analyzer/profile/place_table.h"
 #include "analyzer/profile/rows.h"
+#include "analyzer/profile/scale.h"
 #include "analyzer/profile/waits.h"
 #include "analyzer/rules/evidence.h"
 #include "core/store/read/reader.h"
@@ -256,6 +258,8 @@ static int see_event(struct profiler *p, const struct trace_event *event)
 		return log_err(-EIO, "table waited");
 	if (event->kind == TRACE_MARK && p->select->nphases)
 		mark_phase(p, event);
+	if (event->kind == TRACE_CALL)
+		calls_see(p, event);
 	p->counts = is_wanted(p, event);
 	if (p->counts && is_counted(event))
 		count_event(p, event);
@@ -292,13 +296,17 @@ static int read_events(struct profiler *p)
 }
 
 /* Of a part by time: that part, as far as the trace goes. */
-static void finish_profile(struct profiler *p)
+static int finish_profile(struct profiler *p)
 {
 	struct profile *profile = p->profile;
 	const char *text = trace_meta(p->trace, "duration");
 	int64_t end = text ? strtoll(text, NULL, 10) : profile->last;
+	int err = 0;
 
 	data_finish(p);
+	if (!p->select->from && !p->select->to && !p->select->nphases)
+		err = empty_count(p);
+	scale_profile(profile);
 	if (end < profile->last)
 		end = profile->last;
 	if (profile->to > end)
@@ -308,6 +316,7 @@ static void finish_profile(struct profiler *p)
 	for (size_t i = 0; i < profile->nobjects; i++)
 		if (profile->queues[i] && rows_process(p, profile->queues[i]->process))
 			rows_process(p, profile->queues[i]->process)->queues++;
+	return err;
 }
 
 int profile_trace(struct trace *trace, const struct profile_select *select,
@@ -319,8 +328,9 @@ int profile_trace(struct trace *trace, const struct profile_select *select,
 
 	if (!err)
 		err = read_events(&p);
+	if (!err)
+		err = finish_profile(&p);
 	if (!err) {
-		finish_profile(&p);
 		*ret_profile = p.profile;
 		p.profile = NULL;
 	}

@@ -10,15 +10,6 @@
 #include "analyzer/profile/profile.h"
 #include "core/store/read/trace.h"
 
-/* The part of a trace that is asked for; zeroed: all. */
-struct profile_select {
-	int64_t from, to; /* ns; to is 0: to the end */
-	uint32_t process; /* 0: all */
-	/* phases of verbatim_phase(): while a process is in one of them it is counted */
-	const char *const *phases;
-	size_t nphases;
-};
-
 /*
  * @select may be NULL. Returns 0 and a profile to be given to profile_free(); or -errno after
  * log_err(): -ENOENT if there is no such process or phase in the trace.

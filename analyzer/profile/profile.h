@@ -4,8 +4,9 @@
  *
  * Counted is what the program did: not calls of the recorder, nor what a library did inside another
  * verb, nor what the trace before this one has, too (--rotate-size). All times are ns, all sizes
- * bytes. Of a sampled trace (one_of > 1) the numbers are those of the sample; who prints them
- * multiplies, or says so.
+ * bytes. Of a sampled trace (one_of > 1) counts of posts, requests, polls and successful
+ * completions, and their bytes, are estimates, one_of times what was recorded; there are no
+ * latencies, gaps and distances.
  *
  * What a trace cannot tell is 0 with a member beside it that says so, never a guess.
  *
@@ -27,6 +28,15 @@ enum {
 	PROFILE_OTHER = 16,   /* opcodes above 15 */
 	PROFILE_RECEIVE = 17, /* receives */
 	PROFILE_SIZES = 35,   /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
+};
+
+/* The part of a trace that is asked for; zeroed: all. */
+struct profile_select {
+	int64_t from, to; /* ns; to is 0: to the end */
+	uint32_t process; /* 0: all */
+	/* phases of verbatim_phase(): while a process is in one of them it is counted */
+	const char *const *phases;
+	size_t nphases;
 };
 
 /* Requests of one opcode and size class. */
@@ -60,7 +70,7 @@ struct profile_place {
 	int64_t posting_ns;
 	uint64_t bytes; /* registered, or of the requests */
 	/* of posts: */
-	uint64_t requests, judged, signalled; /* as in struct profile_posts */
+	uint64_t posts, requests, judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline, inlined;
 };
 
@@ -82,8 +92,9 @@ struct profile_side {
 struct profile_queue {
 	uint32_t object; /* of the trace */
 	uint32_t process;
-	uint32_t errors;     /* completions in error, flushes too */
-	uint32_t max_inline; /* bytes that the device gave; valid if send.known */
+	uint32_t errors;         /* completions in error, flushes too */
+	uint32_t max_inline;     /* bytes that the device gave; valid if send.known */
+	uint64_t sent, received; /* bytes, as of a process */
 	struct profile_side send, receive;
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
 };
@@ -97,6 +108,8 @@ struct profile_cq {
 	uint32_t capacity, asked;
 	unsigned int doubt;
 	bool known;
+	bool batches;    /* it was polled by ibv_start_poll */
+	bool lengthless; /* an extended one that does not tell byte_len */
 };
 
 struct profile_process {
@@ -153,6 +166,7 @@ struct profile {
 	struct profile_posts send, receive;
 	struct profile_requests *requests[PROFILE_OPCODES][PROFILE_SIZES]; /* NULL: none */
 	uint64_t completions, errors, flushed; /* flushed: of the errors */
+	uint64_t lengthless;     /* receives whose CQ was not made to tell their length */
 	uint64_t unmatched;      /* successful completions whose request is not known */
 	uint64_t sent, received; /* bytes, as of a process */
 

@@ -332,7 +332,7 @@ one_of_n_is_scaled_and_not_paired() {
 	for n in $(jq '.queues[0] | .sends, .receives, .completions / 2,
 			.sent_bytes / 64, .received_bytes / 64' out) \
 		$(jq '.verbs[] | select(.verb == "ibv_post_send") | .calls' out) \
-		$(jq '."completion queues"[0].completions / 2' out); do
+		$(jq '.completion_queues[0].completions / 2' out); do
 		[ "${n%.*}" -gt 34000 ] && [ "${n%.*}" -lt 46000 ] ||
 			{ echo "$n"; cat out; return 1; }
 	done

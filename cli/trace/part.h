@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * The part of a trace that --from, --to, --process and --phase name. One thread.
+ */
+#include "analyzer/profile/pass.h"
+#include "cli/options.h"
+
+enum { PART_PHASES = 16 };
+
+struct part {
+	const char *from, *to; /* as given; NULL */
+	uint32_t process;
+	struct part_phases {
+		size_t n;
+		const char *at[PART_PHASES];
+	} phases;
+};
+
+int part_add_phase(const char *text, void *phases, char complaint[OPTIONS_COMPLAINT]);
+
+/* clang-format off */
+/* The rows of a command whose settings have a struct part named part. */
+#define PART_OPTIONS(settings)                                                              \
+	{ "from", 0, "TIME|EVENT", "only from that time, or that event, on: 12.5ms, 1.2s, 3:1042", \
+	  TEXT_AT(settings, part.from) },                                                   \
+	{ "to", 0, "TIME|EVENT", "only before that time, or that event",                      \
+	  TEXT_AT(settings, part.to) },                                                     \
+	{ "process", 'p', "P", "only this process of the trace",                            \
+	  NUMBER_AT(settings, part.process), .least = 1 },                                  \
+	{ "phase", 0, "NAME",                                                               \
+	  "only while a process is in this phase of verbatim_phase(); may be repeated",     \
+	  PARSED_AT(settings, part.phases, part_add_phase) }
+/* clang-format on */
+
+/*
+ * Find what @part names in @trace. Returns 0 and @ret_select, whose phases are borrowed of @part;
+ * or an exit status after one line that says what there is instead.
+ */
+int part_find(const char *command, const struct part *part, struct trace *trace,
+	      struct profile_select *ret_select);
