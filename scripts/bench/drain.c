@@ -83,8 +83,9 @@ int drain_start(void)
 	return -pthread_create(&thread, NULL, run_thread, NULL);
 }
 
-void drain_keep(uint64_t payload)
+void drain_keep(uint64_t payload, bool strict)
 {
+	session.page->strict = strict;
 	session.page->payload.keep = payload;
 }
 

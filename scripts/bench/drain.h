@@ -8,8 +8,8 @@
 /* Make a session and tell the recorder of it; before the first verb. Returns 0 or -errno. */
 int drain_start(void);
 
-/* Before the first verb: what is kept of payloads, core/wire/payload.h. */
-void drain_keep(uint64_t payload);
+/* Before the first verb: what is kept of payloads, core/wire/payload.h; as `record --strict`? */
+void drain_keep(uint64_t payload, bool strict);
 
 /* Empty the ring now, by the other thread, and wait for it. */
 void drain_now(void);

@@ -115,7 +115,7 @@ def run(argv, **more):
 
 # the recorder around a verb that does nothing
 
-MODES = ('plain', 'off', 'ended', 'on')
+MODES = ('plain', 'off', 'ended', 'on', 'strict')
 
 
 def verbs_once(mode, *more, libraries=()):

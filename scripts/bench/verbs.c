@@ -10,6 +10,7 @@
  *	verbs off            it is loaded, and there is no session
  *	verbs ended          it has recorded, and the session was closed
  *	verbs on             it records
+ *	verbs strict         it records, and watches the data path
  *	verbs payload MODE   it records, and keeps payload: hash, full
  *	verbs ust UST.so     LTTng's tracepoint in UST.so, without the recorder
  *
@@ -298,6 +299,7 @@ static void ended_rows(void)
 }
 
 static uint64_t kept = PAYLOAD_NONE;
+static bool strict;
 
 /* Inline, so that no region is needed; pages that are there. */
 static void payload_rows(void)
@@ -319,7 +321,7 @@ static int run_recorded(void (*rows)(void))
 
 	if (err)
 		return 1;
-	drain_keep(kept);
+	drain_keep(kept, strict);
 	make_ways();
 	rows();
 	if (drain_dropped() != (rows == ended_rows) || !drain_recorded()) {
@@ -334,6 +336,9 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "plain";
 
 	if (!strcmp(mode, "on"))
+		return run_recorded(recorded_rows);
+	strict = !strcmp(mode, "strict");
+	if (strict)
 		return run_recorded(recorded_rows);
 	if (!strcmp(mode, "ended"))
 		return run_recorded(ended_rows);
