@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
+#include "analyzer/report/wrap.h"
 #include "cli/screen.h"
 #include "cli/suggest.h"
 #include "core/wire/log.h"
@@ -113,6 +114,8 @@ int main(int argc, char **argv)
 		stdout = screen;
 		atexit(close_screen);
 	}
+	if (screen_columns(STDOUT_FILENO))
+		wrap_to_columns(screen_columns(STDOUT_FILENO));
 	if (argc < 2) {
 		print_usage(stderr);
 		return CLI_USAGE;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/base/printable.h"
@@ -97,6 +98,13 @@ static int close_screen(void *cookie)
 	if (err)
 		errno = -err;
 	return err ? -1 : 0;
+}
+
+int screen_columns(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
 }
 
 FILE *screen_open(int fd)

@@ -12,5 +12,8 @@
 /* A stream to descriptor @fd, buffered like standard output; NULL if memory runs out. */
 FILE *screen_open(int fd);
 
+/* How many columns the terminal @fd has; 0: it is none, or does not say. */
+int screen_columns(int fd);
+
 /* Write @n bytes of lines to @fd at once where it takes them. Returns 0 or -errno. */
 int screen_write(int fd, const char *text, size_t n);

@@ -99,6 +99,36 @@ static void put_verdict(struct text *t, const struct findings *findings)
 	text_fini(&parts);
 }
 
+/* Until the last verb was called, or the last process has ended. */
+static int64_t find_end(const struct report *report)
+{
+	int64_t end = report->findings->facts->last;
+
+	for (uint32_t id = 1; trace_process(report->trace, id); id++)
+		if (trace_process(report->trace, id)->end > end)
+			end = trace_process(report->trace, id)->end;
+	return end;
+}
+
+/* In the same line, if there is room for it. */
+static void print_verdict(struct screen *screen, struct text *t)
+{
+	struct text verdict = { 0 };
+	size_t at = t->used < COLUMN ? COLUMN : t->used;
+
+	put_verdict(&verdict, screen->report->findings);
+	if (at + verdict.used <= (size_t)wrap_columns()) {
+		while (t->used < COLUMN && !t->failed)
+			text_char(t, ' ');
+		text_addf(t, "%s", verdict.at ? verdict.at : "");
+		emit_text(screen, 0, t);
+	} else {
+		emit_text(screen, 0, t);
+		emit_text(screen, 2, &verdict);
+	}
+	text_fini(&verdict);
+}
+
 static void print_top(struct screen *screen)
 {
 	const struct report *report = screen->report;
@@ -109,15 +139,11 @@ static void print_top(struct screen *screen)
 	while (trace_process(report->trace, processes + 1))
 		processes++;
 	put_part(&sizes, processes, "process", "processes");
-	text_addf(&sizes, "%s%s", sizes.used ? ", " : "",
-		  judge_span(report->findings->facts->last, when));
+	text_addf(&sizes, "%s%s", sizes.used ? ", " : "", judge_span(find_end(report), when));
 	put_part(&sizes, report->findings->events, "event", "events");
 	text_addf(&t, "%s: %s, %" PRIu64 " lost  ", report->path, sizes.at ? sizes.at : "",
 		  trace_loss(report->trace).events);
-	while (t.used < COLUMN && !t.failed)
-		text_char(&t, ' ');
-	put_verdict(&t, report->findings);
-	emit_text(screen, 0, &t);
+	print_verdict(screen, &t);
 	text_fini(&sizes);
 	text_fini(&t);
 }
@@ -340,7 +366,8 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	const struct cause *cause = facts_cause(facts, error);
 	char id[32], when[32], status[32];
 
-	text_addf(t, "%s  %s  ", event_id_text(error->event, id), judge_span(error->time, when));
+	text_addf(t, "%s  %s  %s  ", event_id_text(error->event, id), judge_span(error->time, when),
+		  report_status(error->status, status));
 	if (group->count > 1)
 		text_addf(t, "%" PRIu64 " queue pairs of ", group->count);
 	if (group->nprocesses > 1)
@@ -349,7 +376,6 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	text_addf(t, "%s %s", group->count > 1 ? ", each like" : "", report_qp(error));
 	if (cause && cause->name)
 		text_addf(t, " -> %s", cause->name);
-	text_addf(t, "   %s", report_status(error->status, status));
 	if (!emit_text(screen, 2, t))
 		return;
 	sentence_request(t, error, cause);

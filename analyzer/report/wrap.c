@@ -1,5 +1,5 @@
 /*
- * Text in lines of 96 columns
+ * Text in lines of 96 columns, or as many as the terminal has
  */
 #include "analyzer/report/wrap.h"
 
@@ -8,23 +8,33 @@
 
 #include "core/base/printable.h"
 
-enum { WIDTH = 96 };
+enum { WIDTH = 96, NARROWEST = 40, WIDEST = 120 };
 
+static int width = WIDTH;
+
+void wrap_to_columns(int columns)
+{
+	width = columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : columns;
+}
+
+int wrap_columns(void)
+{
+	return width;
+}
+
+/* The blanks between two words stay, unless a line ends there. */
 static void wrap_words(FILE *out, int column, int indent, const char *text)
 {
 	while (*text) {
-		int n = (int)strcspn(text, " ");
+		int blanks = (int)strspn(text, " "), n = (int)strcspn(text + blanks, " ");
 
-		if (column + n > WIDTH && column > indent)
+		if (n && column + blanks + n > width && column > indent)
 			column = fprintf(out, "\n%*s", indent, "") - 1;
-		fwrite(text, 1, (size_t)n, out);
-		column += n + 1;
-		text += n;
-		if (*text) {
-			text++;
-			if (column + (int)strcspn(text, " ") <= WIDTH)
-				fputc(' ', out);
-		}
+		else if (n)
+			column += fprintf(out, "%*s", blanks, "");
+		fwrite(text + blanks, 1, (size_t)n, out);
+		column += n;
+		text += blanks + n;
 	}
 	fputc('\n', out);
 }
