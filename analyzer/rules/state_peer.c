@@ -49,6 +49,7 @@ struct pair {
 	const char *mine, *theirs;
 	uint32_t my_bit, their_bit;
 	uint32_t my, their;
+	const char *names; /* of the values; NULL: numbers */
 };
 
 static size_t add_pair(char *text, size_t used, const struct qp *a, const struct qp *b,
@@ -56,8 +57,15 @@ static size_t add_pair(char *text, size_t used, const struct qp *a, const struct
 {
 	if (!(a->set & pair->my_bit) || !(b->set & pair->their_bit) || pair->my == pair->their)
 		return used;
-	used += (size_t)snprintf(text + used, MOST - used, "%s%s 0x%x and %s 0x%x",
-				 used ? ", " : "", pair->mine, pair->my, pair->theirs, pair->their);
+	if (pair->names)
+		used += (size_t)snprintf(
+			text + used, MOST - used, "%s%s %s and %s", used ? ", " : "", pair->mine,
+			enum_name(enum_find(pair->names), (int)pair->my) ?: "?",
+			enum_name(enum_find(pair->names), (int)pair->their) ?: "?");
+	else
+		used += (size_t)snprintf(text + used, MOST - used, "%s%s 0x%x and %s 0x%x",
+					 used ? ", " : "", pair->mine, pair->my, pair->theirs,
+					 pair->their);
 	return used < MOST ? used : MOST - 1;
 }
 
@@ -65,11 +73,11 @@ static bool compare_ends(const struct qp *a, const struct qp *b, char text[MOST]
 {
 	const struct pair pairs[] = {
 		{ "sq_psn", "rq_psn", ABI_QP_SQ_PSN, ABI_QP_RQ_PSN, a->sq_psn & PSN_BITS,
-		  b->rq_psn & PSN_BITS },
+		  b->rq_psn & PSN_BITS, NULL },
 		{ "rq_psn", "sq_psn", a == b ? 0 : ABI_QP_RQ_PSN, ABI_QP_SQ_PSN,
-		  a->rq_psn & PSN_BITS, b->sq_psn & PSN_BITS },
+		  a->rq_psn & PSN_BITS, b->sq_psn & PSN_BITS, NULL },
 		{ "path_mtu", "path_mtu", ABI_QP_PATH_MTU, ABI_QP_PATH_MTU, a->path_mtu,
-		  b->path_mtu },
+		  b->path_mtu, "ibv_mtu" },
 	};
 	size_t used = 0;
 

@@ -57,7 +57,7 @@ static const struct pair {
 	{ "another_mtu",
 	  { .path_mtu = IBV_MTU_1024 },
 	  { .path_mtu = IBV_MTU_4096 },
-	  "path_mtu 0x3 and path_mtu 0x5." },
+	  "path_mtu IBV_MTU_1024 and IBV_MTU_4096." },
 };
 
 static void ends_fit(void **state)
