@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analyzer/facts/answer.h"
 #include "analyzer/facts/ends.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/key_post.h"
@@ -29,7 +30,13 @@
 enum { TEXT = 256, WAITING_MAX = 64 };
 
 /* enum ibv_wc_status */
-enum { REM_ACCESS_ERR = 10, RNR_RETRY_EXC_ERR = 13 };
+enum {
+	LOC_LEN_ERR = 1,
+	REM_INV_REQ_ERR = 9,
+	REM_ACCESS_ERR = 10,
+	RETRY_EXC_ERR = 12,
+	RNR_RETRY_EXC_ERR = 13
+};
 
 /* What was seen when the completion was polled. */
 struct noted {
@@ -49,6 +56,7 @@ struct noted {
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
+	char *answer; /* said of the other end where nothing else is; NULL: nothing */
 };
 
 struct causes {
@@ -77,6 +85,7 @@ static void free_noted(struct noted *noted)
 {
 	if (!noted)
 		return;
+	free(noted->answer);
 	free(noted->cause.name);
 	free(noted->cause.key);
 	free(noted->cause.peer);
@@ -368,6 +377,11 @@ void causes_complete(struct causes *causes, struct model *model,
 		key_sentence(causes, model, complete, noted);
 	if (certain && wc->status == REM_ACCESS_ERR && peer)
 		remote_key_sentence(causes, model, complete, peer, noted);
+	if (certain && wc->status == REM_INV_REQ_ERR && peer)
+		noted->cause.key =
+			answer_refused(complete->request->opcode, peer, qp_name(causes, peer));
+	if (wc->status == RETRY_EXC_ERR)
+		noted->answer = answer_missing(complete->qp, peer);
 }
 
 static struct noted *take_fresh(struct causes *causes, const struct first_error *error)
@@ -478,31 +492,51 @@ static bool say_killed(const struct causes *causes, const struct ends *ends, str
 	return true;
 }
 
+/* What @error means for this end: its receive was too small for what was sent. */
+static void name_failure(const struct first_error *error, char text[TEXT])
+{
+	const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
+	const struct first_request *receive = &error->request;
+	char id[32];
+
+	if (error->status == LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
+	    receive->nsge == 1)
+		snprintf(text, TEXT, "its receive %s has room for %u bytes: %s",
+			 event_id_text(receive->id, id), receive->sge.length, status);
+	else
+		snprintf(text, TEXT, "failed with %s", status ?: "an error");
+}
+
 /* The other end has failed as well, and often that is where the cause is. */
 static bool say_failed(const struct causes *causes, struct noted *noted)
 {
 	const struct first_list *errors = causes->errors;
-	char id[32], when[32];
+	char id[32], when[32], what[TEXT];
 
 	for (size_t i = 0; i < errors->n; i++) {
 		const struct first_error *error = &errors->all[i];
-		const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
 
 		if (!error->qp || error->qp != noted->cause.qp ||
 		    error->event.thread == noted->event.thread)
 			continue;
+		name_failure(error, what);
 		event_id_text(error->event, id);
 		words_span(llabs(noted->time - error->time), when);
 		if (llabs(noted->time - error->time) <= noted->slack)
-			say_cause(&noted->cause.peer, "failed with %s at %s, about then",
-				  status ?: "an error", id);
+			say_cause(&noted->cause.peer, "%s at %s, about then", what, id);
 		else
-			say_cause(&noted->cause.peer, "failed with %s at %s, %s %s",
-				  status ?: "an error", id, when,
+			say_cause(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
 				  error->time < noted->time ? "before" : "later");
 		return true;
 	}
 	return false;
+}
+
+/* The other end takes nothing in that state. */
+static bool is_deaf(const struct noted *noted)
+{
+	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
+	       (noted->state == ABI_QPS_INIT && noted->status == RETRY_EXC_ERR);
 }
 
 static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
@@ -519,8 +553,7 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 	else if (noted->empty)
 		say_receives(noted);
 	else if (!say_failed(causes, noted) && noted->moved.id.thread &&
-		 noted->moved.time + noted->slack < noted->time &&
-		 (noted->state == ABI_QPS_ERR || noted->state == 0))
+		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
 		say_cause(&noted->cause.peer, "in %s since %s, %s before",
 			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
 			  words_span(noted->time - noted->moved.time, when));
@@ -528,7 +561,15 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 
 void causes_finish(struct causes *causes, const struct ends *ends)
 {
-	for (size_t i = 0; i < causes->n; i++)
-		if (causes->all[i])
-			peer_sentence(causes, ends, causes->all[i]);
+	for (size_t i = 0; i < causes->n; i++) {
+		struct noted *noted = causes->all[i];
+
+		if (!noted)
+			continue;
+		peer_sentence(causes, ends, noted);
+		if (noted->cause.peer)
+			continue;
+		noted->cause.peer = noted->answer;
+		noted->answer = NULL;
+	}
 }

@@ -158,11 +158,12 @@ void facts_end(struct facts *facts, struct model *model, const struct model_exit
 
 int facts_finish(struct facts *facts)
 {
-	int err = facts->list.err;
+	int err = facts->list.err ? log_err(facts->list.err, "facts")
+				  : first_finish(facts->work->first);
 
 	causes_finish(facts->work->causes, facts->work->ends);
 	ends_finish(facts->work->ends);
-	return err ? log_err(err, "facts") : first_finish(facts->work->first);
+	return err;
 }
 
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind)

@@ -73,7 +73,9 @@ TEST(keys_that_fit_are_not_to_blame)
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	cause = only_cause(&s);
 	assert_null(cause->key);
-	assert_null(cause->peer);
+	assert_string_equal(cause->peer,
+			    "in RTS, so that it could answer: look at the way there and back "
+			    "(link, VLAN, GID, MTU)");
 	assert_string_equal(cause->name, "process 2 (app) qp1");
 	story_end(&s);
 }
@@ -110,7 +112,63 @@ TEST(a_peer_that_was_killed_later_is_not_the_cause)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	story_exit(&s, PEER, 9);
-	assert_null(only_cause(&s)->peer);
+	assert_null(strstr(only_cause(&s)->peer, "killed"));
+	story_end(&s);
+}
+
+static void begin_with_destination(struct story *s, uint32_t number)
+{
+	begin_ends(s);
+	connect_end(s, 0, number, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	send_to_peer(s, 0x10);
+	poll_as(s, IBV_WC_RETRY_EXC_ERR);
+}
+
+TEST(a_number_that_was_never_received)
+{
+	struct story s;
+
+	begin_with_destination(&s, 0);
+	assert_string_equal(only_cause(&s)->peer, "dest_qp_num is 0, which no program's queue pair "
+						  "has: was the peer's number received?");
+	story_end(&s);
+}
+
+TEST(a_number_that_nobody_has)
+{
+	struct story s;
+
+	begin_with_destination(&s, 0x77);
+	assert_non_null(strstr(only_cause(&s)->peer, "dest_qp_num 0x77 is of no queue pair in "));
+	story_end(&s);
+}
+
+TEST(a_queue_pair_that_grants_no_read)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_REM_INV_REQ_ERR);
+	assert_string_equal(only_cause(&s)->key, "qp_access_flags of qp1 of process 2 lack "
+						 "IBV_ACCESS_REMOTE_READ");
+	story_end(&s);
+}
+
+TEST(a_peer_that_is_not_ready_to_receive)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 1, VERB_modify_qp, 33, 0, W(&ends[1].qp), W(&attr), W(IBV_QP_STATE));
+	attr.qp_state = IBV_QPS_INIT;
+	story_do(&s, 1, VERB_modify_qp, 34, 0, W(&ends[1].qp), W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_non_null(only_cause(&s)->peer);
 	story_end(&s);
 }
 
@@ -154,6 +212,6 @@ TEST(a_peer_that_failed_first)
 	assert_int_equal(s.findings->facts->errors.n, 2);
 	assert_non_null(
 		strstr(facts_cause(s.findings->facts, &s.findings->facts->errors.all[1])->peer,
-		       "failed with IBV_WC_LOC_LEN_ERR at 2:"));
+		       "its receive 2:20 has room for 8 bytes: IBV_WC_LOC_LEN_ERR at 2:"));
 	story_end(&s);
 }

@@ -1,0 +1,83 @@
+/*
+ * Why the other end did not answer, or refused
+ *
+ * Not here: what became of the other end (cause.c), keys.
+ */
+#include "analyzer/facts/answer.h"
+
+#include <stdio.h>
+
+#include "analyzer/model/key_post.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/words.h"
+
+enum { TEXT = 96 };
+
+static char *missing_destination(const struct qp *qp)
+{
+	char *text = NULL;
+	int n = -1;
+
+	if (!qp || !(qp->set & ABI_QP_DEST_QPN))
+		return NULL;
+	if (qp->dest_qp_num <= 1)
+		n = asprintf(&text,
+			     "dest_qp_num is %u, which no program's queue pair has: was the peer's "
+			     "number received?",
+			     qp->dest_qp_num);
+	else
+		n = asprintf(&text,
+			     "dest_qp_num 0x%x is of no queue pair in this trace that could be "
+			     "meant: it is recorded elsewhere, or gone, or number or address are "
+			     "wrong",
+			     qp->dest_qp_num);
+	return n < 0 ? NULL : text;
+}
+
+/* How long it waited: IBA 9.7.6.1.3 */
+static void name_patience(const struct qp *qp, char text[TEXT])
+{
+	text[0] = '\0';
+	if (qp && qp->set & ABI_QP_TIMEOUT && qp->set & ABI_QP_RETRY_CNT && qp->timeout & 31)
+		snprintf(text, TEXT, ", and the patience: timeout %u (%.2f ms), retry_cnt %u",
+			 qp->timeout, 4.096e-3 * (double)(1u << (qp->timeout & 31)), qp->retry_cnt);
+}
+
+char *answer_missing(const struct life *qp, const struct peer *peer)
+{
+	int state = peer && peer->life ? qp_state(peer->life) : QP_UNKNOWN;
+	char patience[TEXT], *text;
+
+	if (!peer)
+		return missing_destination(qp->qp);
+	if (state != ABI_QPS_RTR && state != ABI_QPS_RTS)
+		return NULL;
+	name_patience(qp->qp, patience);
+	if (asprintf(&text,
+		     "in %s, so that it could answer: look at the way there and back (link, VLAN, "
+		     "GID, MTU)%s",
+		     qp_state_name(state), patience) < 0)
+		return NULL;
+	return text;
+}
+
+/* The responder looks at its queue pair before it looks at the key. */
+char *answer_refused(int opcode, const struct peer *peer, const char *name)
+{
+	uint32_t needed = keys_needed(opcode);
+	const struct qp *qp = peer->life ? peer->life->qp : NULL;
+	char *text = NULL;
+	int n = -1;
+
+	if (!qp || !needed)
+		return NULL;
+	if (qp->set & ABI_QP_ACCESS_FLAGS && needed & ~qp->access)
+		n = asprintf(&text, "qp_access_flags of %s of process %u lack %s", name,
+			     peer->process, words_access(needed & ~qp->access));
+	else if (qp->set & ABI_QP_MAX_DEST_RD_ATOMIC && !qp->max_dest_rd_atomic &&
+		 needed != ABI_ACCESS_REMOTE_WRITE)
+		n = asprintf(&text, "max_dest_rd_atomic of %s of process %u is 0", name,
+			     peer->process);
+	return n < 0 ? NULL : text;
+}

@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * Why the other end did not answer, or refused, as the attributes of both ends tell.
+ *
+ * Sentences are to be freed; NULL: they tell nothing. One thread.
+ */
+struct life;
+struct peer;
+
+/* No answer came to @qp; @peer NULL: its other end is in no process of the trace. */
+char *answer_missing(const struct life *qp, const struct peer *peer);
+
+/* An operation with @opcode was refused by @peer, the queue pair @name of its process. */
+char *answer_refused(int opcode, const struct peer *peer, const char *name);
