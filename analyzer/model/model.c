@@ -289,6 +289,12 @@ struct peers *model_peers(struct model *model)
 	return &model->peers;
 }
 
+struct life *model_life(const struct model *model, uint32_t process, enum object_kind kind,
+			uint64_t handle)
+{
+	return lives_find(&model->lives, process, kind, handle);
+}
+
 const struct keys *model_keys(const struct model *model)
 {
 	return &model->keys;

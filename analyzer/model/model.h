@@ -48,6 +48,10 @@ const struct moment *model_fork(const struct model *model, uint32_t process);
 /* The queue pairs of all processes, and who talks to whom. */
 struct peers *model_peers(struct model *model);
 
+/* The object at @handle, alive, dying or dead; NULL if there is none. */
+struct life *model_life(const struct model *model, uint32_t process, enum object_kind kind,
+			uint64_t handle);
+
 /* The keys of all processes. */
 const struct keys *model_keys(const struct model *model);
 

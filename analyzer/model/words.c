@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/model/key.h"
+#include "analyzer/model/queue.h"
 
 const char *words_span(int64_t ns, char text[32])
 {
@@ -67,4 +68,20 @@ const char *words_bytes(uint64_t bytes, char text[32])
 		unit++;
 	snprintf(text, 32, "%.*f %s", n != (double)(uint64_t)n, n, units[unit]);
 	return text;
+}
+
+const char *words_doubt(unsigned int doubt)
+{
+	static const char *const texts[] = {
+		"it was made before the recording, or imported",
+		"events are missing",
+		"posts or polls go round the verbs",
+		"a completion had no request",
+		"a completion in error may belong to several requests",
+	};
+
+	for (unsigned int i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (doubt & 1u << i)
+			return texts[i];
+	return "it is";
 }

@@ -24,3 +24,6 @@ const char *words_process(struct trace *trace, uint32_t process, char *text, siz
 
 /* The first of enum ibv_access_flags. */
 const char *words_access(uint32_t access);
+
+/* Why the content of a queue is not certain: the first of enum queue_doubt. */
+const char *words_doubt(unsigned int doubt);

@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * Answers of `verbatim query`: facts and lists, as text or as JSON, and what they share.
+ *
+ * One thread.
+ */
+#include "cli/query/view.h"
+#include "cli/table.h"
+#include "core/base/text.h"
+
+struct queue_request;
+
+struct answer {
+	struct trace *trace;
+	const struct question *question;
+	const char *text;   /* of the question */
+	unsigned int begun; /* answers */
+	struct text notes;  /* of the answer, in JSON */
+	bool json;
+	uint32_t most; /* rows of a list; 0: all */
+};
+
+/* About @object, in @view; @life is NULL where the model does not know it. */
+void answer_state(struct answer *answer, const struct view *view, const struct object *object,
+		  const struct life *life);
+void answer_outstanding(struct answer *answer, const struct view *view, const struct object *object,
+			const struct life *life);
+void answer_peer(struct answer *answer, const struct view *view, const struct object *object,
+		 const struct life *life);
+
+/* About memory, in @view. */
+void answer_covers(struct answer *answer, const struct view *view);
+void answer_registered(struct answer *answer, const struct view *view);
+
+/* About a request: it reads the trace itself. Returns the exit status. */
+int answer_path(struct answer *answer);
+
+/*
+ * An answer begins: about @object in @view, each of which may be NULL; it ends; there are no more.
+ */
+void answer_begin(struct answer *answer, const struct view *view, const struct object *object);
+void answer_end(struct answer *answer);
+void answer_close(struct answer *answer);
+
+/* A table of properties, and one of them. */
+struct table *properties_new(const char *name);
+void properties_add(struct table *facts, const char *property, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Print a table and free it. */
+void answer_table(struct answer *answer, struct table *table);
+
+/* A line of text; one of "notes" in JSON. */
+void answer_say(struct answer *answer, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* May row @i of a list be shown? */
+static inline bool answer_shows(struct answer *answer, uint64_t i)
+{
+	return !answer->most || i < answer->most;
+}
+
+/* How many of a list of @n were not shown. */
+void answer_more(struct answer *answer, uint64_t n);
+
+/* "qp1 of process 2 (server)" */
+const char *name_object(struct trace *trace, const struct object *object, char text[VIEW_TEXT]);
+
+/* "LOCAL_WRITE|REMOTE_READ", of enum ibv_access_flags; "0" */
+const char *name_access(uint32_t access, char text[VIEW_TEXT]);
+
+/* "mr1+0x40", "lkey 0x8002, which is not known" */
+const char *name_memory(const struct view *view, const struct life *queue, const struct sge *sge,
+			char text[VIEW_TEXT]);
+
+/* "process 2 mr1+0x40", "rkey 0x3"; "-" where it names none */
+const char *name_remote(const struct view *view, const struct life *queue,
+			const struct queue_request *request, char text[VIEW_TEXT]);

@@ -1,0 +1,128 @@
+/*
+ * "covers ADDRESS", "covers key KEY", "registered": regions and windows
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/key.h"
+#include "analyzer/model/pinned.h"
+#include "analyzer/model/words.h"
+#include "cli/query/answer.h"
+
+static const struct column columns[] = {
+	{ "process", COLUMN_NUMBER }, { "region", COLUMN_TEXT },
+	{ "from", COLUMN_TEXT },      { "bytes", COLUMN_COUNT },
+	{ "lkey", COLUMN_TEXT },      { "rkey", COLUMN_TEXT },
+	{ "access", COLUMN_TEXT },    { "made", COLUMN_TEXT },
+	{ "gone", COLUMN_TEXT },      { 0 },
+};
+
+static bool is_asked(const struct question *question, const struct key *key)
+{
+	if (question->process && key->process != question->process)
+		return false;
+	if (question->kind == QUESTION_registered)
+		return key->kind == OBJECT_mr;
+	if (question->by_key)
+		return (key->lkey && key->lkey == question->number) ||
+		       (key->rkey && key->rkey == question->number);
+	return key->any || key_holds(key, question->number, question->length);
+}
+
+static void add_hex(struct table *table, uint64_t number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, number);
+	table_text(table, number ? text : NULL);
+}
+
+static void add_key(struct table *table, const struct view *view, const struct key *key)
+{
+	char text[VIEW_TEXT];
+
+	table_number(table, key->process);
+	table_text(table, words_key(view->trace, key, text, sizeof(text)));
+	add_hex(table, key->addr);
+	table_number(table, (int64_t)key->length);
+	add_hex(table, key->lkey);
+	add_hex(table, key->rkey);
+	table_text(table, name_access(key->access, text));
+	table_text(table, view_moment(view, &key->created, text));
+	table_text(table, key->state != KEY_DEAD ? NULL
+			  : view_moment(view, &key->destroyed, text) ?: "yes");
+}
+
+/* From the newest on; returns how many there are. */
+static uint64_t list_keys(struct answer *answer, const struct view *view,
+			  const struct key_list *keys, const char *name)
+{
+	struct table *table = table_new(name, columns);
+	uint64_t n = 0;
+
+	for (const struct key *key = keys->newest; key; key = key->older)
+		if (is_asked(answer->question, key) && answer_shows(answer, n++))
+			add_key(table, view, key);
+	answer_table(answer, table);
+	answer_more(answer, n);
+	return n;
+}
+
+void answer_covers(struct answer *answer, const struct view *view)
+{
+	const struct keys *keys = model_keys(view->model);
+	uint64_t live = list_keys(answer, view, &keys->live, "registered");
+	uint64_t dead = list_keys(answer, view, &keys->dead, "deregistered before");
+
+	if (!live && !dead)
+		answer_say(answer, "nothing that is in the trace");
+	else if (!live)
+		answer_say(answer, "nothing then; what was there before is listed above");
+}
+
+static void add_limit(struct table *table, const struct process *process)
+{
+	if (!process->page_size)
+		table_text(table, "not known");
+	else if (process->ipc_lock == 1)
+		table_text(table, "none (CAP_IPC_LOCK)");
+	else if (process->memlock == PROCESS_UNLIMITED)
+		table_text(table, "unlimited");
+	else {
+		char text[32];
+
+		table_text(table, words_bytes(process->memlock, text));
+	}
+}
+
+static void list_processes(struct answer *answer, const struct view *view)
+{
+	static const struct column sums[] = { { "process", COLUMN_NUMBER },
+					      { "regions", COLUMN_COUNT },
+					      { "pinned", COLUMN_BYTES },
+					      { "RLIMIT_MEMLOCK", COLUMN_TEXT },
+					      { 0 } };
+	struct table *table = table_new("pinned", sums);
+	const struct process *process;
+
+	for (uint32_t id = 1; (process = trace_process(view->trace, id)); id++) {
+		const struct pinned *pinned = model_pinned(view->model, id);
+
+		if (answer->question->process && id != answer->question->process)
+			continue;
+		if (!pinned->regions)
+			continue;
+		table_number(table, id);
+		table_number(table, pinned->regions);
+		table_number(table, (int64_t)pinned->bytes);
+		add_limit(table, process);
+	}
+	answer_table(answer, table);
+}
+
+void answer_registered(struct answer *answer, const struct view *view)
+{
+	list_processes(answer, view);
+	if (!list_keys(answer, view, &model_keys(view->model)->live, "registered"))
+		answer_say(answer, "nothing is registered");
+}

@@ -1,0 +1,100 @@
+/*
+ * "peer of QP": the other end of a queue pair, and how the two fit together
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/device.h"
+#include "analyzer/model/qp.h"
+#include "cli/query/answer.h"
+
+/* What one end says, and the other. */
+#define EACH_PAIR(X)                                                    \
+	X("sq_psn", SQ_PSN, sq_psn)                                     \
+	X("rq_psn", RQ_PSN, rq_psn)                                     \
+	X("dest_qp_num", DEST_QPN, dest_qp_num)                         \
+	X("path_mtu (enum)", PATH_MTU, path_mtu)                        \
+	X("max_rd_atomic", MAX_QP_RD_ATOMIC, max_rd_atomic)             \
+	X("max_dest_rd_atomic", MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
+	X("rnr_retry", RNR_RETRY, rnr_retry)                            \
+	X("min_rnr_timer", MIN_RNR_TIMER, min_rnr_timer)                \
+	X("timeout", TIMEOUT, timeout)                                  \
+	X("retry_cnt", RETRY_CNT, retry_cnt)
+
+static void add_number(struct table *table, const struct qp *qp, uint32_t bit, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	table_text(table, qp && qp->set & bit ? text : NULL);
+}
+
+static void add_state(struct table *table, const struct life *life)
+{
+	table_text(table, life && life->qp ? qp_state_name(qp_state(life)) : "gone");
+}
+
+static void list_ends(struct answer *answer, const struct life *life, const struct life *other)
+{
+	static const struct column columns[] = { { "attribute", COLUMN_TEXT },
+						 { "this_end", COLUMN_TEXT },
+						 { "the_other", COLUMN_TEXT },
+						 { 0 } };
+	const struct qp *one = life->qp, *two = other ? other->qp : NULL;
+	struct table *table = table_new("both ends", columns);
+
+	table_text(table, "state");
+	add_state(table, life);
+	add_state(table, other);
+#define ADD_PAIR(name, bit, member)                                  \
+	table_text(table, name);                                     \
+	add_number(table, one, ABI_QP_##bit, one ? one->member : 0); \
+	add_number(table, two, ABI_QP_##bit, two ? two->member : 0);
+	EACH_PAIR(ADD_PAIR)
+#undef ADD_PAIR
+	answer_table(answer, table);
+}
+
+static void say_unknown(struct answer *answer, const struct peer *peer)
+{
+	char gid[48];
+
+	if (!peer || !peer->connected)
+		answer_say(answer, "not known: it was not told of one");
+	else if (peer->is_global)
+		answer_say(answer,
+			   "not known: it was told of qp_num 0x%x at GID %s, and no queue pair of "
+			   "the trace that is there means it",
+			   peer->dest, gid_text(peer->dgid, gid));
+	else
+		answer_say(answer,
+			   "not known: it was told of qp_num 0x%x at LID 0x%x, and no queue pair "
+			   "of the trace that is there means it",
+			   peer->dest, peer->dlid);
+}
+
+void answer_peer(struct answer *answer, const struct view *view, const struct object *object,
+		 const struct life *life)
+{
+	struct peer *peer = life ? life->peer : NULL;
+	struct peer *other = peer ? peer_other(model_peers(view->model), peer) : NULL;
+	const struct object *found = other ? trace_object(view->trace, other->id) : NULL;
+	struct table *facts;
+	char text[VIEW_TEXT];
+
+	if (object->kind != OBJECT_qp) {
+		answer_say(answer, "%s is no queue pair", object->name);
+		return;
+	}
+	if (!found) {
+		say_unknown(answer, peer);
+		return;
+	}
+	facts = properties_new("peer");
+	properties_add(facts, "peer", "%s, qp_num 0x%x", name_object(view->trace, found, text),
+		       other->number);
+	if (view_moment(view, &life->qp->rtr, text))
+		properties_add(facts, "told by", "%s", text);
+	answer_table(answer, facts);
+	list_ends(answer, life, other->life);
+}

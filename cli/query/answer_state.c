@@ -1,0 +1,203 @@
+/*
+ * "state of OBJECT": what it is, its attributes, who made it
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/device.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "cli/format.h"
+#include "cli/query/answer.h"
+
+/* Attributes that are numbers: bit of enum ibv_qp_attr_mask, name, which is that of the member. */
+#define EACH_QP_NUMBER(X)                         \
+	X(PORT, port)                             \
+	X(PKEY_INDEX, pkey_index)                 \
+	X(QKEY, qkey)                             \
+	X(DEST_QPN, dest_qp_num)                  \
+	X(RQ_PSN, rq_psn)                         \
+	X(SQ_PSN, sq_psn)                         \
+	X(MAX_QP_RD_ATOMIC, max_rd_atomic)        \
+	X(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic) \
+	X(MIN_RNR_TIMER, min_rnr_timer)           \
+	X(TIMEOUT, timeout)                       \
+	X(RETRY_CNT, retry_cnt)                   \
+	X(RNR_RETRY, rnr_retry)
+
+static void add_moment(struct table *facts, const struct view *view, const char *property,
+		       const struct moment *moment)
+{
+	char text[VIEW_TEXT];
+
+	if (view_moment(view, moment, text))
+		properties_add(facts, property, "%s", text);
+}
+
+static void add_access(struct table *properties, const char *property, uint32_t access)
+{
+	char text[VIEW_TEXT];
+
+	properties_add(properties, property, "%s", name_access(access, text));
+}
+
+static void add_path(struct table *facts, const struct qp *qp)
+{
+	char gid[48];
+
+	if (!(qp->set & ABI_QP_AV))
+		return;
+	if (qp->path.is_global)
+		properties_add(facts, "address", "GID %s, sgid_index %u, hop_limit %u, port %u",
+			       gid_text(qp->path.dgid, gid), qp->path.sgid_index,
+			       qp->path.hop_limit, qp->path.port);
+	else
+		properties_add(facts, "address", "LID 0x%x, port %u", qp->path.dlid, qp->path.port);
+}
+
+/* Only what the program has set: the rest is not known to be anything. */
+static void add_attributes(struct table *facts, const struct qp *qp)
+{
+#define ADD_NUMBER(bit, member)     \
+	if (qp->set & ABI_QP_##bit) \
+		properties_add(facts, #member, "%u", qp->member);
+	EACH_QP_NUMBER(ADD_NUMBER)
+#undef ADD_NUMBER
+	if (qp->set & ABI_QP_PATH_MTU)
+		properties_add(facts, "path_mtu", "%u", 128u << qp->path_mtu);
+	if (qp->set & ABI_QP_ACCESS_FLAGS)
+		add_access(facts, "qp_access_flags", qp->access);
+	add_path(facts, qp);
+}
+
+static void add_queue(struct table *facts, const char *property, const struct queue *queue)
+{
+	char room[32] = "", doubt[64] = "";
+
+	if (!queue)
+		return;
+	if (queue->limits.given || queue->limits.asked)
+		snprintf(room, sizeof(room), " of %u", queue->limits.given ?: queue->limits.asked);
+	if (queue->doubt)
+		snprintf(doubt, sizeof(doubt), "; NOT CERTAIN: %s", words_doubt(queue->doubt));
+	properties_add(facts, property, "%u%s outstanding, %u of them signalled; most at once %u%s",
+		       queue->outstanding, room, queue->signalled, queue->high, doubt);
+}
+
+static void add_qp(struct table *facts, const struct view *view, const struct life *life)
+{
+	const struct qp *qp = life->qp;
+	char since[VIEW_TEXT];
+
+	if (!qp)
+		return;
+	if (life->kind == OBJECT_qp)
+		properties_add(facts, "type", "%s, qp_num 0x%x", qp_type_name(qp->type),
+			       life->number);
+	if (qp->changing)
+		properties_add(facts, "state", "being modified");
+	else if (qp->state != QP_UNKNOWN && life->kind == OBJECT_qp)
+		properties_add(facts, "state", "%s%s%s%s", qp_state_name(qp->state),
+			       qp->told ? " by an error" : "",
+			       view_moment(view, &qp->moved, since) ? " since " : "",
+			       view_moment(view, &qp->moved, since) ? since : "");
+	else if (life->kind == OBJECT_qp)
+		properties_add(facts, "state", "not known");
+	add_attributes(facts, qp);
+}
+
+static void add_cq(struct table *facts, const struct life *life)
+{
+	const struct queue_cq *cq = life->cq;
+
+	if (!cq)
+		return;
+	properties_add(facts, "entries", "%u, asked for %u", cq->given, cq->asked);
+	properties_add(facts, "queues", "%u complete here", cq->queues);
+	properties_add(facts, "may complete",
+		       "%" PRIu64 " requests outstanding, %" PRIu64
+		       " of them signalled; most at once %" PRIu64,
+		       cq->could, cq->signalled, cq->high);
+	properties_add(facts, "events", "%" PRIu64 " got and not acknowledged", life->events);
+}
+
+static void add_region(struct table *facts, const struct view *view, const struct life *life)
+{
+	const struct key *key =
+		keys_of(model_keys(view->model), life->process, life->kind, life->handle);
+	struct queue_named named;
+	char id[32];
+
+	if (!key)
+		return;
+	properties_add(facts, "range", "0x%" PRIx64 " to 0x%" PRIx64 ", %" PRIu64 " bytes",
+		       key->addr, key->addr + key->length, key->length);
+	properties_add(facts, "keys", "lkey 0x%x, rkey 0x%x", key->lkey, key->rkey);
+	add_access(facts, "access", key->access);
+	if (life->pinned)
+		properties_add(facts, "pinned", "%" PRIu64 " bytes", life->pinned);
+	add_moment(facts, view, "bound", &key->bind.at);
+	named = queues_naming(view->model, life);
+	if (named.n)
+		properties_add(facts, "in flight", "%" PRIu64 " requests name it, the first %s",
+			       named.n, event_id_text(queue_id(named.request), id));
+}
+
+static void add_parents(struct table *facts, const struct life *life)
+{
+	for (const struct life_link *link = life->parents; link; link = link->next_parent)
+		properties_add(facts, "depends on", "%s", link->parent->name);
+}
+
+/* What keeps it from being destroyed, by kind. */
+static void add_children(struct table *facts, const struct life *life)
+{
+	unsigned int n[OBJECT_COUNT] = { 0 };
+
+	for (const struct life_link *link = life_first_child(life); link;
+	     link = life_next_child(life, link))
+		n[link->child->kind]++;
+	for (int kind = 0; kind < OBJECT_COUNT; kind++)
+		if (n[kind])
+			properties_add(facts, "is needed by", "%u %s", n[kind], object_names[kind]);
+}
+
+static void add_life(struct table *facts, const struct view *view, const struct life *life)
+{
+	static const char *const states[] = {
+		[LIFE_LIVE] = "alive",
+		[LIFE_DYING] = "being destroyed",
+		[LIFE_GONE] = "destroyed",
+		[LIFE_CLOSED] = "its context was closed",
+	};
+
+	properties_add(facts, "life", "%s%s", states[life->state],
+		       life->inherited ? ", inherited from the parent process" : "");
+	add_qp(facts, view, life);
+	add_queue(facts, "send queue", life->sq);
+	add_queue(facts, life->kind == OBJECT_qp && life->qp && life->qp->srq ? "SRQ" : "receives",
+		  life->rq);
+	add_cq(facts, life);
+	add_region(facts, view, life);
+	add_parents(facts, life);
+	add_children(facts, life);
+	add_moment(facts, view, "made", &life->created);
+	add_moment(facts, view, "destroy began", &life->ending);
+	add_moment(facts, view, "destroy failed", &life->refused);
+}
+
+void answer_state(struct answer *answer, const struct view *view, const struct object *object,
+		  const struct life *life)
+{
+	struct table *facts = properties_new("state");
+
+	properties_add(facts, "kind", "%s, handle 0x%" PRIx64, object_names[object->kind],
+		       object->handle);
+	if (life)
+		add_life(facts, view, life);
+	else
+		properties_add(facts, "life",
+			       "not known: it was made before the recording, or imported");
+	answer_table(answer, facts);
+}

@@ -1,0 +1,258 @@
+/*
+ * verbatim query: what was so at a moment of a recording
+ *
+ *	question --> objects that it is about --> a view of each at the moment --> answer
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/query/answer.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+struct settings {
+	unsigned int json;
+	uint32_t most;
+	int64_t deadline;
+};
+
+const struct option_row cli_query_options[] = {
+	CLI_FORMAT(struct settings),
+	{ "most", 'n', "N", "rows of a list; 0: all", NUMBER_AT(struct settings, most),
+	  .preset = "20" },
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
+
+struct object_list {
+	const struct object **at;
+	size_t n;
+};
+
+static bool is_asked_for(const struct question *question, uint32_t process,
+			 const struct object *object)
+{
+	char id[16];
+
+	if (process && object->process != process)
+		return false;
+	snprintf(id, sizeof(id), "%u", object->id);
+	return !strcmp(question->object, object->name) || !strcmp(question->object, id);
+}
+
+/* Those of @process, or 0. Returns 0 or -ENOMEM. */
+static int list_objects(struct answer *answer, uint32_t process, struct object_list *list)
+{
+	const struct object *object, **place;
+
+	for (uint32_t id = 1; (object = trace_object(answer->trace, id)); id++) {
+		if (!is_asked_for(answer->question, process, object))
+			continue;
+		place = vec_push(list->at, list->n);
+		if (!place)
+			return log_err(-ENOMEM, "objects");
+		*place = object;
+	}
+	return 0;
+}
+
+/*
+ * Several processes may have a qp2: that of the process whose event is the moment is meant, else
+ * all are. Returns the exit status.
+ */
+static int find_objects(struct answer *answer, struct object_list *list)
+{
+	const struct question *question = answer->question;
+	const struct thread *thread = trace_thread(answer->trace, question->at.id.thread);
+	uint32_t process = question->process ?: (thread ? thread->process : 0);
+	int err = list_objects(answer, process, list);
+
+	if (!err && !list->n && process != question->process)
+		err = list_objects(answer, question->process, list);
+	if (err)
+		return cli_status(err);
+	return list->n ? CLI_FINE
+		       : cli_misuse("query", "the trace has no object '%s'%s", question->object,
+				    question->process ? " in that process" : "");
+}
+
+static struct life *find_life(const struct view *view, const struct object *object)
+{
+	struct life *life = model_life(view->model, object->process, object->kind, object->handle);
+
+	return life && life->id == object->id && life->state <= LIFE_DYING ? life : NULL;
+}
+
+/* Where and how @object is to be looked at instead, since it is gone at @asked. */
+static struct instant last_instant(struct answer *answer, const struct object *object,
+				   const struct instant *asked, char why[VIEW_TEXT])
+{
+	bool given = answer->question->at.given;
+	char id[32];
+
+	if (object->destroyed_at == INT64_MAX) {
+		snprintf(why, VIEW_TEXT, "%s",
+			 given ? "which is gone with its process; as it was "
+				 "last"
+			       : "as it was last");
+		return *asked;
+	}
+	snprintf(why, VIEW_TEXT, "%sas it was last, before %s destroyed it",
+		 given ? "gone by then; " : "", event_id_text(object->destroyed, id));
+	return (struct instant){ .time = object->destroyed_at - 1 };
+}
+
+/* A view of @object at the moment that was asked for; where it is gone by then, as it was last. */
+static int view_object(struct answer *answer, const struct object *object, char why[VIEW_TEXT],
+		       struct view *ret_view, struct life **ret_life)
+{
+	struct instant at = answer->question->at;
+	int err = view_open(answer->trace, at, at.given, NULL, ret_view);
+
+	if (err)
+		return err;
+	*ret_life = find_life(ret_view, object);
+	if (*ret_life || object->created_at > ret_view->at.time)
+		return 0;
+	at = last_instant(answer, object, &ret_view->at, why);
+	view_close(ret_view);
+	err = view_open(answer->trace, at, false, NULL, ret_view);
+	if (!err) {
+		ret_view->instead = why;
+		*ret_life = find_life(ret_view, object);
+	}
+	return err;
+}
+
+/* Says what is wrong with the moment. */
+static int refuse_moment(struct answer *answer, int err)
+{
+	char id[32];
+
+	if (err == -ENOENT)
+		return cli_misuse("query", "the trace has no event %s",
+				  event_id_text(answer->question->at.id, id));
+	return cli_status(err);
+}
+
+static void answer_about(struct answer *answer, const struct view *view,
+			 const struct object *object, const struct life *life)
+{
+	char id[32];
+
+	if (!life && object->created.thread && object->created_at > view->at.time)
+		answer_say(answer, "it was not there yet: made by %s",
+			   event_id_text(object->created, id));
+	else if (answer->question->kind == QUESTION_state)
+		answer_state(answer, view, object, life);
+	else if (answer->question->kind == QUESTION_outstanding)
+		answer_outstanding(answer, view, object, life);
+	else
+		answer_peer(answer, view, object, life);
+}
+
+static int answer_objects(struct answer *answer)
+{
+	struct object_list list = { 0 };
+	int status = find_objects(answer, &list);
+
+	for (size_t i = 0; !status && i < list.n; i++) {
+		struct life *life = NULL;
+		char why[VIEW_TEXT];
+		struct view view;
+		int err = view_object(answer, list.at[i], why, &view, &life);
+
+		if (err) {
+			status = refuse_moment(answer, err);
+			break;
+		}
+		answer_begin(answer, &view, list.at[i]);
+		answer_about(answer, &view, list.at[i], life);
+		answer_end(answer);
+		view_close(&view);
+	}
+	free(list.at);
+	return status;
+}
+
+static int answer_memory(struct answer *answer)
+{
+	struct view view;
+	int err = view_open(answer->trace, answer->question->at, answer->question->at.given, NULL,
+			    &view);
+
+	if (err)
+		return refuse_moment(answer, err);
+	answer_begin(answer, &view, NULL);
+	if (answer->question->kind == QUESTION_covers)
+		answer_covers(answer, &view);
+	else
+		answer_registered(answer, &view);
+	answer_end(answer);
+	view_close(&view);
+	return CLI_FINE;
+}
+
+static int answer_question(struct answer *answer)
+{
+	switch (answer->question->kind) {
+	case QUESTION_path:
+		return answer_path(answer);
+	case QUESTION_covers:
+	case QUESTION_registered:
+		return answer_memory(answer);
+	default:
+		return answer_objects(answer);
+	}
+}
+
+/* Several words are one question: quotes may be left out. */
+static int read_question(const struct arguments *arguments, struct question *question, char *text,
+			 size_t size)
+{
+	char complaint[QUESTION_COMPLAINT];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 1; i < arguments->n && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i > 1 ? " " : "",
+					 arguments->at[i]);
+	if (arguments->n < 2)
+		return cli_misuse("query", "no question is given");
+	if (question_read(text, question, complaint))
+		return cli_misuse("query", "%s", complaint);
+	return CLI_FINE;
+}
+
+int cli_query(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct arguments arguments;
+	struct question question;
+	struct answer answer;
+	char text[512];
+	int status;
+
+	cli_parse(argc, argv, &set, &arguments);
+	cli_deadline(set.deadline);
+	answer = (struct answer){
+		.question = &question, .text = text, .json = set.json, .most = set.most
+	};
+	if (arguments.n)
+		status = read_question(&arguments, &question, text, sizeof(text));
+	else
+		status = cli_misuse("query", "no trace is given");
+	if (!status)
+		status = cli_open("query", &arguments, arguments.n, &answer.trace);
+	if (status)
+		return status;
+	cli_show_progress("query", answer.trace);
+	status = answer_question(&answer);
+	answer_close(&answer);
+	cli_tell_loss(answer.trace);
+	trace_close(answer.trace);
+	return status;
+}

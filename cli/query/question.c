@@ -1,0 +1,269 @@
+/*
+ * A question, read from words
+ *
+ *	state of qp3 at 3:1042 in process 2
+ *	kind  -  object   at instant   process
+ *
+ * "at" and "in" may stand anywhere behind the kind.
+ */
+#include "cli/query/question.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/quantity.h"
+
+enum { WORDS = 32, TEXT = 512 };
+
+/* The words that are left, and where to complain. */
+struct words {
+	char *at[WORDS];
+	unsigned int n, next;
+	char *complaint;
+};
+
+static const struct {
+	const char *word, *follows;
+} kinds[] = {
+#define KIND_ROW(name, word, follows, help) { word, follows },
+	EACH_QUESTION(KIND_ROW)
+#undef KIND_ROW
+};
+
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+__attribute__((format(printf, 2, 3))) static int refuse_words(struct words *words,
+							      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words->complaint, QUESTION_COMPLAINT, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static bool is_filler(const char *word)
+{
+	static const char *const fillers[] = { "what", "which", "who", "is", "are",
+					       "was",  "were",  "the", "of", "on",
+					       "for",  "a",     "an",  "to", "does" };
+
+	for (size_t i = 0; i < sizeof(fillers) / sizeof(fillers[0]); i++)
+		if (!strcasecmp(word, fillers[i]))
+			return true;
+	return false;
+}
+
+static void split_words(char *text, struct words *words)
+{
+	char *save = NULL;
+
+	for (char *word = strtok_r(text, " \t\n?", &save); word && words->n < WORDS;
+	     word = strtok_r(NULL, " \t\n?", &save))
+		if (!is_filler(word))
+			words->at[words->n++] = word;
+}
+
+static const char *next_word(struct words *words)
+{
+	return words->next < words->n ? words->at[words->next++] : NULL;
+}
+
+/* 17, 0x11 */
+static bool read_number(const char *text, uint64_t *ret_number)
+{
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret_number = strtoull(text, &end, 0);
+	return !errno && !*end;
+}
+
+/* "3:1042", "3:1042[1]" */
+static bool read_event(const char *text, struct event_id *ret_id, uint32_t *ret_index)
+{
+	unsigned int thread, index = 0;
+	int whole = 0, part = 0;
+	uint64_t n;
+
+	if (!text || sscanf(text, "%u:%" SCNu64 "%n[%u]%n", &thread, &n, &whole, &index, &part) < 2)
+		return false;
+	if (!thread || !n || (size_t)(part ?: whole) != strlen(text) || (part && !ret_index))
+		return false;
+	*ret_id = (struct event_id){ thread, n };
+	if (ret_index)
+		*ret_index = index;
+	return true;
+}
+
+static int read_instant(struct words *words, struct instant *instant)
+{
+	const char *word = next_word(words);
+
+	instant->given = true;
+	if (word && !strcasecmp(word, "end"))
+		return 0;
+	if (read_event(word, &instant->id, NULL) ||
+	    (word && quantity_time(word, true, &instant->time)))
+		return 0;
+	return refuse_words(words, "'%s' is no moment: give T:N, a time as 83.6ms, or 'end'",
+			    word ?: "at");
+}
+
+static int read_process(struct words *words, uint32_t *process)
+{
+	const char *word = next_word(words);
+	uint64_t number;
+
+	if (word && !strcasecmp(word, "process"))
+		word = next_word(words);
+	if (!read_number(word, &number) || !number || number > UINT32_MAX)
+		return refuse_words(words, "'%s' is no process: give its number in the trace",
+				    word ?: "in");
+	*process = (uint32_t)number;
+	return 0;
+}
+
+/* "0x7f0000001000", "0x7f0000001000+64" */
+static int read_range(struct words *words, const char *word, struct question *question)
+{
+	char text[QUESTION_NAME], *plus;
+
+	snprintf(text, sizeof(text), "%s", word ?: "");
+	plus = strchr(text, '+');
+	if (plus)
+		*plus++ = '\0';
+	question->length = 1;
+	if (!read_number(text, &question->number) ||
+	    (plus && !read_number(plus, &question->length)))
+		return refuse_words(words,
+				    "'%s' is no address: give 0x7f0000001000, with +64 for a "
+				    "range, or 'key 0x8002'",
+				    word ?: "covers");
+	return 0;
+}
+
+static int read_covers(struct words *words, const char *word, struct question *question)
+{
+	bool key = word && (!strcasecmp(word, "key") || !strcasecmp(word, "lkey") ||
+			    !strcasecmp(word, "rkey"));
+
+	if (word && !strcasecmp(word, "address"))
+		word = next_word(words);
+	if (!key)
+		return read_range(words, word, question);
+	question->by_key = true;
+	word = next_word(words);
+	if (!read_number(word, &question->number) || question->number > UINT32_MAX)
+		return refuse_words(words, "'%s' is no key: give its number, as 0x8002",
+				    word ?: "key");
+	return 0;
+}
+
+static int read_path(struct words *words, const char *word, struct question *question)
+{
+	if (word && !strcasecmp(word, "wr_id")) {
+		question->by_wr_id = true;
+		word = next_word(words);
+		if (read_number(word, &question->number))
+			return 0;
+		return refuse_words(words, "'%s' is no wr_id: give its number", word ?: "wr_id");
+	}
+	if (word && !strcasecmp(word, "request"))
+		word = next_word(words);
+	if (read_event(word, &question->id, &question->index))
+		return 0;
+	return refuse_words(words,
+			    "'%s' is no event: give the post as T:N, T:N[1] for its second "
+			    "request, or 'wr_id 0x12'",
+			    word ?: "path");
+}
+
+static int read_object(struct words *words, const char *word, struct question *question)
+{
+	if (!word)
+		return refuse_words(words, "%s needs %s", kinds[question->kind].word,
+				    kinds[question->kind].follows);
+	snprintf(question->object, sizeof(question->object), "%s", word);
+	return 0;
+}
+
+static int read_subject(struct words *words, const char *word, struct question *question)
+{
+	switch (question->kind) {
+	case QUESTION_covers:
+		return read_covers(words, word, question);
+	case QUESTION_path:
+		return read_path(words, word, question);
+	case QUESTION_registered:
+		return word ? refuse_words(words, "'%s' is not understood behind 'registered'",
+					   word)
+			    : 0;
+	default:
+		return read_object(words, word, question);
+	}
+}
+
+static int find_kind(struct words *words, enum question_kind *ret_kind)
+{
+	for (unsigned int i = 0; i < words->n; i++)
+		for (int k = 0; k < KINDS; k++)
+			if (!strcasecmp(words->at[i], kinds[k].word)) {
+				memmove(&words->at[i], &words->at[i + 1],
+					(--words->n - i) * sizeof(words->at[0]));
+				*ret_kind = (enum question_kind)k;
+				return 0;
+			}
+	return refuse_words(words,
+			    "no word of the question says what is asked: state, outstanding, "
+			    "covers, registered, peer or path");
+}
+
+/* Take "at INSTANT" and "in process P" out, and give what is left. */
+static int read_where(struct words *words, struct question *question)
+{
+	unsigned int left = 0;
+	const char *word;
+	int err = 0;
+
+	while (!err && (word = next_word(words))) {
+		if (!strcasecmp(word, "at") || !strcasecmp(word, "after"))
+			err = read_instant(words, &question->at);
+		else if (!strcasecmp(word, "in"))
+			err = read_process(words, &question->process);
+		else
+			words->at[left++] = (char *)word;
+	}
+	words->n = left;
+	words->next = 0;
+	return err;
+}
+
+int question_read(const char *text, struct question *ret_question,
+		  char complaint[QUESTION_COMPLAINT])
+{
+	struct words words = { .complaint = complaint };
+	char copy[TEXT];
+	int err;
+
+	*ret_question = (struct question){ .at.time = INT64_MAX };
+	if ((size_t)snprintf(copy, sizeof(copy), "%s", text) >= sizeof(copy))
+		return refuse_words(&words, "the question is too long");
+	split_words(copy, &words);
+	err = find_kind(&words, &ret_question->kind);
+	if (!err)
+		err = read_where(&words, ret_question);
+	if (!err)
+		err = read_subject(&words, next_word(&words), ret_question);
+	if (!err && words.next < words.n)
+		err = refuse_words(&words, "'%s' is not understood", words.at[words.next]);
+	return err;
+}

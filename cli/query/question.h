@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * A question of `verbatim query`, read from words.
+ *
+ * Words such as "what", "is", "the", "of" mean nothing and may be left out. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/db/ids.h"
+
+enum { QUESTION_NAME = 64, QUESTION_COMPLAINT = 256 };
+
+/* clang-format off */
+/* X(name, word, what follows it, help) */
+#define EACH_QUESTION(X)                                                                   \
+	X(state, "state", "of OBJECT", "what it is, its attributes, who made it")          \
+	X(outstanding, "outstanding", "on QUEUE", "requests that are posted and not done") \
+	X(covers, "covers", "ADDRESS[+LENGTH] | key KEY", "regions and windows of it")     \
+	X(registered, "registered", "", "all regions, and how much they pin")              \
+	X(peer, "peer", "of QP", "the other end of a queue pair")                          \
+	X(path, "path", "of T:N[I] | of wr_id ID", "a request, from its post to its end")
+/* clang-format on */
+
+enum question_kind {
+#define QUESTION_KIND(name, word, follows, help) QUESTION_##name,
+	EACH_QUESTION(QUESTION_KIND)
+#undef QUESTION_KIND
+};
+
+/* A point of the recording: after an event, or after all events up to a time. */
+struct instant {
+	struct event_id id; /* thread 0: none */
+	int64_t time;       /* ns since the start; INT64_MAX: the end */
+	bool given;
+};
+
+struct question {
+	enum question_kind kind;
+	struct instant at;
+	uint32_t process;           /* "in process 2"; 0: any */
+	char object[QUESTION_NAME]; /* "qp3", or an id */
+	uint64_t number, length;    /* an address and how many bytes; a key; a wr_id */
+	bool by_key, by_wr_id;
+	struct event_id id; /* of a path: the post or the poll */
+	uint32_t index;     /* of the request or completion in it */
+};
+
+/* Returns 0, or -EINVAL with @complaint filled. */
+int question_read(const char *text, struct question *ret_question,
+		  char complaint[QUESTION_COMPLAINT]);

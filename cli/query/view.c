@@ -1,0 +1,142 @@
+/*
+ * A trace at a moment
+ */
+#include "cli/query/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "cli/format.h"
+#include "core/store/read/reader.h"
+#include "core/wire/log.h"
+
+/* A call has happened when it returned. */
+static bool is_reached(const struct view *view, const struct trace_event *event)
+{
+	struct event_id id = view->at.id;
+
+	if (!id.thread || event->id.thread != id.thread || event->id.n != id.n)
+		return false;
+	return event->kind != TRACE_PROCESS && event->kind != TRACE_EXIT &&
+	       (event->kind != TRACE_CALL || event->call->end < 0);
+}
+
+static int see_event(struct view *view, const struct trace_event *event)
+{
+	if (event->kind != TRACE_EXIT)
+		return model_event(view->model, event);
+	return view->ends ? model_end(view->model, event->process, event->time, MODEL_UNKNOWN) : 0;
+}
+
+static enum verb verb_of(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->verb;
+	case TRACE_POST:
+		return event->post->verb;
+	case TRACE_POLL:
+		return event->poll->verb;
+	default:
+		return VERB_COUNT;
+	}
+}
+
+/* Returns 1 when the moment is reached, 0 at the end, or -errno. */
+static int read_events(struct view *view, struct reader *reader)
+{
+	const struct trace_event *event;
+	int err;
+
+	while ((err = reader_next(reader, &event)) == 1) {
+		if (!view->at.id.thread && event->time > view->at.time)
+			return 1;
+		err = see_event(view, event);
+		if (err)
+			return err;
+		if (!is_reached(view, event))
+			continue;
+		view->at.time = event->time;
+		view->verb = verb_of(event);
+		return 1;
+	}
+	return err;
+}
+
+int view_open(struct trace *trace, struct instant at, bool ends,
+	      const struct model_watcher *watcher, struct view *ret_view)
+{
+	static const struct model_watcher none;
+	struct reader *reader;
+	int err;
+
+	*ret_view = (struct view){ .trace = trace,
+				   .at = at,
+				   .verb = VERB_COUNT,
+				   .ends = ends,
+				   .report = { .out = stdout, .trace = trace } };
+	err = symbols_open(&ret_view->report.symbols);
+	if (!err)
+		err = model_new(trace, watcher ?: &none, &ret_view->model);
+	if (!err)
+		err = reader_open(trace, &reader);
+	if (err < 0) {
+		view_close(ret_view);
+		return err;
+	}
+	err = read_events(ret_view, reader);
+	reader_close(reader);
+	if (!err && at.id.thread)
+		err = -ENOENT;
+	if (err < 0)
+		view_close(ret_view);
+	return err < 0 ? err : 0;
+}
+
+void view_close(struct view *view)
+{
+	model_free(view->model);
+	symbols_close(view->report.symbols);
+	*view = (struct view){ 0 };
+}
+
+const char *view_when(const struct view *view, char text[VIEW_TEXT])
+{
+	char id[32], time[FORMAT_TEXT];
+
+	if (view->instead)
+		snprintf(text, VIEW_TEXT, "%s", view->instead);
+	else if (view->at.id.thread)
+		snprintf(text, VIEW_TEXT, "after %s %s%s at %s", event_id_text(view->at.id, id),
+			 view->verb < VERB_COUNT ? verb_infos[view->verb].name : "",
+			 view->verb < VERB_COUNT ? "()" : "", format_time(view->at.time, time));
+	else if (view->at.time == INT64_MAX)
+		snprintf(text, VIEW_TEXT, "at the end");
+	else
+		snprintf(text, VIEW_TEXT, "at %s", format_time(view->at.time, time));
+	return text;
+}
+
+const char *view_place(const struct view *view, uint32_t stack, char text[VIEW_TEXT])
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(&view->report, stack, lines);
+
+	text[0] = '\0';
+	return n ? symbol_text(&lines[0].symbol, text, VIEW_TEXT) : text;
+}
+
+const char *view_moment(const struct view *view, const struct moment *moment, char text[VIEW_TEXT])
+{
+	char id[32], time[FORMAT_TEXT], place[VIEW_TEXT];
+	bool call = moment->verb < VERB_COUNT;
+
+	if (!moment->id.thread)
+		return NULL;
+	view_place(view, moment->stack, place);
+	snprintf(text, VIEW_TEXT, "%s%s%s%s at %s%s%s", event_id_text(moment->id, id),
+		 call ? " " : "", call ? verb_infos[moment->verb].name : "", call ? "()" : "",
+		 format_time(moment->time, time), *place ? " by " : "", place);
+	return text;
+}

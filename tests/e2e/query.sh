@@ -1,0 +1,150 @@
+# verbatim query: its answers against an account made another way.
+. tests/e2e/lib/try.sh
+
+query() { "$VERBATIM" query "$t" "$@" || { echo "status $?"; return 1; }; }
+json() {
+	local out
+	out=$("$VERBATIM" query --format json "$t" "$@" | jq -re "${filter:?}") &&
+		[ -n "$out" ] && echo "$out"
+}
+refuses() {
+	local want=$1 status
+	shift
+	"$VERBATIM" query "$t" "$@" >out 2>err
+	status=$?
+	is status $status 2 && says "$want" err && is output "$(cat out)" ""
+}
+
+cd "$tmp" || exit 1
+"$VERBATIM" record -q -o "$t" -- "$both" ib_write_bw -n 500 -Q 10 >/dev/null
+writes=$t
+t=$tmp/pingpong.db
+"$VERBATIM" record -q -o "$t" -- "$both" ibv_rc_pingpong -n 300 >/dev/null
+pingpong=$t
+
+# The thread of ib_write_bw that posts.
+find_client() { sql "SELECT max(thread) FROM wr WHERE opcode >= 0"; }
+
+# Of ib_write_bw's client: writes posted up to the event, less those that a completion polled up to
+# it has retired, which are all up to its own.
+outstanding_is_what_was_posted_less_what_was_retired() {
+	t=$writes
+	local client at filter='.answers[0].outstanding | length'
+	client=$(find_client)
+	for at in 60 90 150 400; do
+		at=$(sql "SELECT n FROM wr WHERE thread = $client ORDER BY n LIMIT 1 OFFSET $at")
+		is "at $client:$at" "$(json --most 0 "outstanding on qp1 at $client:$at")" \
+			"$(sql "SELECT count(*) FROM wr WHERE thread = $client AND n <= $at AND
+				n > (SELECT coalesce(max(wr_n), 0) FROM wc
+					WHERE thread = $client AND n <= $at)")" || return 1
+	done
+}
+the_cq_has_what_the_queue_has() {
+	t=$writes
+	local filter='[.answers[0].outstanding[].request] | join(" ")' client
+	client=$(find_client)
+	at=$client:$(sql "SELECT n FROM wr WHERE thread = $client ORDER BY n LIMIT 1 OFFSET 100")
+	is "$(json --most 0 outstanding on cq1 at "$at")" \
+		"$(json --most 0 outstanding on qp1 at "$at")"
+}
+an_unsignalled_request_is_retired_by_a_later_one() {
+	t=$writes
+	local id filter='[.answers[0].path[].step] | join(" ")'
+	id=$(sql "SELECT thread || ':' || n FROM wr w WHERE NOT EXISTS (SELECT 1 FROM wc
+		WHERE wr_thread = w.thread AND wr_n = w.n) LIMIT 1 OFFSET 40")
+	is "$(json path of "$id")" "post memory retired" || return 1
+	filter='.answers[0].path[2].event'
+	is "$(json path of "$id")" "$(sql "SELECT thread || ':' || n FROM wc
+		WHERE wr_thread = ${id%:*} AND wr_n > ${id#*:} ORDER BY wr_n LIMIT 1")"
+}
+# Its messages are in order: the n-th send meets the n-th completion of a receive.
+a_send_meets_the_receive_of_the_other_end() {
+	t=$pingpong
+	local i send receive filter='.answers[0].path[] | select(.step == "receive").event'
+	for i in 0 1 150 299; do
+		send=$(sql "SELECT thread || ':' || n FROM wr WHERE process = 2 AND opcode >= 0
+			ORDER BY n LIMIT 1 OFFSET $i")
+		receive=$(sql "SELECT thread || ':' || n FROM wc WHERE process = 1 AND opcode >= 128
+			ORDER BY n LIMIT 1 OFFSET $i")
+		is "message $i" "$(json "path of $send")" "$receive" || return 1
+	done
+}
+a_completion_leads_to_its_request() {
+	t=$pingpong
+	local wc filter='.answers[0].path[0].event'
+	wc=$(sql "SELECT thread || ':' || n || '[' || i || ']' FROM wc
+		ORDER BY thread, n, i LIMIT 1 OFFSET 77")
+	is "$(json "path of $wc")" \
+		"$(sql "SELECT wr_thread || ':' || wr_n FROM wc
+			ORDER BY thread, n, i LIMIT 1 OFFSET 77")"
+}
+a_wr_id_of_many_is_a_choice() {
+	t=$pingpong
+	local filter='.answers[0].requests | length'
+	is "$(json --most 0 "path of wr_id 2")" \
+		"$(sql "SELECT count(*) FROM wr WHERE wr_id = 2")" &&
+		query -n 3 "path of wr_id 2" >out && says "^597 more" out &&
+		says "several requests" out
+}
+# From the calls: the state is that of the last modify before.
+states_follow_the_modifies() {
+	t=$pingpong
+	local at want filter='.answers[0].state[] | select(.property == "state").value |
+		split(" ")[0]'
+	while IFS='|' read -r at want; do
+		is "after $at" "$(json state of qp1 at "$at")" "$want" || return 1
+	done < <(sql "SELECT thread || ':' || n, substr(json_extract(args, '\$.attr.qp_state'), 9)
+		FROM call WHERE verb = 'ibv_modify_qp'" | tr '\t' '|')
+	is "queues seen" "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_modify_qp'")" 6
+}
+peers_know_each_other() {
+	t=$pingpong
+	local filter='.answers[0].peer[0].value'
+	says "^qp1 of process 2 " <(json peer of qp1 in process 1) &&
+		says "^qp1 of process 1 " <(json peer of qp1 in process 2)
+}
+a_key_is_known_while_it_lives() {
+	t=$pingpong
+	local key made gone filter='[.answers[0] | .registered, .deregistered_before | length] |
+		join(" ")'
+	read -r key made gone < <(sql "SELECT number, created_at, destroyed_at FROM object
+		WHERE kind = 'mr' AND process = 1" | tr '|' ' ')
+	is before "$(json covers key $key in process 1 at $((made - 1))ns)" "0 0" &&
+		is meanwhile "$(json covers key $key in process 1 at $((gone - 1))ns)" "1 0" &&
+		is after "$(json covers key $key in process 1 at $((gone + 10000000))ns)" "0 1"
+}
+an_address_is_covered_as_far_as_the_region_goes() {
+	t=$pingpong
+	local addr at filter='.answers[0].registered | length'
+	read -r addr at < <(sql "SELECT CAST(args ->> 'addr' AS TEXT), end FROM call
+		WHERE verb GLOB 'ibv_reg_mr*' AND depth = 0 LIMIT 1" | tr '|' ' ')
+	is first "$(json covers $addr at ${at}ns)" 1 &&
+		is last "$(json covers $((addr + 4095)) at ${at}ns)" 1 &&
+		is behind "$(json covers $((addr + 4096)) at ${at}ns)" 0 &&
+		is across "$(json covers $((addr + 4000))+97 at ${at}ns)" 0 &&
+		is all "$(json covers $addr+4096 at ${at}ns)" 1
+}
+what_is_gone_is_told_as_it_was_last() {
+	t=$pingpong
+	query state of qp1 in process 1 >out && says "as it was last, before 1:" out &&
+		says "RTS since" out &&
+		query state of qp1 in process 1 at end >out && says "gone by then" out &&
+		query state of qp1 in process 1 at 1ns >out && says "not there yet: made by 1:" out
+}
+wrong_questions_are_refused() {
+	refuses "no question is given" && refuses "no word of the question" hello &&
+		refuses "no object 'qp9'" state of qp9 &&
+		refuses "no event 9:9" state of qp1 at 9:9 &&
+		refuses "no event 1:9999999" path of 1:9999999 &&
+		refuses "no request has wr_id" path of wr_id 0xdead &&
+		refuses "in that process" state of qp1 in process 7
+}
+
+for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what_the_queue_has \
+	    an_unsignalled_request_is_retired_by_a_later_one \
+	    a_send_meets_the_receive_of_the_other_end a_completion_leads_to_its_request \
+	    a_wr_id_of_many_is_a_choice states_follow_the_modifies peers_know_each_other \
+	    a_key_is_known_while_it_lives an_address_is_covered_as_far_as_the_region_goes \
+	    what_is_gone_is_told_as_it_was_last wrong_questions_are_refused; do
+	try $each
+done
