@@ -70,8 +70,7 @@ static int advance_leaf(struct joint_cursor *cursor, struct joint_leaf *leaf)
 static bool place_filter(const struct joint_part *part, const struct trace_filter *filter,
 			 struct trace_filter *ret_filter)
 {
-	/* with a margin for drift: what is too much does no harm */
-	int64_t shift = part->clock.offset, margin = 1000000000;
+	const int64_t margin = 1000; /* for what is rounded: an event too many does no harm */
 
 	*ret_filter = *filter;
 	if (filter->process) {
@@ -87,9 +86,9 @@ static bool place_filter(const struct joint_part *part, const struct trace_filte
 		ret_filter->thread = filter->thread - part->ids.threads;
 	}
 	if (filter->from)
-		ret_filter->from = filter->from - shift - margin;
+		ret_filter->from = trace_clock_back(&part->clock, filter->from) - margin;
 	if (filter->to && filter->to < INT64_MAX)
-		ret_filter->to = filter->to - shift + margin;
+		ret_filter->to = trace_clock_back(&part->clock, filter->to) + margin;
 	return !filter->to || ret_filter->to > 0;
 }
 
