@@ -203,7 +203,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	if (!err)
 		err = queues_make(model, life, p->event);
 	if (!err && kind == OBJECT_qp)
-		err = peer_add(&model->peers, life);
+		err = peer_add(&model->peers, life,
+			       model_find(model, life->process, OBJECT_context, life->context));
 	if (!err)
 		err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
 	if (!err)

@@ -53,6 +53,10 @@ static void take_port(struct device *device, const struct call *call)
 			port->gid_tbl_len = (uint32_t)n->number;
 		else if (is_named(n, "pkey_tbl_len"))
 			port->pkey_tbl_len = (uint32_t)n->number;
+		else if (is_named(n, "lid"))
+			port->lid = (uint16_t)n->number;
+		else if (is_named(n, "lmc"))
+			port->lmc = (uint8_t)(n->number & 7);
 		else if (is_named(n, "active_mtu") && n->kind == JSON_TEXT)
 			for (uint32_t mtu = 1; mtu <= 5; mtu++)
 				if (atoi(n->text + strlen("IBV_MTU_")) == 128 << mtu)
@@ -153,10 +157,19 @@ static int take_table(struct device *device, const struct call *call)
 	return err;
 }
 
+static struct device *make_device(void)
+{
+	struct device *device = calloc(1, sizeof(*device));
+
+	if (device)
+		device->refs = 1;
+	return device;
+}
+
 int device_learn(struct device **device, const struct call *call)
 {
 	if (!*device)
-		*device = calloc(1, sizeof(**device));
+		*device = make_device();
 	if (!*device)
 		return -ENOMEM;
 	switch (call->verb) {
@@ -179,11 +192,44 @@ int device_learn(struct device **device, const struct call *call)
 	}
 }
 
-void device_free(struct device *device)
+struct device *device_get(struct device **device)
 {
-	if (device)
-		free(device->gids);
+	if (!*device)
+		*device = make_device();
+	if (*device)
+		(*device)->refs++;
+	return *device;
+}
+
+void device_put(struct device *device)
+{
+	if (!device || --device->refs)
+		return;
+	free(device->gids);
 	free(device);
+}
+
+int device_has_gid(const struct device *device, const uint8_t gid[DEVICE_GID])
+{
+	static const uint8_t none[DEVICE_GID];
+	int found = -1;
+
+	for (size_t i = 0; device && i < device->ngids && found < 1; i++)
+		if (!memcmp(device->gids[i].raw, gid, DEVICE_GID))
+			found = 1;
+		else if (memcmp(device->gids[i].raw, none, DEVICE_GID))
+			found = 0;
+	return found;
+}
+
+int device_has_lid(const struct device *device, uint16_t lid)
+{
+	int found = -1;
+
+	for (int i = 1; device && i <= DEVICE_PORTS && found < 1; i++)
+		if (device->ports[i].known)
+			found = (lid & ~((1u << device->ports[i].lmc) - 1)) == device->ports[i].lid;
+	return found;
 }
 
 const struct device_port *device_find_port(const struct device *device, uint32_t port)

@@ -30,6 +30,8 @@ struct device_port {
 	bool ethernet;
 	uint32_t active_mtu; /* enum ibv_mtu */
 	uint32_t gid_tbl_len, pkey_tbl_len;
+	uint16_t lid;
+	uint8_t lmc;
 };
 
 struct device_gid {
@@ -39,6 +41,7 @@ struct device_gid {
 };
 
 struct device {
+	unsigned int refs;
 	bool known; /* the limits are */
 #define DEVICE_MEMBER(name) int64_t name;
 	EACH_DEVICE_LIMIT(DEVICE_MEMBER)
@@ -52,8 +55,15 @@ struct device {
 /* Take what @call, a query that succeeded, tells. Makes *@device. 0 or -ENOMEM. */
 int device_learn(struct device **device, const struct call *call);
 
+/* One more reference to *@device, which is made if need be; NULL without memory. */
+struct device *device_get(struct device **device);
+
 /* Accepts NULL. */
-void device_free(struct device *device);
+void device_put(struct device *device);
+
+/* Has one of its ports that address? -1: none of its addresses is known. Accept NULL. */
+int device_has_gid(const struct device *device, const uint8_t gid[DEVICE_GID]);
+int device_has_lid(const struct device *device, uint16_t lid);
 
 /* NULL: not known. All accept NULL for @device. */
 const struct device_port *device_find_port(const struct device *device, uint32_t port);

@@ -191,7 +191,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	take_out(lives, life);
 	free(life->groups);
 	free(life->qp);
-	device_free(life->device);
+	device_put(life->device);
 	free(life);
 }
 

@@ -348,8 +348,6 @@ static int on_call(struct model *model, const struct trace_event *event)
 	int err = returns ? keys_return(model, event) : keys_call(model, event);
 	struct model_device stale;
 
-	if (!err && returns)
-		err = peer_learn(&model->peers, event);
 	if (!err)
 		err = device_lists_call(&model->device_lists, event, &stale);
 	if (err == 1)
@@ -466,7 +464,6 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 		lives_drop(&model->lives, lives[i]);
 	free(lives);
 	keys_end(model, process, time);
-	peer_end(&model->peers, process);
 	device_lists_end(&model->device_lists, process);
 	if (map_get(&model->fork_of, process, &forked))
 		free_fork(model, (struct forked *)forked);

@@ -20,21 +20,6 @@
 
 enum { PEERS_DEAD = 1 << 14 };
 
-/* The addresses of a device, as one context was told them. */
-struct peer_device {
-	struct peer_device *next;
-	unsigned int refs;
-	uint32_t process;
-	uint64_t context;
-	uint8_t nports;
-	struct {
-		uint8_t port, lmc;
-		uint16_t lid;
-	} ports[8];
-	uint8_t (*gids)[16];
-	size_t ngids;
-};
-
 /* What an end has posted to queues of its own. */
 struct peer_work {
 	bool known;               /* all of it, and what follows */
@@ -51,10 +36,10 @@ struct peer {
 	uint32_t process, id;       /* id: object; 0 unknown */
 	uint32_t number;            /* qp_num */
 	uint64_t context, pd;
-	struct peer_device *device; /* NULL: not known */
-	int64_t gone;               /* when; INT64_MAX: it is there */
-	struct peer_work left;      /* what it had done until it was gone */
-	bool connected;             /* what follows is known */
+	struct device *device; /* its context's; NULL: not known */
+	int64_t gone;          /* when; INT64_MAX: it is there */
+	struct peer_work left; /* what it had done until it was gone */
+	bool connected;        /* what follows is known */
 	bool is_rc, is_global;
 	uint16_t dlid;
 	uint8_t dgid[16];
@@ -70,7 +55,6 @@ struct peer {
 struct peers {
 	const struct trace *trace;    /* NULL: not known, and not joint */
 	struct map by_number;         /* of struct peer */
-	struct peer_device *devices;  /* of contexts that are open */
 	struct peer *oldest, *newest; /* that are gone */
 	size_t ngone;
 	uint64_t changes;
@@ -95,15 +79,9 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 /* How far apart times at both ends must be for their order to be known: 0 in one trace. */
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 
-/* A queue pair was made; it is gone. 0 or -ENOMEM. */
-int peer_add(struct peers *peers, struct life *qp);
+/* A queue pair was made, on @context (NULL: not known); it is gone. 0 or -ENOMEM. */
+int peer_add(struct peers *peers, struct life *qp, struct life *context);
 void peer_leave(struct peers *peers, struct life *qp, int64_t time);
 
 /* It was told its other end, or reset. */
 void peer_connect(struct peers *peers, const struct life *qp);
-
-/* A call of any depth returned: it may tell a device's addresses. 0 or -errno. */
-int peer_learn(struct peers *peers, const struct trace_event *event);
-
-/* @process has ended, its queue pairs are gone. */
-void peer_end(struct peers *peers, uint32_t process);
