@@ -31,6 +31,7 @@ struct joint_cursor {
 	uint32_t count, opened;
 	struct cursor **cursors; /* all of them */
 	bool given;              /* the first leaf's event: it is still used */
+	bool apart;              /* struct trace_filter's */
 	uint64_t events;
 	struct trace_event event;
 	struct call call;
@@ -120,6 +121,7 @@ int joint_cursor_open(struct trace *trace, const struct trace_filter *filter,
 	if (!cursor)
 		return log_err(-ENOMEM, "read the traces");
 	cursor->trace = trace;
+	cursor->apart = filter->apart;
 	cursor->heap = calloc(trace->joint->n, sizeof(*cursor->heap));
 	cursor->cursors = calloc(trace->joint->n, sizeof(struct cursor *));
 	if (!cursor->heap || !cursor->cursors)
@@ -251,7 +253,7 @@ int joint_cursor_next(struct joint_cursor *cursor, const struct trace_event **re
 		return 0;
 	place_event(cursor, top);
 	cursor->given = true;
-	if (!(++cursor->events % TELL_EVERY) && cursor->trace->tell)
+	if (!(++cursor->events % TELL_EVERY) && cursor->trace->tell && !cursor->apart)
 		cursor->trace->tell(cursor->events, cursor->event.time);
 	*ret_event = &cursor->event;
 	return 1;
