@@ -65,6 +65,14 @@ findings_are_true() {
 	is "findings that are not known to be true" "$found" ""
 }
 
+# With record --strict tests of extended CQs, of builders and of thread domains end as they do bare.
+misuses() { "$VERBATIM" sql "$tmp/strict.db" "SELECT what, verb, field FROM misuse"; }
+strict_ends_as_bare() {
+	local ends=$(ends "pyverbs strict")
+	[ -n "$ends" ] && is "not as bare" "$(grep -vxFf <(ends "pyverbs roce") <<<"$ends")" "" &&
+		is misuses "$(misuses)" ""
+}
+
 replays_the_same() {
 	timeout 120 "$VERBATIM" replay --device soft "$t"
 }
@@ -80,3 +88,6 @@ try "each test ends recorded as it does bare" ends_as_bare
 try "the recording is whole" recording_is_whole
 try "findings are true" findings_are_true
 try "what was recorded replays the same" replays_the_same
+record=("$VERBATIM" record -q --strict --device soft -o "$tmp/strict.db" --)
+suite "pyverbs strict" 20 VERBATIM_SOFT_LINK=roce cqex cq_events qpex parent_domain
+try "recorded strictly tests end as bare" strict_ends_as_bare
