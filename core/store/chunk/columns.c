@@ -9,13 +9,13 @@ static const struct {
 	enum event_kind kind;
 	enum verb verb;
 } verbs[] = {
+	{ KIND_POLL, VERB_poll_cq }, /* the usual ones first */
 	{ KIND_POST_SEND, VERB_post_send },
 	{ KIND_POST_RECV, VERB_post_recv },
 	{ KIND_POST_SRQ_RECV, VERB_post_srq_recv },
 	{ KIND_BUILT, VERB_wr_complete },
 	{ KIND_ABORTED, VERB_wr_abort },
 	{ KIND_POST_WQ_RECV, VERB_post_wq_recv },
-	{ KIND_POLL, VERB_poll_cq },
 	{ KIND_START_POLL, VERB_start_poll },
 	{ KIND_NEXT_POLL, VERB_next_poll },
 };
