@@ -77,6 +77,11 @@ static int copy_query(sqlite3 *from, const char *select, sqlite3 *to, const char
 	return err;
 }
 
+static bool has_table(sqlite3 *db, const char *name)
+{
+	return !sqlite3_table_column_metadata(db, NULL, name, NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
 static int copy_control(sqlite3 *from, sqlite3 *to)
 {
 	sqlite3_stmt *names;
@@ -90,6 +95,9 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 	while (!err && (err = sql_step(names)) > 0) {
 		const char *name = (const char *)sqlite3_column_text(names, 0);
 
+		err = 0;
+		if (!has_table(from, name)) /* an older format: schema_check() */
+			continue;
 		sqlite3_snprintf(sizeof(select), select, "SELECT * FROM %s", name);
 		err = copy_query(from, select, to, name, "");
 	}

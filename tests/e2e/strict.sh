@@ -42,7 +42,9 @@ an_older_trace_is_read() {
 	record -- "$apps/spoilt" >out && cp t.db old.db &&
 		sqlite3 old.db "DROP TABLE misuse; DROP TABLE waited; PRAGMA user_version = 6" &&
 		"$VERBATIM" check old.db >out &&
-		"$VERBATIM" dump old.db >out && says ibv_poll_cq out
+		"$VERBATIM" dump old.db >out && says ibv_poll_cq out &&
+		"$VERBATIM" unpack -o old2.db old.db &&
+		"$VERBATIM" dump old2.db >out2 && says ibv_poll_cq out2
 }
 
 for t in invalid_fields_are_overwritten the_trace_has_what_the_device_gave \
