@@ -55,6 +55,7 @@ static const struct {
 	{ "finding", "what record --check or check --save found" },
 	{ "poll_count", "how often each thread polled each CQ" },
 	{ "waited", "how long the recorder made each thread wait" },
+	{ "misuse", "what was not allowed (record --strict)" },
 	{ "coverage", "what could not be seen" },
 	{ "loss", "events that are not in the trace" },
 	{ "carried", "events that the trace before has, too" },

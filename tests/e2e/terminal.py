@@ -33,6 +33,8 @@ ROWS = ['coverage(thread, n, process, time, what, detail, times) VALUES(1, 1, 1,
         'fork(thread, n, process, time, how, pid) VALUES(1, 999998, 1, 1, {0}, 5)',
         'finding(rule, name, severity, thread, n, time, process, place, object, message,'
         ' fingerprint, count) VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, {0}, 1)']
+# what verbatim sql makes of the tables
+MADE = ['calls', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests']
 problems = []
 
 
@@ -152,7 +154,7 @@ def tables(path):
 
 
 def run_sql(commands, trace):
-    for table in tables(trace):
+    for table in tables(trace) + MADE:
         for form in [], ['--csv'], ['--json']:
             commands.run('sql', form + [trace, 'SELECT * FROM ' + table],
                          form[0][2:] if form else None)
@@ -160,6 +162,9 @@ def run_sql(commands, trace):
     for form in [], ['--csv'], ['--json']:
         commands.run('sql', form + ['--header', trace, head], form[0][2:] if form else None)
     commands.run('sql', [trace, EVIL])
+    commands.run('sql', [trace, 'SELECT name(id) FROM object'])
+    commands.run('sql', [trace, 'SELECT stack(id), symbol(ip) FROM stack JOIN frame ON stack = id'])
+    commands.run('sql', ['--tables', trace])
 
 
 def run_dump(commands, trace):
