@@ -332,7 +332,8 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 
 		return err ? err : take_post(log, (const void *)event, n, time);
 	}
-	if (log->batch->open) {
+	/* the recorder may have kept the thread waiting between two parts of a post */
+	if (log->batch->open && event->type != EVENT_WAITED) {
 		batch_close(log->batch);
 		writer_cover(writer, log, log->batch->last_n, time, "cut", 0, "the rest of a post");
 	}
