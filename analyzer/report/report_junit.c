@@ -10,7 +10,7 @@
 
 #include "analyzer/report/junit.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/sentence.h"
+#include "analyzer/report/told.h"
 
 /* The findings of @rule as text, for free(); NULL none. */
 static char *print_findings(const struct report *report, enum rule_id rule)
@@ -77,59 +77,51 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 	free(text);
 }
 
-static void tell_fact(struct text *t, const struct report *report, const struct fact *fact)
+/* The facts of one kind. */
+struct kind_told {
+	enum fact_kind kind;
+	struct text text;
+	bool fails;
+};
+
+static int tell_fact(void *arg, const struct told_fact *fact)
 {
+	struct kind_told *told = arg;
 	struct text line = { 0 };
 	char id[32];
 
+	if (fact->kind != told->kind)
+		return 0;
 	if (fact->event.thread)
 		text_addf(&line, "%s  ", event_id_text(fact->event, id));
-	sentence_fact(&line, report->trace, fact);
+	text_addf(&line, "%s", fact->says);
 	if (fact->count > 1)
 		text_addf(&line, ", %" PRIu64 " times", fact->count);
-	junit_line(t, line.at ? line.at : "");
+	junit_line(&told->text, line.at ? line.at : "");
 	text_fini(&line);
-}
-
-static void tell_error(struct text *t, const struct report *report, const struct first_error *error)
-{
-	struct text line = { 0 };
-	char id[32];
-
-	text_addf(&line, "%s  ", event_id_text(error->event, id));
-	sentence_error(&line, report->trace, error, facts_cause(report->findings->facts, error));
-	junit_line(t, line.at ? line.at : "");
-	text_fini(&line);
+	told->fails |= !fact->known;
+	return 0;
 }
 
 /* All facts of a kind are one test case. */
 static void put_facts(struct junit *junit, const struct report *report, enum fact_kind kind)
 {
 	const struct facts *facts = report->findings->facts;
-	uint64_t n = facts_count(facts, kind);
 	const struct fact_info *info = &fact_infos[kind];
-	struct text t = { 0 };
-	bool fails = false;
+	struct kind_told told = { .kind = kind };
+	bool fails;
 	char sum[64];
 
-	for (size_t i = 0; i < facts->list.n; i++)
-		if (facts->list.all[i].kind == kind && facts->list.all[i].count) {
-			tell_fact(&t, report, &facts->list.all[i]);
-			fails |= !facts->list.all[i].known;
-		}
-	for (size_t i = 0; kind == FACT_ERROR && i < facts->errors.n; i++) {
-		tell_error(&t, report, &facts->errors.all[i]);
-		fails |= !facts->errors.all[i].known;
-	}
-	fails &= info->bad && !facts->off[kind];
-	snprintf(sum, sizeof(sum), "%s: %" PRIu64, info->title, n);
+	told_each(report, tell_fact, &told);
+	fails = told.fails && info->bad && !facts->off[kind];
+	snprintf(sum, sizeof(sum), "%s: %" PRIu64, info->title, facts_count(facts, kind));
 	junit_case(junit, "facts", info->name,
 		   &(struct junit_outcome){ .failure = fails ? sum : NULL,
 					    .type = "error",
-					    .details = t.at,
+					    .details = told.text.at,
 					    .skipped = facts->off[kind] ? "muted" : NULL,
-					    .output = fails ? NULL : t.at });
-	text_fini(&t);
+					    .output = fails ? NULL : told.text.at });
+	text_fini(&told.text);
 }
 
 int report_junit(const struct report *report, int status)

@@ -20,10 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyzer/report/fingerprint.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/sentence.h"
+#include "analyzer/report/told.h"
 #include "core/base/json.h"
 #include "core/wire/log.h"
 
@@ -236,21 +235,34 @@ static void put_locations(struct sarif *s, const struct finding *f)
 	json_close(&s->json, ']');
 }
 
-static void put_bag(struct sarif *s, const struct finding *f)
+static void put_moment(struct sarif *s, struct event_id event, int64_t time, uint32_t process,
+		       uint32_t thread)
 {
-	const struct id_range *of = ids_range(0, f->process);
+	const struct id_range *of = ids_range(0, process);
 	char id[32];
 
-	json_open(&s->json, "properties", '{');
-	if (f->event.thread)
-		json_put_text(&s->json, "event", event_id_text(f->event, id));
-	json_put_int(&s->json, "time", f->time);
+	if (event.thread)
+		json_put_text(&s->json, "event", event_id_text(event, id));
+	json_put_int(&s->json, "time", time);
 	if (of)
 		json_put_text(&s->json, "trace", of->name);
-	json_put_int(&s->json, "process", f->process - (of ? of->processes : 0));
-	json_put_int(&s->json, "thread", f->thread - (of ? of->threads : 0));
+	json_put_int(&s->json, "process", process - (of ? of->processes : 0));
+	json_put_int(&s->json, "thread", thread - (of ? of->threads : 0));
+}
+
+static void put_bag(struct sarif *s, const struct finding *f)
+{
+	json_open(&s->json, "properties", '{');
+	put_moment(s, f->event, f->time, f->process, f->thread);
 	json_put_text(&s->json, "object", f->object);
 	json_put_text(&s->json, "where", f->where);
+	json_close(&s->json, '}');
+}
+
+static void put_fingerprint(struct sarif *s, const char *fingerprint)
+{
+	json_open(&s->json, "partialFingerprints", '{');
+	json_put_text(&s->json, "verbatim/v1", fingerprint);
 	json_close(&s->json, '}');
 }
 
@@ -281,9 +293,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_text(&s->json, "level", name_level(rule->severity));
 	put_message(&s->json, "message", f->says);
 	put_locations(s, f);
-	json_open(&s->json, "partialFingerprints", '{');
-	json_put_text(&s->json, "verbatim/v1", report_fingerprint(s->report, f, fingerprint));
-	json_close(&s->json, '}');
+	put_fingerprint(s, report_fingerprint(s->report, f, fingerprint));
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
 	put_known(s, f->known);
 	put_flows(s, f);
@@ -427,56 +437,36 @@ static void put_root(struct sarif *s)
 	json_close(&s->json, '}');
 }
 
-/* A result that is a fact; takes the contents of @text. */
-static void put_fact(struct sarif *s, enum fact_kind kind, struct text *text, uint32_t stack,
-		     uint64_t count, unsigned int known, const char *fingerprint)
+/* A result that is a fact. */
+static int put_fact(void *arg, const struct told_fact *fact)
 {
-	const struct fact_info *info = &fact_infos[kind];
+	struct sarif *s = arg;
+	const struct fact_info *info = &fact_infos[fact->kind];
 	struct report_line lines[REPORT_FRAMES];
-	const struct report_line *line = choose_line(lines, report_stack(s->report, stack, lines));
+	const struct report_line *line =
+		choose_line(lines, report_stack(s->report, fact->stack, lines));
 
+	if (s->report->findings->facts->off[fact->kind])
+		return 0;
 	json_open(&s->json, NULL, '{');
 	json_put_text(&s->json, "ruleId", info->name);
-	json_put_int(&s->json, "ruleIndex", RULE_COUNT + (int)kind);
+	json_put_int(&s->json, "ruleIndex", RULE_COUNT + (int)fact->kind);
 	json_put_text(&s->json, "level", info->bad ? "error" : "note");
-	put_message(&s->json, "message", text->at);
+	put_message(&s->json, "message", fact->says);
 	json_open(&s->json, "locations", '[');
 	if (line)
 		put_location(s, NULL, line, NULL);
 	json_close(&s->json, ']');
-	json_open(&s->json, "partialFingerprints", '{');
-	json_put_text(&s->json, "verbatim/v1", fingerprint);
+	put_fingerprint(s, fact->fingerprint);
+	json_put_uint(&s->json, "occurrenceCount", fact->count);
+	put_known(s, fact->known);
+	json_open(&s->json, "properties", '{');
+	put_moment(s, fact->event, fact->time, fact->process, fact->thread);
+	if (fact->object)
+		json_put_text(&s->json, "object", fact->object);
 	json_close(&s->json, '}');
-	json_put_uint(&s->json, "occurrenceCount", count);
-	put_known(s, known);
 	json_close(&s->json, '}');
-	s->json.out->failed |= text->failed;
-	text_fini(text);
-}
-
-static void put_facts(struct sarif *s)
-{
-	const struct facts *facts = s->report->findings->facts;
-	char fingerprint[FINGERPRINT];
-
-	for (size_t i = 0; i < facts->list.n; i++) {
-		const struct fact *fact = &facts->list.all[i];
-		struct text text = { 0 };
-
-		if (!fact->count || facts->off[fact->kind])
-			continue;
-		sentence_fact(&text, s->report->trace, fact);
-		fingerprint_fact(s->report, fact, fingerprint);
-		put_fact(s, fact->kind, &text, fact->stack, fact->count, fact->known, fingerprint);
-	}
-	for (size_t i = 0; i < facts->errors.n && !facts->off[FACT_ERROR]; i++) {
-		const struct first_error *error = &facts->errors.all[i];
-		struct text text = { 0 };
-
-		sentence_error(&text, s->report->trace, error, facts_cause(facts, error));
-		fingerprint_error(s->report, error, fingerprint);
-		put_fact(s, FACT_ERROR, &text, error->request.stack, 1, error->known, fingerprint);
-	}
+	return 0;
 }
 
 static void put_run(struct sarif *s, int status)
@@ -489,7 +479,7 @@ static void put_run(struct sarif *s, int status)
 	json_put_text(&s->json, "columnKind", "unicodeCodePoints");
 	put_invocation(s, status);
 	json_open(&s->json, "results", '[');
-	put_facts(s);
+	told_each(s->report, put_fact, s);
 	for (size_t i = 0; i < findings->n; i++)
 		put_result(s, findings->all[i]);
 	json_close(&s->json, ']');

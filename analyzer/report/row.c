@@ -1,11 +1,14 @@
 /*
- * Findings as rows of table `finding`
+ * Facts and findings as rows of table `finding`
  */
 #include "analyzer/report/row.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analyzer/report/told.h"
+#include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
@@ -29,21 +32,90 @@ struct stored_finding row_of(const struct report *report, const struct finding *
 					.count = finding_times(f) };
 }
 
-ssize_t row_all(const struct report *report, size_t part, struct stored_finding **ret_rows)
+static struct stored_finding row_of_fact(struct trace *trace, const struct told_fact *fact)
+{
+	struct trace_clock clock = trace_clock(trace, trace_part_of(trace, fact->process));
+	const struct fact_info *info = &fact_infos[fact->kind];
+
+	return (struct stored_finding){
+		.rule = info->name,
+		.name = info->title,
+		.severity = rule_severity(info->bad ? 'E' : 'I'),
+		.event = trace_part_event(trace, fact->event),
+		.time = trace_clock_back(&clock, fact->time),
+		.process = trace_part_process(trace, fact->process),
+		.place = fact->verb == VERB_COUNT ? NULL : verb_infos[fact->verb].name,
+		.object = fact->object,
+		.message = fact->says,
+		.fingerprint = fact->fingerprint,
+		.count = fact->count,
+	};
+}
+
+/* What is to be done with each row. */
+struct taker {
+	const struct report *report;
+	size_t part;
+	int (*take)(void *arg, const struct stored_finding *row);
+	void *arg;
+};
+
+static int take_fact(void *arg, const struct told_fact *fact)
+{
+	const struct taker *taker = arg;
+	const struct report *report = taker->report;
+	struct stored_finding row = row_of_fact(report->trace, fact);
+
+	if (fact->known || report->findings->facts->off[fact->kind] ||
+	    trace_part_of(report->trace, fact->process) != taker->part)
+		return 0;
+	return taker->take(taker->arg, &row);
+}
+
+int row_each_fact(const struct report *report, size_t part,
+		  int (*take)(void *arg, const struct stored_finding *row), void *arg)
+{
+	return told_each(report, take_fact, &(struct taker){ report, part, take, arg });
+}
+
+/* A copy of @row with its own texts but for the lasting ones, at the end of the rows. */
+static int keep_row(void *arg, const struct stored_finding *row)
+{
+	struct rows *rows = arg;
+	struct stored_finding *kept = vec_push(rows->all, rows->n);
+
+	if (!kept)
+		return log_err(-ENOMEM, "findings");
+	*kept = *row;
+	kept->message = strdup(row->message ? row->message : "");
+	kept->fingerprint = strdup(row->fingerprint);
+	return kept->message && kept->fingerprint ? 0 : log_err(-ENOMEM, "findings");
+}
+
+int rows_init(struct rows *rows, const struct report *report, size_t part)
 {
 	const struct findings *findings = report->findings;
-	struct stored_finding *rows = malloc((findings->n + 1) * (sizeof(*rows) + FINGERPRINT));
-	char(*texts)[FINGERPRINT] = (void *)(rows + findings->n + 1);
-	ssize_t n = 0;
+	int err;
 
-	if (!rows)
-		return log_err(-ENOMEM, "findings");
-	for (size_t i = 0; i < findings->n; i++)
+	*rows = (struct rows){ 0 };
+	err = row_each_fact(report, part, keep_row, rows);
+	for (size_t i = 0; i < findings->n && !err; i++) {
+		char fingerprint[FINGERPRINT];
+		struct stored_finding row = row_of(report, findings->all[i], fingerprint);
+
 		if (!findings->all[i]->known &&
-		    trace_part_of(report->trace, findings->all[i]->process) == part) {
-			rows[n] = row_of(report, findings->all[i], texts[n]);
-			n++;
-		}
-	*ret_rows = rows;
-	return n;
+		    trace_part_of(report->trace, findings->all[i]->process) == part)
+			err = keep_row(rows, &row);
+	}
+	return err;
+}
+
+void rows_fini(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		free((char *)rows->all[i].message);
+		free((char *)rows->all[i].fingerprint);
+	}
+	free(rows->all);
+	*rows = (struct rows){ 0 };
 }

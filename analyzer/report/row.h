@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Findings as rows of table `finding`. One thread.
+ * Facts and findings as rows of table `finding`. One thread.
  */
 #include "analyzer/report/fingerprint.h"
 #include "core/store/db/finding.h"
@@ -10,7 +10,21 @@ struct stored_finding row_of(const struct report *report, const struct finding *
 			     char fingerprint[FINGERPRINT]);
 
 /*
- * All of trace @part that are not known, in order, for free(): rows and texts in
- * one piece. Returns how many, or -ENOMEM after log_err().
+ * Give @take a row for each fact of trace @part that is neither muted nor known, valid during the
+ * call. Returns 0, what @take did, or -ENOMEM after log_err().
  */
-ssize_t row_all(const struct report *report, size_t part, struct stored_finding **ret_rows);
+int row_each_fact(const struct report *report, size_t part,
+		  int (*take)(void *arg, const struct stored_finding *row), void *arg);
+
+struct rows {
+	struct stored_finding *all;
+	size_t n;
+};
+
+/*
+ * Rows of all facts and findings of trace @part that are not known, in the order of the report,
+ * valid as long as its findings. Returns 0, or -ENOMEM after log_err(); to be given to rows_fini()
+ * in either case.
+ */
+int rows_init(struct rows *rows, const struct report *report, size_t part);
+void rows_fini(struct rows *rows);

@@ -351,6 +351,11 @@ static int store_findings(struct watch *w, const struct findings *findings)
 	return err;
 }
 
+static int store_fact(void *arg, const struct stored_finding *row)
+{
+	return writer_finding(arg, row);
+}
+
 void watch_store(struct watch *w)
 {
 	if (w && !w->over && store_findings(w, check_findings(w->checker)))
@@ -378,8 +383,10 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	known_judge_facts(w->options.known, &w->report);
 	if (!err) {
 		show_rest(w, findings);
-		err = store_findings(w, findings);
+		err = row_each_fact(&w->report, 0, store_fact, w->options.writer);
 	}
+	if (!err)
+		err = store_findings(w, findings);
 	known_tell(w->options.known, findings);
 	if (!err && w->options.check->write_baseline)
 		known_write(w->options.check->write_baseline, &w->report);

@@ -52,13 +52,7 @@ static int print_report(const struct report *report, unsigned int format, int st
 	return report_text(report);
 }
 
-/* What is to be put into the trace once it is closed. */
-struct saved {
-	struct stored_finding *rows; /* NULL: nothing */
-	ssize_t n;
-};
-
-static int make_report(struct report *report, const struct settings *set, struct saved *saved)
+static int make_report(struct report *report, const struct settings *set, struct rows *rows)
 {
 	size_t nparts = trace_nparts(report->trace);
 	int err = symbols_open(&report->symbols), status;
@@ -73,18 +67,9 @@ static int make_report(struct report *report, const struct settings *set, struct
 	if (!err && set->check.write_baseline)
 		err = known_write(set->check.write_baseline, report);
 	for (size_t i = 0; i < nparts && !err && set->save; i++)
-		saved[i].n = row_all(report, i, &saved[i].rows);
+		err = rows_init(&rows[i], report, i);
 	symbols_close(report->symbols);
 	return err < 0 ? (int)cli_status(err) : status;
-}
-
-/* The only time that the trace is not only read. */
-static int save_findings(const char *path, const struct saved *saved)
-{
-	int err = saved->rows ? trace_save_findings(path, saved->rows, (size_t)saved->n) : 0;
-
-	free(saved->rows);
-	return err;
 }
 
 /* "a.db, b.db" */
@@ -102,7 +87,7 @@ static int name_traces(const struct arguments *arguments, char **ret_path)
 	return 0;
 }
 
-static int check_traces(struct report *report, const struct settings *set, struct saved *saved,
+static int check_traces(struct report *report, const struct settings *set, struct rows *rows,
 			struct findings **ret_findings)
 {
 	int err = trace_nparts(report->trace) > 1 ? clocks_join(report->trace) : 0;
@@ -111,7 +96,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 	if (!err)
 		err = check_trace(report->trace, &set->check.check, ret_findings);
 	report->findings = *ret_findings;
-	return err < 0 ? (int)cli_status(err) : make_report(report, set, saved);
+	return err < 0 ? (int)cli_status(err) : make_report(report, set, rows);
 }
 
 /* One trace, or several as one. */
@@ -123,21 +108,25 @@ static int check_files(const struct arguments *arguments, const struct settings 
 				 .full = set->check.preset != PRESET_NONE };
 	int status = cli_open_all("check", arguments, &report.trace), err = 0;
 	struct findings *findings = NULL;
-	struct saved *saved;
+	struct rows *rows;
 	char *path = NULL;
 
 	if (status)
 		return status;
-	saved = calloc((size_t)arguments->n, sizeof(*saved));
-	err = saved ? name_traces(arguments, &path) : log_err(-ENOMEM, "findings");
+	rows = calloc((size_t)arguments->n, sizeof(*rows));
+	err = rows ? name_traces(arguments, &path) : log_err(-ENOMEM, "findings");
 	report.path = path;
 	if (!err)
-		status = check_traces(&report, set, saved, &findings);
+		status = check_traces(&report, set, rows, &findings);
 	trace_close(report.trace);
-	for (int i = 0; i < arguments->n && !err; i++)
-		err = save_findings(arguments->at[i], &saved[i]);
+	for (int i = 0; i < arguments->n && rows; i++) {
+		/* the only time that a trace is not only read */
+		if (!err && set->save && status <= CLI_FINDINGS)
+			err = trace_save_findings(arguments->at[i], rows[i].all, rows[i].n);
+		rows_fini(&rows[i]);
+	}
 	findings_free(findings);
-	free(saved);
+	free(rows);
 	free(path);
 	return err < 0 ? (int)cli_status(err) : status;
 }

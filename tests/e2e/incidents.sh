@@ -31,8 +31,8 @@ is_told() { # number, what is to be read there
 	for wanted; do
 		[[ $screen =~ $wanted ]] || { echo "no '$wanted' in: $screen"; return 1; }
 	done
-	"$VERBATIM" check --format json t.db >t.json
-	is "exit $?" "exit 1" && same_as_live t.db t.json
+	"$VERBATIM" check t.db >/dev/null
+	is "exit $?" "exit 1" && same_as_live t.db
 }
 
 is_silent() {

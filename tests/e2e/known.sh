@@ -166,7 +166,7 @@ recording_knows_them_too() {
 }
 
 rows() { sql "select rule, thread || ':' || n, time, process, place, object, message, fingerprint
-	from finding order by id"; }
+	from finding where rule glob '*-[0-9]*' order by id"; }
 in_json() { check --format json; jq -r '.findings[] | [.rule, .event, .time, .process, .where,
 	.object, .message, .fingerprint] | map(tostring) | join("|")' out; }
 rest() { "$VERBATIM" dump "$t"; sql "select * from meta order by key"; }
@@ -176,12 +176,16 @@ saving_puts_findings_into_the_trace() {
 	check; cmp "$t" copy && is "$(rows)" "" || return
 	check --save; ends 1 && is "$(rows)" "$(in_json)" || return
 	[ "$(rows | wc -l)" -gt 5 ] || { rows; return 1; }
+	is "$(sql "select rule, sum(count) from finding where not rule glob '*-[0-9]*'
+		group by rule")" "$(check --format sarif; jq -r '[.runs[0].results[] |
+			select(.ruleId | test("-[0-9]") | not)] | group_by(.ruleId)[] |
+			"\(.[0].ruleId)|\(map(.occurrenceCount) | add)"' out)" || return
 	rest | diff before - || return
 	# the last one counts
-	local rule=$(sql "select rule from finding limit 1")
+	local rule=$(rows | head -1 | cut -d'|' -f1)
 	check --save --mute "$rule"; is "$(rows | grep -c "^$rule")" 0 || return
 	echo '*' >supp; check --save --suppress supp
-	ends 0 && is "$(rows)" "" || return
+	ends 0 && is "$(sql 'select count(*) from finding')" 0 || return
 	is "$(ls "$t"*)" "$t"
 }
 what_is_not_ours_is_not_saved_into() {

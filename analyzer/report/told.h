@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * The facts of the first screen as one list, for every way to write them: verbs that failed, calls
+ * that never returned, completions in error, processes that were killed, fatal events.
+ *
+ * One thread.
+ */
+#include "analyzer/report/fingerprint.h"
+
+struct told_fact {
+	enum fact_kind kind;
+	struct event_id event;
+	int64_t time;
+	uint32_t process, thread;
+	enum verb verb;     /* VERB_COUNT: none */
+	uint32_t stack;     /* of the event, or of the request that failed; 0 none */
+	const char *object; /* "qp1"; NULL: none */
+	const char *says;
+	uint64_t count;
+	unsigned int known; /* enum finding_known */
+	char fingerprint[FINGERPRINT];
+};
+
+/* Call @tell for each, also if muted or known. Returns 0, what @tell did, or -ENOMEM. */
+int told_each(const struct report *report, int (*tell)(void *arg, const struct told_fact *fact),
+	      void *arg);
