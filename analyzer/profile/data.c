@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "analyzer/model/qp.h"
 #include "analyzer/profile/calls.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/place_table.h"
@@ -253,6 +254,14 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 	return true;
 }
 
+static void note_timers(struct profile *profile, const struct qp *qp)
+{
+	if (qp->set & ABI_QP_TIMEOUT)
+		profile->timeouts |= 1u << (qp->timeout & 31);
+	if (qp->set & ABI_QP_MIN_RNR_TIMER)
+		profile->rnr_timers |= 1u << (qp->min_rnr_timer & 31);
+}
+
 void data_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
@@ -284,6 +293,8 @@ void data_post(struct profiler *p, const struct model_post *told)
 	note_queue(p, to.side, told->queue);
 	if (to.row && told->queue && told->queue->send)
 		to.row->max_inline = told->queue->limits.inline_given;
+	if (told->object && told->object->qp)
+		note_timers(p->profile, told->object->qp);
 }
 
 /* Completions */

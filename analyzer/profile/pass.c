@@ -15,6 +15,7 @@
 #include "analyzer/profile/calls.h"
 #include "analyzer/profile/data.h"
 #include "analyzer/profile/empty.h"
+#include "analyzer/profile/messages.h"
 #include "analyzer/profile/place_table.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/scale.h"
@@ -26,11 +27,23 @@
 static void on_post(void *arg, const struct model_post *post)
 {
 	data_post(arg, post);
+	messages_post(arg, post);
 }
 
 static void on_complete(void *arg, const struct model_complete *complete)
 {
 	data_complete(arg, complete);
+	messages_complete(arg, complete);
+}
+
+static void on_modify(void *arg, const struct model_modify *modify)
+{
+	messages_modify(arg, modify);
+}
+
+static void on_retire(void *arg, const struct life *object)
+{
+	messages_retire(arg, object);
 }
 
 /* Are there posts or polls that went round the verbs? */
@@ -46,7 +59,11 @@ static int find_bypassed(struct trace *trace, bool *ret_bypassed)
 
 static int make_model(struct profiler *p)
 {
-	struct model_watcher watcher = { .post = on_post, .complete = on_complete, .arg = p };
+	struct model_watcher watcher = { .post = on_post,
+					 .complete = on_complete,
+					 .modify = on_modify,
+					 .retire = on_retire,
+					 .arg = p };
 	bool bypassed;
 	int err = find_bypassed(p->trace, &bypassed);
 
@@ -108,6 +125,7 @@ static int prepare_profiler(struct profiler *p)
 static void fini_profiler(struct profiler *p)
 {
 	model_free(p->model);
+	messages_fini(p);
 	waits_close(p);
 	place_table_fini(p);
 	for (size_t i = 0; i < p->nworkers; i++)

@@ -87,6 +87,9 @@ void profile_free(struct profile *profile)
 	fini_posts(&profile->send);
 	fini_posts(&profile->receive);
 	histogram_fini(&profile->poll);
+	histogram_fini(&profile->messages.way);
+	histogram_fini(&profile->messages.lay_sent);
+	histogram_fini(&profile->messages.lay_received);
 	free(profile->places);
 	free(profile->processes);
 	free(profile->threads);

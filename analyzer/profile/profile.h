@@ -128,6 +128,15 @@ struct profile_thread {
 	int64_t waited_ns;
 };
 
+/*
+ * Messages of reliable queue pairs of which both ends are recorded. By the time that one end has
+ * polled its completion the message has arrived, so: `way` is at most how long it was on the way,
+ * from the post on, and the others are at least how long its completions then lay in their CQs.
+ */
+struct profile_messages {
+	struct histogram way, lay_sent, lay_received;
+};
+
 /* How long the recorder made threads wait, which is no doing of the program: table `waited`. */
 struct profile_waited {
 	bool known;                   /* false: the trace does not have it */
@@ -178,6 +187,8 @@ struct profile {
 	struct profile_verb verbs[VERB_COUNT];
 	uint64_t registered, registered_bytes; /* regions that were registered */
 
+	struct profile_messages messages;
+	uint32_t timeouts, rnr_timers; /* a bit for each value that a queue pair has */
 	struct profile_waited waited;
 
 	/* in order of appearance */

@@ -51,6 +51,8 @@ struct profiler {
 	} cached[PLACE_CACHE];
 	struct worker *workers; /* by thread */
 	size_t nworkers;
+	struct map senders; /* of messages.c, by object */
+	struct sender *all_senders;
 	struct sqlite3_stmt *waits; /* rows of table `waited`; NULL: none is left */
 	int64_t next_wait;          /* time of the row that it is at; INT64_MAX */
 	bool no_memory;

@@ -386,6 +386,7 @@ static void print_text(const struct stat_view *view, struct table *const *tables
 	stat_head(view);
 	stat_rates(view);
 	print_requests(view);
+	stat_latency(view);
 	stat_posting(view);
 	stat_gaps(view);
 	stat_registrations(view);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/profile/cluster.h"
 #include "cli/trace/stat_view.h"
 #include "core/base/json.h"
 #include "core/store/read/trace.h"
@@ -162,6 +163,48 @@ static void put_posting(struct json *json, const struct stat_view *view)
 	json_close(json, '}');
 }
 
+static void put_clusters(struct json *json, const struct stat_view *view)
+{
+	struct cluster clusters[CLUSTERS];
+	size_t n = cluster_find(view->profile, clusters);
+
+	json_open(json, NULL, '[');
+	for (size_t i = 0; i < n; i++) {
+		json_open(json, NULL, '{');
+		json_put_text(json, "timer", clusters[i].rnr ? "min_rnr_timer" : "timeout");
+		json_put_uint(json, "value", clusters[i].code);
+		json_put_int(json, "constant_ns", clusters[i].constant);
+		json_put_uint(json, "times", clusters[i].times);
+		json_put_uint(json, "requests", clusters[i].n);
+		json_put_uint(json, "beside", clusters[i].beside);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void put_messages(struct json *json, const struct stat_view *view)
+{
+	const struct profile_messages *messages = &view->profile->messages;
+	const struct {
+		const char *name;
+		const struct histogram *h;
+	} rows[] = {
+		{ "on_the_way_at_most", &messages->way },
+		{ "in_the_cq_of_the_sender_at_least", &messages->lay_sent },
+		{ "in_the_cq_of_the_receiver_at_least", &messages->lay_received },
+	};
+
+	json_open(json, NULL, '{');
+	for (int i = 0; i < 3; i++) {
+		json_put_line(json, 4);
+		json_open(json, rows[i].name, '{');
+		put_percentiles(json, rows[i].h);
+		put_histogram(json, "times", rows[i].h);
+		json_close(json, '}');
+	}
+	json_close(json, '}');
+}
+
 static void put_place(struct json *json, const struct stat_view *view,
 		      const struct profile_place *place)
 {
@@ -267,6 +310,7 @@ void stat_json(const struct stat_view *view)
 	} members[] = {
 		{ "summary", put_summary },   { "waited", put_waited },
 		{ "requests", put_requests }, { "posting", put_posting },
+		{ "clusters", put_clusters }, { "messages", put_messages },
 		{ "places", put_places },     { "processes", put_processes },
 		{ "threads", put_threads },
 	};

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/profile/cluster.h"
 #include "cli/format.h"
 #include "cli/trace/stat_view.h"
 #include "core/base/printable.h"
@@ -150,6 +151,37 @@ void stat_rates(const struct stat_view *view)
 	       format_count((uint64_t)((double)profile->send.requests / s), n),
 	       format_bytes((uint64_t)((double)profile->sent / s), sent),
 	       format_bytes((uint64_t)((double)profile->received / s), received));
+}
+
+/* Below the latencies: where they gather, and what of them a CQ had. */
+void stat_latency(const struct stat_view *view)
+{
+	const struct profile_messages *m = &view->profile->messages;
+	struct cluster clusters[CLUSTERS];
+	size_t n = cluster_find(view->profile, clusters);
+	char count[FORMAT_TEXT], time[FORMAT_TEXT], high[FORMAT_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		printf("  %s took %u x %s, ", format_count(clusters[i].n, count), clusters[i].times,
+		       format_time(clusters[i].constant, time));
+		if (clusters[i].rnr)
+			printf("RNR timer %u: no receive was posted", clusters[i].code);
+		else
+			printf("timeout %u: sent again", clusters[i].code);
+		printf(" (%s beside)\n", format_count(clusters[i].beside, count));
+	}
+	if (!m->way.count)
+		return;
+	printf("\nmessages with both ends recorded: %s\n", format_count(m->way.count, count));
+	printf("  on the way at most            p50 %7s  p99 %7s\n",
+	       format_time(histogram_percentile(&m->way, 50), time),
+	       format_time(histogram_percentile(&m->way, 99), high));
+	printf("  then in the sender's CQ       p50 %7s  p99 %7s, at least\n",
+	       format_time(histogram_percentile(&m->lay_sent, 50), time),
+	       format_time(histogram_percentile(&m->lay_sent, 99), high));
+	printf("  or in the receiver's CQ       p50 %7s  p99 %7s, at least\n",
+	       format_time(histogram_percentile(&m->lay_received, 50), time),
+	       format_time(histogram_percentile(&m->lay_received, 99), high));
 }
 
 static void print_posts(const char *what, const struct profile_posts *posts)

@@ -31,6 +31,7 @@ const char *stat_size(const struct profile_requests *row, unsigned int class, ch
 /* What is above all tables, and what is not in a table; stat_text.c. */
 void stat_head(const struct stat_view *view);
 void stat_rates(const struct stat_view *view);
+void stat_latency(const struct stat_view *view);
 void stat_posting(const struct stat_view *view);
 void stat_gaps(const struct stat_view *view);
 void stat_registrations(const struct stat_view *view);

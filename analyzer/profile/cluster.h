@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Latencies that gather at a constant of the protocol: retransmissions and RNR waits.
+ *
+ * One thread.
+ */
+#include "analyzer/profile/profile.h"
+
+enum { CLUSTERS = 16 };
+
+struct cluster {
+	int64_t constant;   /* ns */
+	bool rnr;           /* a RNR timer; else the timeout of an acknowledgement */
+	unsigned int code;  /* min_rnr_timer, timeout: 4.096 us x 2^code */
+	unsigned int times; /* of the constant: 1, 2, ... */
+	uint64_t n;         /* requests that took that long, or up to 4 % more */
+	uint64_t beside;    /* in as wide a span right before and after, the more of both */
+};
+
+/*
+ * Those of the constants that the run's queue pairs had, and the longest RNR timer, that many more
+ * requests took than times right beside. Returns how many of @clusters are filled.
+ */
+size_t cluster_find(const struct profile *profile, struct cluster clusters[CLUSTERS]);
+
+/* The time of enum ibv_rnr_nak_timer value @code, ns. */
+int64_t cluster_rnr_time(unsigned int code);
