@@ -14,6 +14,7 @@
 
 #include "cli/format.h"
 #include "cli/help.h"
+#include "core/store/db/sql.h"
 #include "core/store/open.h"
 #include "core/store/read/joint.h"
 #include "core/wire/clock.h"
@@ -165,4 +166,33 @@ void cli_tell_loss(struct trace *trace)
 		log_note("%s events of the data plane are not in this trace: older than what it "
 			 "kept",
 			 format_count(loss.overwritten, lost));
+}
+
+/* Of one trace; several that are read as one have a table each. */
+static void tell_waits_of(struct trace *trace)
+{
+	const char *recorded = trace_meta(trace, "waits");
+	char ns[FORMAT_TEXT], times[FORMAT_TEXT], longest[FORMAT_TEXT];
+	int64_t n;
+
+	if (!recorded || strcmp(recorded, "yes") != 0)
+		return;
+	n = sql_int(trace_db(trace), "SELECT sum(times) FROM waited", 0);
+	if (n <= 0)
+		return;
+	log_note("the recorder made the program wait %s, in %s waits, the longest %s: a time that "
+		 "holds one is too long by it (table waited)",
+		 format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
+		 format_count((uint64_t)n, times),
+		 format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
+}
+
+void cli_tell_waits(struct trace *trace)
+{
+	size_t n = trace_nparts(trace);
+
+	if (n < 2)
+		tell_waits_of(trace);
+	for (size_t i = 0; i < n && n > 1; i++)
+		tell_waits_of(trace_part(trace, i));
 }

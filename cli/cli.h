@@ -65,5 +65,8 @@ int cli_misuse(const char *command, const char *format, ...) __attribute__((form
 void cli_show_progress(const char *command, struct trace *trace);
 void cli_progress(uint64_t events, int64_t time);
 
+/* The same of how long the recorder made the program wait: for commands that print times. */
+void cli_tell_waits(struct trace *trace);
+
 /* Note on stderr that @trace is filtered, interrupted, damaged or has lost events, if so. */
 void cli_tell_loss(struct trace *trace);

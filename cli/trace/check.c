@@ -92,6 +92,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 {
 	int err = trace_nparts(report->trace) > 1 ? clocks_join(report->trace) : 0;
 
+	cli_tell_waits(report->trace);
 	cli_show_progress("check", report->trace);
 	if (!err)
 		err = check_trace(report->trace, &set->check.check, ret_findings);

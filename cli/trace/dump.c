@@ -375,6 +375,7 @@ static int dump_trace(struct dump *d)
 		.names = names_new(d->trace),
 		.datagrams = &datagrams,
 	};
+	cli_tell_waits(d->trace);
 	status = cli_status(dump_events(d));
 	names_free(d->render.names);
 	map_fini(&datagrams);

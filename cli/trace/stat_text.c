@@ -23,6 +23,20 @@ static double percent_of(uint64_t part, uint64_t all)
 	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
+/* Not all is not 100.0 %, and some is not 0.0 %. */
+static const char *share_text(uint64_t part, uint64_t all, char text[FORMAT_TEXT])
+{
+	double percent = percent_of(part, all);
+
+	if (part < all && percent > 99.9)
+		snprintf(text, FORMAT_TEXT, "> 99.9 %%");
+	else if (part && percent < 0.1)
+		snprintf(text, FORMAT_TEXT, "< 0.1 %%");
+	else
+		snprintf(text, FORMAT_TEXT, "%.1f %%", percent);
+	return text;
+}
+
 static uint64_t count_queues(const struct profile *profile)
 {
 	uint64_t n = 0;
@@ -107,14 +121,14 @@ static void print_waited(const struct profile_waited *waited)
 	}
 	if (!waited->times)
 		return;
-	printf("WAITED: the recorder made the program wait %s, in %s wait%s",
+	printf("WAITED: the recorder made the program wait %s, in %s wait%s\n",
 	       format_time(waited->ns, ns), format_count(waited->times, n),
 	       plural_of(waited->times));
-	printf("\n  (%s for a full ring, %s for a longer one); ", format_count(waited->full, full),
-	       format_count(waited->longer, longer));
-	printf("the longest %s at %s (%s).\n  A time that holds a wait is too long by it.\n",
-	       format_time(waited->most, most), event_id_text(waited->worst, id),
-	       format_time(waited->worst_at, at));
+	printf("  (%s for a full ring, %s for a longer one), the longest %s\n",
+	       format_count(waited->full, full), format_count(waited->longer, longer),
+	       format_time(waited->most, most));
+	printf("  at %s (%s). A time that holds a wait is too long by it.\n",
+	       event_id_text(waited->worst, id), format_time(waited->worst_at, at));
 }
 
 void stat_head(const struct stat_view *view)
@@ -202,16 +216,18 @@ static void print_posts(const char *what, const struct profile_posts *posts)
 
 static void print_shares(const struct profile_posts *send)
 {
-	char n[FORMAT_TEXT];
+	char n[FORMAT_TEXT], share[FORMAT_TEXT];
 
 	if (send->small)
-		printf("inline     %.1f %% of the %s requests that would fit\n",
-		       percent_of(send->small_inline, send->small), format_count(send->small, n));
+		printf("inline     %s of the %s requests that would fit\n",
+		       share_text(send->small_inline, send->small, share),
+		       format_count(send->small, n));
 	else if (send->judged)
 		printf("inline     no request would fit what their queues take inline\n");
 	if (send->judged)
-		printf("signalled  %.1f %% of %s requests",
-		       percent_of(send->signalled, send->judged), format_count(send->judged, n));
+		printf("signalled  %s of %s requests",
+		       share_text(send->signalled, send->judged, share),
+		       format_count(send->judged, n));
 	if (send->judged && send->distance.count)
 		printf("; from one to the next p50 %" PRId64 ", most %" PRIu64,
 		       histogram_percentile(&send->distance, 50), send->distance.max);
@@ -226,12 +242,12 @@ static void print_shares(const struct profile_posts *send)
 static void print_polls(const struct profile *profile)
 {
 	uint64_t all = profile->polls + profile->empty;
-	char n[FORMAT_TEXT], found[FORMAT_TEXT];
+	char n[FORMAT_TEXT], found[FORMAT_TEXT], share[FORMAT_TEXT];
 
 	if (!all)
 		return;
-	printf("polls      %s, %.1f %% empty", format_count(all, n),
-	       percent_of(profile->empty, all));
+	printf("polls      %s, %s empty", format_count(all, n),
+	       share_text(profile->empty, all, share));
 	if (profile->polls)
 		printf("; %s found %.2f completions each (p50 %" PRId64 ", most %" PRIu64 ")",
 		       format_count(profile->polls, found),
