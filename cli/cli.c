@@ -180,10 +180,10 @@ static void tell_waits_of(struct trace *trace)
 	n = sql_int(trace_db(trace), "SELECT sum(times) FROM waited", 0);
 	if (n <= 0)
 		return;
-	log_note("the recorder made the program wait %s, in %s waits, the longest %s: a time that "
+	log_note("the recorder made the program wait %s, in %s wait%s, the longest %s: a time that "
 		 "holds one is too long by it (table waited)",
 		 format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
-		 format_count((uint64_t)n, times),
+		 format_count((uint64_t)n, times), n == 1 ? "" : "s",
 		 format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
 }
 
