@@ -55,8 +55,11 @@ int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *
 
 void pass_fini(struct pass *pass)
 {
-	cursor_close(pass->cursor);
+	/* what still lives is told as it is freed: it leaves, but not by an event, nor its process */
+	pass->event = NULL;
+	pass->process = 0;
 	model_free(pass->model);
+	cursor_close(pass->cursor);
 	findings_free(pass->findings);
 	*pass = (struct pass){ 0 };
 }

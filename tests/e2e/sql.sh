@@ -164,6 +164,15 @@ time_may_be_cut() {
 }
 try time_may_be_cut
 
+a_query_may_end_early() {
+	local each
+	for each in requests queue_depth qps failures; do
+		is "$each" "$(ask depth.db "SELECT count(*) FROM (SELECT * FROM $each LIMIT 3)")" \
+			$([ $each = qps ] && echo 1 || echo 3) || return
+	done
+}
+try a_query_may_end_early
+
 tables_are_in_the_documentation() {
 	local each columns page=$root/docs/TRACE-FORMAT.md
 	ask depth.db --tables >tables || return
