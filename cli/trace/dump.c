@@ -17,11 +17,9 @@
 #include "cli/trace/flushes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/quantity.h"
-#include "cli/verb_list.h"
 #include "cli/trace/names.h"
 #include "cli/trace/render.h"
-#include "core/base/vec.h"
+#include "cli/trace/select.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
@@ -32,24 +30,16 @@ enum { FRAMES_MAX = 128, INLINED_MAX = 16 };
 struct dump {
 	struct render render;
 	struct trace *trace;
-	struct trace_filter filter;
-	int64_t to;             /* -1: to the end */
-	struct event_id wanted; /* thread 0: none */
+	struct select select;
 	int64_t deadline;
-	const char *object; /* as it was asked for; NULL: any */
-	uint32_t *objects;  /* their ids: several processes may have a qp2 */
-	size_t nobjects;
-	struct verb_list verbs;
-	bool failed, frames, all;
+	bool frames, all;
 	struct flushes flushes;
-	uint64_t payload; /* core/wire/payload.h */
-	bool found;
+	uint64_t payload;          /* core/wire/payload.h */
+	struct select_lines lines; /* to be printed */
+	uint64_t line;             /* of the event; 0: none yet */
+	uint64_t around;           /* the line of --around's event */
+	bool counting;             /* nothing is printed yet */
 };
-
-static int parse_verbs(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
-{
-	return verb_list_add(field, text, complaint);
-}
 
 static int parse_payload(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
@@ -59,17 +49,7 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 
 /* clang-format off */
 const struct option_row cli_dump_options[] = {
-	{ "thread", 't', "T", "only this thread of the trace",
-	  NUMBER_AT(struct dump, filter.thread), .least = 1 },
-	{ "process", 'p', "P", "only this process of the trace",
-	  NUMBER_AT(struct dump, filter.process), .least = 1 },
-	{ "object", 0, "NAME|ID", "only what concerns an object: qp2, or its id",
-	  TEXT_AT(struct dump, object) },
-	{ "verb", 0, "VERB[,VERB...]", "only these verbs, with or without ibv_",
-	  PARSED_AT(struct dump, verbs, parse_verbs) },
-	{ "from", 0, "SECONDS", "only from that time on", TIME_AT(struct dump, filter.from) },
-	{ "to", 0, "SECONDS", "only before that time", TIME_AT(struct dump, to) },
-	{ "failed", 0, NULL, "only what failed or never returned", FLAG_AT(struct dump, failed) },
+	SELECT_OPTIONS(struct dump),
 	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
 	  FLAG_AT(struct dump, frames) },
 	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
@@ -80,97 +60,9 @@ const struct option_row cli_dump_options[] = {
 };
 /* clang-format on */
 
-static bool parse_id(const char *text, struct event_id *ret_id)
+static bool is_shown(const struct dump *d)
 {
-	size_t length = strcspn(text, ":");
-	char thread[16];
-	uint64_t number;
-
-	snprintf(thread, sizeof(thread), "%.*s", (int)length, text);
-	if (!text[length] || length >= sizeof(thread) ||
-	    !quantity_number(thread, UINT32_MAX, &number) || !number ||
-	    !quantity_number(text + length + 1, UINT64_MAX, &ret_id->n))
-		return false;
-	ret_id->thread = (uint32_t)number;
-	return true;
-}
-
-/* Returns 0 or CLI_USAGE. */
-static int complete_filter(struct dump *d, const struct arguments *arguments)
-{
-	if (d->to >= 0) /* the cursor's is still in, and 0 no end */
-		d->filter.to = d->to > 1 ? d->to - 1 : -1;
-	if (arguments->n > 1 && !parse_id(arguments->at[1], &d->wanted))
-		return cli_misuse("dump", "'%s' names no event: give T:N", arguments->at[1]);
-	if (d->wanted.thread)
-		d->filter = (struct trace_filter){ .thread = d->wanted.thread };
-	return 0;
-}
-
-static bool is_asked_for(const struct dump *d, const struct object *object)
-{
-	char id[16];
-
-	snprintf(id, sizeof(id), "%u", object->id);
-	return !strcmp(d->object, object->name) || !strcmp(d->object, id);
-}
-
-static int find_objects(struct dump *d)
-{
-	const struct object *object;
-
-	for (uint32_t id = 1; d->object && (object = trace_object(d->trace, id)); id++) {
-		uint32_t *place;
-
-		if (!is_asked_for(d, object))
-			continue;
-		place = vec_push(d->objects, d->nobjects);
-		if (!place)
-			return cli_status(log_err(-ENOMEM, "look for object '%s'", d->object));
-		*place = id;
-	}
-	return d->object && !d->nobjects
-		       ? cli_misuse("dump", "the trace has no object '%s'", d->object)
-		       : 0;
-}
-
-/* To ask for a thread, process or object that the trace lacks is wrong usage. */
-static int check_filter(struct dump *d)
-{
-	if (d->filter.thread && !d->wanted.thread && !trace_thread(d->trace, d->filter.thread))
-		return cli_misuse("dump", "the trace has no thread %u", d->filter.thread);
-	if (d->filter.process && !trace_process(d->trace, d->filter.process))
-		return cli_misuse("dump", "the trace has no process %u", d->filter.process);
-	return find_objects(d);
-}
-
-static bool concerns_object(const struct dump *d, const struct trace_event *event)
-{
-	for (size_t i = 0; i < d->nobjects; i++)
-		if (render_concerns(d->trace, event, trace_object(d->trace, d->objects[i])))
-			return true;
-	return false;
-}
-
-static bool has_verb(const struct verb_list *verbs, int verb)
-{
-	return verb >= 0 && verbs->has[verb];
-}
-
-static bool is_wanted(const struct dump *d, const struct trace_event *event)
-{
-	if (event->kind == TRACE_RETURN)
-		return false;
-	if (d->wanted.thread)
-		return event->id.thread == d->wanted.thread && event->id.n == d->wanted.n &&
-		       event->kind != TRACE_PROCESS && event->kind != TRACE_EXIT;
-	if (event->kind == TRACE_CALL && event->call->ours)
-		return false;
-	if (d->verbs.given && !has_verb(&d->verbs, render_verb(event)))
-		return false;
-	if (d->failed && !render_failed(event))
-		return false;
-	return !d->object || concerns_object(d, event);
+	return !d->counting && d->line >= d->lines.first && d->line <= d->lines.last;
 }
 
 /* Without its newline. */
@@ -182,6 +74,8 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
+	if (d->select.around.thread)
+		fputs(select_is_around(&d->select, event) ? "> " : "  ", stdout);
 	pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
 	printf("%14.9f  %-8s  %s%*s  ", (double)event->time / 1e9, event_id_text(event->id, id),
 	       shown, pad > 0 ? pad : 0, "");
@@ -217,19 +111,40 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 	return err;
 }
 
-/* Flushed completions of one queue pair are one line, unless their bytes follow. */
-static int print_event(struct dump *d, const struct trace_event *event)
+/* Flushes of one queue pair are one line, but for one that was asked for and those with bytes. */
+static bool is_apart(const struct dump *d, const struct trace_event *event)
 {
-	bool one_by_one = d->all || d->wanted.thread || (d->payload && d->payload != PAYLOAD_HASH);
+	return d->all || d->select.wanted.thread || d->select.choice.wr_id.given ||
+	       (d->payload && d->payload != PAYLOAD_HASH) || select_is_around(&d->select, event);
+}
 
-	if (!one_by_one && flushes_take(&d->flushes, event))
+static void end_run(struct dump *d)
+{
+	if (d->flushes.open && is_shown(d)) {
+		flushes_print(stdout, &d->flushes);
+		putchar('\n');
+	}
+	d->flushes.open = false;
+}
+
+static int take_event(struct dump *d, const struct trace_event *event)
+{
+	bool apart = is_apart(d, event);
+
+	if (!apart && flushes_take(&d->flushes, event))
 		return 0;
-	flushes_end(&d->flushes);
-	print_line(d, event);
-	if (!one_by_one && flushes_only(event)) {
+	end_run(d);
+	d->line++;
+	if (select_is_around(&d->select, event))
+		d->around = d->line;
+	if (is_shown(d))
+		print_line(d, event);
+	if (!apart && flushes_only(event)) { /* the line stays open */
 		flushes_begin(&d->flushes, event);
 		return 0;
 	}
+	if (!is_shown(d))
+		return 0;
 	putchar('\n');
 	return print_payloads(d, event);
 }
@@ -313,31 +228,62 @@ static uint32_t event_object(const struct trace_event *event)
 	}
 }
 
-static int dump_events(struct dump *d)
+static bool is_over(const struct dump *d)
 {
+	const struct select *s = &d->select;
+
+	if (!d->counting)
+		return d->line > d->lines.last;
+	return s->around.thread && !s->last && d->around && d->line - d->around > s->context;
+}
+
+static void print_whole(const struct dump *d, const struct trace_event *event)
+{
+	print_object(d, event_object(event));
+	print_stack(d, event_stack(event));
+}
+
+static int read_events(struct dump *d)
+{
+	struct trace_filter filter = select_filter(&d->select);
 	const struct trace_event *event;
 	struct cursor *cursor;
-	int err = cursor_open(d->trace, &d->filter, &cursor);
+	int err = cursor_open(d->trace, &filter, &cursor);
 
 	if (err)
 		return err;
-	while ((err = cursor_next(cursor, &event)) > 0) {
-		if (!is_wanted(d, event))
+	d->line = 0;
+	while ((err = cursor_next(cursor, &event)) > 0 && !is_over(d)) {
+		if (!select_has(&d->select, d->trace, event))
 			continue;
-		d->found = true;
-		err = print_event(d, event);
+		err = take_event(d, event);
 		if (err < 0)
 			break;
-		if (!d->wanted.thread)
+		if (!d->select.wanted.thread)
 			continue;
-		print_object(d, event_object(event));
-		print_stack(d, event_stack(event));
-		err = 0;
+		print_whole(d, event);
 		break;
 	}
-	flushes_end(&d->flushes);
+	end_run(d);
 	cursor_close(cursor);
-	return err;
+	return err < 0 ? err : 0;
+}
+
+/* Which lines are printed is only known once all are counted; none is kept meanwhile. */
+static int dump_events(struct dump *d)
+{
+	int err;
+
+	d->lines = (struct select_lines){ 1, UINT64_MAX };
+	if (select_counts(&d->select)) {
+		d->counting = true;
+		err = read_events(d);
+		d->counting = false;
+		if (err || (d->select.around.thread && !d->around))
+			return err;
+		d->lines = select_lines(&d->select, d->line, d->around);
+	}
+	return read_events(d);
 }
 
 /* Those that a trace does not say the type of are left out. */
@@ -357,11 +303,22 @@ static void find_datagrams(struct trace *trace, struct map *datagrams)
 	sqlite3_finalize(stmt);
 }
 
+static int check_found(const struct dump *d)
+{
+	const struct select *s = &d->select;
+	struct event_id id = s->wanted.thread ? s->wanted : s->around;
+	bool found = s->wanted.thread ? d->line : d->around;
+	char text[32];
+
+	if (!id.thread || found)
+		return CLI_FINE;
+	return cli_misuse("dump", "the trace has no event %s", event_id_text(id, text));
+}
+
 static int dump_trace(struct dump *d)
 {
 	struct map datagrams = { 0 };
-	char id[32];
-	int status = check_filter(d);
+	int status = select_begin("dump", &d->select, d->trace);
 
 	if (status)
 		return status;
@@ -369,38 +326,37 @@ static int dump_trace(struct dump *d)
 	d->render = (struct render){
 		.out = stdout,
 		.trace = d->trace,
-		.full = d->wanted.thread,
-		.brief = !d->all && !d->wanted.thread,
+		.full = d->select.wanted.thread,
+		.brief = !d->all && !d->select.wanted.thread && !d->select.choice.wr_id.given,
 		.payloads = d->payload && trace_has_payloads(d->trace),
 		.names = names_new(d->trace),
 		.datagrams = &datagrams,
+		.choice = &d->select.choice,
 	};
 	cli_tell_waits(d->trace);
 	status = cli_status(dump_events(d));
 	names_free(d->render.names);
 	map_fini(&datagrams);
 	cli_tell_loss(d->trace);
-	if (!status && d->wanted.thread && !d->found)
-		return cli_misuse("dump", "the trace has no event %s",
-				  event_id_text(d->wanted, id));
-	return status;
+	return status ? status : check_found(d);
 }
 
 int cli_dump(int argc, char **argv)
 {
-	struct dump d = { .to = -1 };
+	struct dump d = { .select = SELECT_ALL };
+	char complaint[OPTIONS_COMPLAINT];
 	struct arguments arguments;
 	int status;
 
 	cli_parse(argc, argv, &d, &arguments);
 	cli_deadline(d.deadline);
-	status = complete_filter(&d, &arguments);
-	if (!status)
-		status = cli_open("dump", &arguments, 2, &d.trace);
+	if (arguments.n > 1 && select_read_event(arguments.at[1], &d.select.wanted, complaint))
+		return cli_misuse("dump", "%s", complaint);
+	status = cli_open("dump", &arguments, 2, &d.trace);
 	if (status)
 		return status;
 	status = dump_trace(&d);
 	trace_close(d.trace);
-	free(d.objects);
+	select_end(&d.select);
 	return status;
 }

@@ -4,8 +4,6 @@
 #include "cli/trace/flushes.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analyzer/facts/first.h"
 #include "cli/format.h"
@@ -49,14 +47,11 @@ bool flushes_take(struct flushes *run, const struct trace_event *event)
 	return true;
 }
 
-void flushes_end(struct flushes *run)
+void flushes_print(FILE *out, const struct flushes *run)
 {
 	char id[32], time[FORMAT_TEXT];
 
-	if (run->open && run->more)
-		printf(" and %" PRIu64 " more flushed, the last at %s, %s later", run->more,
-		       event_id_text(run->last, id), format_time(run->ended - run->began, time));
-	if (run->open)
-		putchar('\n');
-	memset(run, 0, sizeof(*run));
+	if (run->more)
+		fprintf(out, " and %" PRIu64 " more flushed, the last at %s, %s later", run->more,
+			event_id_text(run->last, id), format_time(run->ended - run->began, time));
 }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "cli/trace/bytes.h"
+#include "cli/trace/choice.h"
 #include "cli/format.h"
 #include "cli/trace/fields.h"
 #include "cli/trace/names.h"
@@ -176,6 +177,35 @@ static void put_wr(const struct values *v, const struct wr *wr)
 			wr->imm);
 }
 
+/* How many from @i on were not asked for. */
+static uint32_t count_other_wrs(const struct render *r, const struct post *post, uint32_t i)
+{
+	uint32_t n = 0;
+
+	while (r->choice && i + n < post->nwr && !choice_has_wr(r->choice, &post->wr[i + n]))
+		n++;
+	return n;
+}
+
+static uint32_t count_other_wcs(const struct render *r, const struct poll *poll, uint32_t i)
+{
+	uint32_t n = 0;
+
+	while (r->choice && i + n < poll->nwc && !choice_has_wc(r->choice, &poll->wc[i + n]))
+		n++;
+	return n;
+}
+
+/* Instead of @n others, which are passed over, their number. */
+static bool put_others(const struct render *r, FILE *out, uint32_t n, uint32_t *i)
+{
+	if (!n || r->full)
+		return false;
+	fprintf(out, "%u other%s", n, n == 1 ? "" : "s");
+	*i += n - 1;
+	return true;
+}
+
 static void put_post(const struct render *r, const struct values *v,
 		     const struct trace_event *event)
 {
@@ -187,6 +217,8 @@ static void put_post(const struct render *r, const struct values *v,
 	fputs(r->full ? ", [\n    " : ", [", v->out);
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		fputs(i ? sep : "", v->out);
+		if (put_others(r, v->out, count_other_wrs(r, post, i), &i))
+			continue;
 		put_wr(v, &post->wr[i]);
 		put_payload(r, v, event->id, i);
 		fputc('}', v->out);
@@ -287,6 +319,8 @@ static void put_poll(const struct render *r, const struct values *v,
 		uint32_t flushed = r->brief ? count_flushed(poll, i) : 0;
 
 		fputs(i ? sep : "", v->out);
+		if (put_others(r, v->out, count_other_wcs(r, poll, i), &i))
+			continue;
 		put_wc(r, v, &poll->wc[i]);
 		put_payload(r, v, event->id, i);
 		fputc('}', v->out);

@@ -8,6 +8,7 @@
 #include "core/base/map.h"
 #include "core/store/read/trace.h"
 
+struct choice;
 struct names;
 
 struct render {
@@ -18,6 +19,7 @@ struct render {
 	bool payloads;               /* what was kept of them, in short */
 	struct names *names;         /* of keys and peers, or NULL */
 	const struct map *datagrams; /* queue pairs whose messages have a sender each; or NULL */
+	const struct choice *choice; /* others of an event are only counted; NULL: all are shown */
 };
 
 /*

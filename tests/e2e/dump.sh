@@ -1,0 +1,112 @@
+# verbatim dump: what it selects and how it shows it, against an account made another way.
+. tests/e2e/lib/try.sh
+needs "$VERBATIM" "$apps/first_error" "$apps/every_verb"
+cd "$tmp" || exit 1
+
+dump() { "$VERBATIM" dump "$@"; }
+refuses() {
+	local want=$1 status
+	shift
+	dump "$@" >out 2>err
+	status=$?
+	is status $status 2 && says "$want" err && is output "$(cat out)" ""
+}
+ids() { awk '{ print ($1 == ">" ? $3 : $2) }'; }
+
+# Two ends and two threads in one trace; eight writes of which the second fails.
+"$VERBATIM" record -q -o "$t" -- "$both" ibv_rc_pingpong -n 100 >/dev/null
+"$VERBATIM" record -q -o errors.db "$apps/first_error" bad 8
+dump "$t" >all
+dump errors.db >errors
+"$VERBATIM" record -q -o verbs.db "$apps/every_verb" >/dev/null 2>&1
+
+around_is_a_window_of_the_whole() { # with the event in line N of all, C lines each way
+	local n=$1 c=$2 first id
+	id=$(sed -n "$n p" all | ids)
+	first=$((n > c ? n - c : 1))
+	dump --around "$id" -C "$c" "$t" >out || return
+	is "$(sed 's/^..//' out)" "$(sed -n "$first,$((n + c)) p" all)" &&
+		is "$(grep -n '^> ' out | cut -d: -f1)" $((n - first + 1))
+}
+around_has_both_ends() {
+	local id
+	id=$(grep 'IBV_WC_RECV' all | sed -n '50 p' | ids)
+	is "$(dump --around "$id" -C 20 "$t" | ids | cut -d: -f1 | sort -u | tr '\n' ' ')" "1 2 "
+}
+around_with_others_has_the_neighbours_that_they_select() {
+	local id n
+	id=$(grep ' 1:[0-9]* .*ibv_poll_cq' all | sed -n '40 p' | ids)
+	dump --around "$id" -C 5 --thread 2 --verb post_send "$t" >out || return
+	is "$(grep -c '^  .* 2:[0-9]* .*ibv_post_send' out)" 10 &&
+		is "$(grep '^> ' out | ids)" "$id" &&
+		is "$(wc -l <out)" 11 || return
+	n=$(grep -n '^> ' out | cut -d: -f1)
+	is "line of the event" "$n" 6 &&
+		is "$(sed 's/^..//' out | sort -s -n -k1,1)" "$(sed 's/^..//' out)"
+}
+the_last_lines_are_the_end_of_all() {
+	is "$(dump --last 7 "$t")" "$(tail -7 all)" &&
+		is "$(dump --last 1000000 "$t")" "$(cat all)" &&
+		is "$(dump --last 2 --verb post_send --thread 1 "$t")" \
+			"$(grep ' 1:[0-9]* .*ibv_post_send' all | tail -2)"
+}
+last_of_around_is_the_end_of_its_window() {
+	local id
+	id=$(sed -n '100 p' all | ids)
+	is "$(dump --around "$id" -C 4 --last 6 "$t" | sed 's/^..//')" "$(sed -n '99,104 p' all)"
+}
+a_wr_id_has_its_posts_and_completions() {
+	is "$(dump --wr-id 2 "$t" | grep -c ibv_post_send)" \
+		"$(sql "SELECT count(*) FROM wr WHERE wr_id = 2")" &&
+		is "$(dump --wr-id 0x2 "$t" | grep -c ibv_poll_cq)" \
+			"$(sql "SELECT count(*) FROM wc WHERE wr_id = 2")" &&
+		is "$(dump --wr-id 0x2 "$t" | grep -c wr_id=0x1)" 0
+}
+# its batch of ten has wr_ids 10 to 19
+others_of_the_same_call_are_only_counted() {
+	dump --wr-id 15 --verb wr_complete verbs.db >out
+	is "$(wc -l <out)" 1 && says ', \[5 others, {wr_id=0xf, .*}, 4 others\]) = 0' out
+}
+a_status_has_its_completions_alone() {
+	is "$(dump --status error errors.db)" "$(grep REM_ACCESS_ERR errors)" &&
+		is "$(dump --status IBV_WC_REM_ACCESS_ERR errors.db)" \
+			"$(grep REM_ACCESS_ERR errors)" &&
+		is "$(dump --status success "$t" | wc -l)" \
+			"$(sql "SELECT count(DISTINCT thread || ':' || n) FROM wc")"
+}
+a_status_and_a_wr_id_hold_of_one_completion() {
+	is "$(dump --status error --wr-id 0x65 errors.db)" "$(grep REM_ACCESS_ERR errors)" &&
+		is "$(dump --status error --wr-id 0x66 errors.db)" ""
+}
+# the first of them stands for all, unless one is asked for
+runs_of_flushes_stay_one_line() {
+	local flush=IBV_WC_WR_FLUSH_ERR id
+	is "$(dump --status wr_flush_err errors.db)" "$(grep $flush errors)" &&
+		is "$(dump --last 1 --status wr_flush_err errors.db)" "$(grep $flush errors)" &&
+		says '}\] and 5 more flushed, the last at' errors || return
+	id=$(sed -n 's/.*last at \([0-9:]*\),.*/\1/p' errors)
+	dump --around "$id" -C 1 errors.db >out || return
+	is "$(wc -l <out)" 3 && says '^  .*and 4 more flushed' out &&
+		says "^> .* $id .*$flush" out &&
+		is "$(dump --wr-id 0x68 errors.db | grep -c $flush)" 1
+}
+wrong_selectors_are_refused() {
+	refuses "no event 9:9" --around 9:9 "$t" && refuses "names no event" --around qp1 "$t" &&
+		refuses "not both" --around 1:20 "$t" 1:20 &&
+		refuses "did you mean 'REM_ACCESS_ERR'" --status REM_ACCES_ERR "$t" &&
+		refuses "names no status" --status , "$t" && refuses "not 'x'" --wr-id x "$t" &&
+		refuses "not '0x'" --wr-id 0x "$t" && refuses "not '-1'" --wr-id -1 "$t" &&
+		refuses "last" --last 0 "$t"
+}
+
+try around_is_a_window_of_the_whole 1 0
+try around_is_a_window_of_the_whole 3 20
+try around_is_a_window_of_the_whole 150 20
+try around_is_a_window_of_the_whole "$(($(grep -vc ' -  ' all) - 1))" 7
+for each in around_has_both_ends around_with_others_has_the_neighbours_that_they_select \
+	    the_last_lines_are_the_end_of_all last_of_around_is_the_end_of_its_window \
+	    a_wr_id_has_its_posts_and_completions others_of_the_same_call_are_only_counted \
+	    a_status_has_its_completions_alone a_status_and_a_wr_id_hold_of_one_completion \
+	    runs_of_flushes_stay_one_line wrong_selectors_are_refused; do
+	try $each
+done
