@@ -117,7 +117,7 @@ def percentiles(t):
 
 
 def peers(t):
-    """Those that name each other in ibv_modify_qp(); enough for a trace of one connection each."""
+    """Those that name each other in ibv_modify_qp(); enough where no number is given twice."""
     number, to = {}, {}
     for o in t.rows('object'):
         if o['kind'] == 'qp':
@@ -127,8 +127,7 @@ def peers(t):
         if call['verb'] == 'ibv_modify_qp' and 'dest_qp_num' in attr and not call['failed']:
             to[call['object']] = attr['dest_qp_num']
     pairs = [(a, b) for a in to for b in to
-             if number[b][0] == to[a] and number[a][0] == to[b] and
-             (a == b or number[a][1] != number[b][1])]
+             if number[b][0] == to[a] and number[a][0] == to[b]]
     return [(number[a][1], number[a][2], number[b][1], number[b][2]) for a, b in pairs]
 
 
