@@ -55,7 +55,7 @@ int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *
 
 void pass_fini(struct pass *pass)
 {
-	/* what still lives is told as it is freed: it leaves, but not by an event, nor its process */
+	/* what still lives is told as it is freed: no event made it leave, nor did its process end */
 	pass->event = NULL;
 	pass->process = 0;
 	model_free(pass->model);
