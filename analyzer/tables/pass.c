@@ -55,7 +55,7 @@ int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *
 
 void pass_fini(struct pass *pass)
 {
-	/* what still lives is told as it is freed: no event made it leave, nor did its process end */
+	/* what still lives is told as it is freed: by no event, and its process has not ended */
 	pass->event = NULL;
 	pass->process = 0;
 	model_free(pass->model);
