@@ -38,7 +38,8 @@ const struct option_row cli_stat_options[] = {
 };
 /* clang-format on */
 
-enum { QUEUES = 16 }; /* that are shown in text; JSON has all */
+enum { VERBS = 1 }; /* the table of verbs among those of print_profile() */
+enum { ROWS = 16 }; /* of a table that are shown in text; JSON has all */
 
 /* Control verbs have times, posts and polls none. In text what has 80 columns. */
 static struct table *verb_table(const struct stat_view *view, bool json)
@@ -128,8 +129,9 @@ static void print_requests(const struct stat_view *view)
 	table_free(table);
 	if (timed)
 		printf("  of the %s with a completion; percentiles are at most 3.2 %% too high.\n  "
-		       "Recording adds 10 to 50 ns to each call of a data verb, here to two.\n",
-		       format_count(timed, n));
+		       "Recording adds %s to each call of a data verb, here to two.\n",
+		       format_count(timed, n),
+		       trace_has_payloads(view->trace) ? "about 1 us (--payload)" : "10 to 50 ns");
 }
 
 /* "64 of 128"; "?" where what is outstanding is not certain. */
@@ -214,7 +216,7 @@ static struct table *queue_table(const struct stat_view *view, bool json, uint64
 	for (size_t id = 1; id < view->profile->nobjects; id++) {
 		const struct profile_queue *queue = view->profile->queues[id];
 
-		if (queue && (json || n++ < QUEUES))
+		if (queue && (json || n++ < ROWS))
 			add_queue(table, trace_object(view->trace, (uint32_t)id), queue, json);
 		else if (queue)
 			++*ret_more;
@@ -228,17 +230,85 @@ static bool is_unsure(const struct profile_queue *queue)
 	       (queue->receive.requests && (!queue->receive.known || queue->receive.doubt));
 }
 
+/* Of text, where there are several; JSON has them in stat_json.c. */
+static void print_processes(const struct stat_view *view)
+{
+	/* clang-format off */
+	static const struct column columns[] = {
+		{ "process", COLUMN_NUMBER }, { "calls", COLUMN_COUNT },
+		{ "requests", COLUMN_COUNT }, { "completions", COLUMN_COUNT },
+		{ "errors", COLUMN_COUNT },   { "sent", COLUMN_BYTES },
+		{ "received", COLUMN_BYTES }, { 0 },
+	};
+	/* clang-format on */
+	struct table *table = table_new("processes", columns);
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < view->profile->nprocesses; i++) {
+		const struct profile_process *process = &view->profile->processes[i];
+
+		if (process->first < 0 || n++ >= ROWS)
+			continue;
+		table_number(table, process->id);
+		table_number(table, (int64_t)process->calls);
+		table_number(table, (int64_t)process->requests);
+		table_number(table, (int64_t)process->completions);
+		table_number(table, (int64_t)process->errors);
+		table_number(table, (int64_t)process->sent);
+		table_number(table, (int64_t)process->received);
+	}
+	if (n > 1)
+		table_print(table);
+	if (n > ROWS)
+		printf("  and %" PRIu64 " more: --format json has all\n", n - ROWS);
+	table_free(table);
+}
+
+static void print_threads(const struct stat_view *view)
+{
+	/* clang-format off */
+	static const struct column columns[] = {
+		{ "thread", COLUMN_NUMBER },  { "process", COLUMN_NUMBER },
+		{ "calls", COLUMN_COUNT },    { "in_them_ns", COLUMN_TIME },
+		{ "requests", COLUMN_COUNT }, { "completions", COLUMN_COUNT },
+		{ "empty_polls", COLUMN_COUNT }, { "waited_ns", COLUMN_TIME }, { 0 },
+	};
+	/* clang-format on */
+	struct table *table = table_new("threads", columns);
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < view->profile->nthreads; i++) {
+		const struct profile_thread *thread = &view->profile->threads[i];
+
+		if (!thread->id || n++ >= ROWS)
+			continue;
+		table_number(table, thread->id);
+		table_number(table, thread->process);
+		table_number(table, (int64_t)thread->calls);
+		table_number(table, thread->control_ns);
+		table_number(table, (int64_t)thread->requests);
+		table_number(table, (int64_t)thread->completions);
+		table_number(table, (int64_t)thread->empty);
+		table_number(table, view->profile->waited.known ? thread->waited_ns : -1);
+	}
+	if (n > 1)
+		table_print(table);
+	if (n > ROWS)
+		printf("  and %" PRIu64 " more: --format json has all\n", n - ROWS);
+	table_free(table);
+}
+
 /* The most that was outstanding, of the queues that are shown above. */
 static void print_depths(const struct stat_view *view)
 {
 	/* clang-format off */
 	static const struct column columns[] = {
-		{ "most outstanding", COLUMN_TEXT }, { "process", COLUMN_NUMBER },
+		{ "queue", COLUMN_TEXT }, { "process", COLUMN_NUMBER },
 		{ "sends", COLUMN_TEXT }, { "receives", COLUMN_TEXT },
 		{ "max_inline_data", COLUMN_COUNT }, { 0 },
 	};
 	/* clang-format on */
-	struct table *table = table_new("depth", columns);
+	struct table *table = table_new("most outstanding", columns);
 	uint64_t n = 0, unsure = 0;
 
 	for (size_t id = 1; id < view->profile->nobjects; id++) {
@@ -248,7 +318,7 @@ static void print_depths(const struct stat_view *view)
 		if (!queue)
 			continue;
 		unsure += is_unsure(queue);
-		if (n++ >= QUEUES)
+		if (n++ >= ROWS)
 			continue;
 		table_text(table, object ? object->name : NULL);
 		table_number(table, queue->process);
@@ -332,7 +402,7 @@ static struct table *cq_table(const struct stat_view *view, bool json)
 	for (size_t id = 1; id < view->profile->nobjects; id++) {
 		const struct profile_cq *cq = view->profile->cqs[id];
 
-		if (cq && (cq->polls || cq->empty || cq->high) && (json || n++ < QUEUES))
+		if (cq && (cq->polls || cq->empty || cq->high) && (json || n++ < ROWS))
 			add_cq(table, trace_object(view->trace, (uint32_t)id), cq, json);
 	}
 	return table;
@@ -390,9 +460,14 @@ static void print_text(const struct stat_view *view, struct table *const *tables
 	stat_posting(view);
 	stat_gaps(view);
 	stat_registrations(view);
+	print_processes(view);
+	print_threads(view);
 	print_queues(view);
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++) {
 		table_print(tables[i]);
+		if (i == VERBS)
+			printf("  Recording adds up to 1 us to each control verb.\n");
+	}
 }
 
 static void print_json(const struct stat_view *view, struct table *const *tables, unsigned int n)
@@ -413,7 +488,7 @@ static void print_json(const struct stat_view *view, struct table *const *tables
 
 static int print_profile(const struct stat_view *view, bool json)
 {
-	struct table *tables[4] = { cq_table(view, json), verb_table(view, json) };
+	struct table *tables[4] = { cq_table(view, json), [VERBS] = verb_table(view, json) };
 	int err = mark_table(view, &tables[2]);
 
 	if (!err)

@@ -1,3 +1,5 @@
+#include <sqlite3.h>
+
 #include "analyzer/profile/pass.h"
 #include "tests/analyzer/story.h"
 
@@ -168,4 +170,123 @@ TEST(sizes_have_classes_up_to_a_power_of_two)
 		assert_true(profile_size_end(rows[i].class) >= rows[i].bytes);
 	}
 	profile_story(NULL);
+}
+
+/* The process says where it is: phase @text begins or ends. */
+static void mark_phase(enum event_mark_kind kind, const char *text)
+{
+	struct event_mark *event = (struct event_mark *)s.words;
+	size_t bytes = strlen(text);
+
+	event->kind = (uint16_t)kind;
+	event->bytes = (uint16_t)bytes;
+	memcpy(event + 1, text, bytes);
+	story_event(&s, 0, EVENT_MARK, (sizeof(*event) + bytes + 7) / 8);
+}
+
+TEST(a_phase_counts_what_is_in_it)
+{
+	static const char *const phases[] = { "measure", "cool down" };
+	struct profile_select select = { .phases = phases, .nphases = 2 };
+
+	send_one(1, 64);
+	mark_phase(MARK_BEGIN, "measure");
+	send_one(2, 64);
+	mark_phase(MARK_BEGIN, "other");
+	send_one(3, 64);
+	mark_phase(MARK_END, "other");
+	mark_phase(MARK_END, "measure");
+	send_one(4, 64);
+	mark_phase(MARK_BEGIN, "cool down");
+	send_one(5, 64);
+	const struct profile *p = profile_story(&select);
+
+	assert_int_equal(p->send.requests, 3);
+	assert_int_equal(p->duration, 5000 + 1000);
+	assert_int_equal(p->send.gap.count, 1); /* none over the end of a phase */
+}
+
+TEST(a_phase_in_itself_ends_once)
+{
+	static const char *const phases[] = { "round" };
+	struct profile_select select = { .phases = phases, .nphases = 1 };
+
+	mark_phase(MARK_BEGIN, "round");
+	mark_phase(MARK_BEGIN, "round");
+	mark_phase(MARK_END, "round");
+	send_one(1, 64);
+	mark_phase(MARK_END, "round");
+	send_one(2, 64);
+	assert_int_equal(profile_story(&select)->send.requests, 1);
+}
+
+/* Threads waited: written by the recorder behind the wait. */
+static void wait_for_room(uint64_t began, uint64_t ticks, enum event_waited_why why)
+{
+	struct event_waited *event = (struct event_waited *)s.words;
+
+	event->ticks = ticks;
+	event->times = 1;
+	event->why = why;
+	s.now = began - 1000;
+	story_event(&s, 0, EVENT_WAITED, sizeof(*event) / 8);
+}
+
+/* What `verbatim record` says of its traces. */
+static void tell_of_waits(const char *path)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = 'yes' WHERE key = 'waits'", NULL,
+				      NULL, NULL),
+			 SQLITE_OK);
+	sqlite3_close(db);
+}
+
+TEST(waits_are_known_where_they_were_recorded)
+{
+	wait_for_room(s.now + 1000, 70000, WAITED_ROOM);
+	assert_false(profile_story(NULL)->waited.known); /* a story's writer does not say so */
+}
+
+TEST(waits_are_counted_in_their_part)
+{
+	struct profile_select select = { 0 };
+	int64_t second;
+
+	wait_for_room(s.now + 1000, 70000, WAITED_ROOM);
+	wait_for_room(s.now + 100000, 50000, WAITED_LONGER);
+	second = (int64_t)s.now;
+	send_one(1, 64);
+	story_check(&s, NULL);
+	trace_close(s.trace);
+	tell_of_waits(s.path);
+	assert_int_equal(trace_open(s.path, &s.trace), 0);
+	assert_int_equal(profile_trace(s.trace, NULL, &profile), 0);
+	assert_true(profile->waited.known);
+	assert_int_equal(profile->waited.times, 2);
+	assert_int_equal(profile->waited.ns, 120000);
+	assert_int_equal(profile->waited.most, 70000);
+	assert_int_equal(profile->waited.full, 1);
+	assert_int_equal(profile->waited.longer_ns, 50000);
+	assert_int_equal(profile->threads[0].waited_ns, 120000);
+	profile_free(profile);
+	select.from = second - 10;
+	assert_int_equal(profile_trace(s.trace, &select, &profile), 0);
+	assert_int_equal(profile->waited.times, 1);
+	assert_int_equal(profile->waited.ns, 50000);
+}
+
+TEST(posts_are_counted_with_their_gaps)
+{
+	send_one(1, 64);
+	send_one(2, 64);
+	const struct profile *p = profile_story(NULL);
+
+	assert_int_equal(p->send.posts, 2);
+	assert_int_equal(p->send.list.max, 1);
+	assert_int_equal(p->send.distance.count, 2);
+	assert_int_equal(p->send.gap.count, 1);
+	assert_int_equal(p->send.gap.max, 1000);
 }
