@@ -27,7 +27,7 @@ commands_are_completed() {
 }
 options_are_completed() {
 	is "$(completes record --r)" '--ring-budget --ring-size --rotate-size --rotate-time' &&
-		is "$(completes record -o t.db --st)" --stop-on &&
+		is "$(completes record -o t.db --sto)" --stop-on &&
 		is "$(completes info --)" '--deadline --format --help'
 }
 every_option_is_completed() {
