@@ -64,7 +64,7 @@ static void remember_call(struct profiler *p, struct worker *worker, size_t plac
 	for (size_t i = 0; i < worker->npending; i++)
 		if (worker->pending[i].place == place) {
 			worker->pending[i].n++;
-			worker->pending[i].ns += took;
+			profiler_add(&worker->pending[i].ns, took);
 			return;
 		}
 	call = vec_push(worker->pending, worker->npending);
@@ -83,9 +83,9 @@ void calls_posted(struct profiler *p, struct worker *worker)
 		struct profile_place *place = &p->profile->places[call->place];
 
 		place->posting += call->n;
-		place->posting_ns += call->ns;
+		profiler_add(&place->posting_ns, call->ns);
 		p->profile->verbs[place->verb].posting += call->n;
-		p->profile->verbs[place->verb].posting_ns += call->ns;
+		profiler_add(&p->profile->verbs[place->verb].posting_ns, call->ns);
 	}
 	if (worker->npending) {
 		free(worker->pending);
@@ -113,11 +113,11 @@ void calls_count(struct profiler *p, const struct trace_event *event)
 		add_time(p, verb, took);
 	p->profile->places[place].calls++;
 	p->profile->places[place].errors += call->failed;
-	p->profile->places[place].ns += took;
+	profiler_add(&p->profile->places[place].ns, took);
 	count_registered(p, call, &p->profile->places[place]);
 	process->calls++;
 	thread->calls++;
-	thread->control_ns += took;
+	profiler_add(&thread->control_ns, took);
 	if (worker->sent)
 		remember_call(p, worker, place, took);
 }

@@ -57,7 +57,7 @@ static bool is_told(const struct cluster *clusters, size_t n, int64_t at)
 static size_t add_multiples(const struct histogram *h, struct cluster cluster,
 			    struct cluster clusters[CLUSTERS], size_t n)
 {
-	if (cluster.constant < FAR * histogram_percentile(h, 50))
+	if (cluster.constant / FAR < histogram_percentile(h, 50))
 		return n;
 	for (cluster.times = 1; cluster.times <= TIMES && n < CLUSTERS; cluster.times++) {
 		int64_t at = cluster.constant * cluster.times;

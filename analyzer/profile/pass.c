@@ -166,7 +166,8 @@ static void leave_phase(struct profiler *p, struct inside *inside, int64_t time)
 	if (!inside->depth || --inside->depth)
 		return;
 	if (!--p->in_phase)
-		p->profile->duration += clip_time(p, time) - clip_time(p, p->phase_since);
+		profiler_add(&p->profile->duration,
+			     clip_time(p, time) - clip_time(p, p->phase_since));
 }
 
 static void mark_phase(struct profiler *p, const struct trace_event *event)

@@ -58,6 +58,13 @@ struct profiler {
 	bool no_memory;
 };
 
+/* Times of a damaged trace may be anything: a sum stays at the largest there is. */
+static inline void profiler_add(int64_t *sum, int64_t ns)
+{
+	if (ns > 0 && __builtin_add_overflow(*sum, ns, sum))
+		*sum = INT64_MAX;
+}
+
 static inline void profiler_fail(struct profiler *p)
 {
 	p->no_memory = true;

@@ -44,7 +44,7 @@ struct wait_row waits_row(const struct profiler *p)
 		.process = sql_u32(p->waits, 2),
 		.time = sql_time(p->waits, 3),
 		.ns = sql_time(p->waits, 4),
-		.times = (uint64_t)sqlite3_column_int64(p->waits, 5),
+		.times = sql_u32(p->waits, 5),
 		.full = sqlite3_column_int(p->waits, 6),
 	};
 }
@@ -55,9 +55,9 @@ void waits_count(struct profiler *p, const struct wait_row *row)
 	struct profile_thread *thread = rows_thread(p, row->id.thread, row->process);
 
 	waited->times += row->times;
-	waited->ns += row->ns;
+	profiler_add(&waited->ns, row->ns);
 	*(row->full ? &waited->full : &waited->longer) += row->times;
-	*(row->full ? &waited->full_ns : &waited->longer_ns) += row->ns;
+	profiler_add(row->full ? &waited->full_ns : &waited->longer_ns, row->ns);
 	if (row->ns > waited->most) {
 		waited->most = row->ns;
 		waited->worst = row->id;
@@ -67,7 +67,7 @@ void waits_count(struct profiler *p, const struct wait_row *row)
 		return;
 	waited->threads += !thread->waits;
 	thread->waits += row->times;
-	thread->waited_ns += row->ns;
+	profiler_add(&thread->waited_ns, row->ns);
 }
 
 void waits_close(struct profiler *p)

@@ -187,6 +187,37 @@ static void add_queue(struct table *table, const struct object *object,
 	add_high(table, &queue->receive);
 }
 
+static uint64_t traffic_of(const struct profile_queue *queue)
+{
+	return queue->send.requests + queue->receive.requests;
+}
+
+static int compare_queues(const void *a, const void *b)
+{
+	const struct profile_queue *x = *(const struct profile_queue *const *)a;
+	const struct profile_queue *y = *(const struct profile_queue *const *)b;
+
+	if (traffic_of(x) != traffic_of(y))
+		return traffic_of(x) < traffic_of(y) ? 1 : -1;
+	return x->object < y->object ? -1 : x->object > y->object;
+}
+
+/* Those that were used, for free(): in text the busiest first. */
+static const struct profile_queue **list_queues(const struct stat_view *view, bool sorted,
+						size_t *ret_n)
+{
+	const struct profile *profile = view->profile;
+	const struct profile_queue **queues = calloc(profile->nobjects + 1, sizeof(*queues));
+
+	*ret_n = 0;
+	for (size_t id = 1; queues && id < profile->nobjects; id++)
+		if (profile->queues[id])
+			queues[(*ret_n)++] = profile->queues[id];
+	if (sorted && *ret_n)
+		qsort(queues, *ret_n, sizeof(*queues), compare_queues);
+	return queues;
+}
+
 static struct table *queue_table(const struct stat_view *view, bool json, uint64_t *ret_more)
 {
 	/* clang-format off */
@@ -210,17 +241,14 @@ static struct table *queue_table(const struct stat_view *view, bool json, uint64
 	};
 	/* clang-format on */
 	struct table *table = table_new("queues", json ? all : few);
-	uint64_t n = 0;
+	size_t n, most;
+	const struct profile_queue **queues = list_queues(view, !json, &n);
 
-	*ret_more = 0;
-	for (size_t id = 1; id < view->profile->nobjects; id++) {
-		const struct profile_queue *queue = view->profile->queues[id];
-
-		if (queue && (json || n++ < ROWS))
-			add_queue(table, trace_object(view->trace, (uint32_t)id), queue, json);
-		else if (queue)
-			++*ret_more;
-	}
+	most = json || n < ROWS ? n : ROWS;
+	for (size_t i = 0; i < most; i++)
+		add_queue(table, trace_object(view->trace, queues[i]->object), queues[i], json);
+	*ret_more = n - most;
+	free(queues);
 	return table;
 }
 
@@ -309,16 +337,16 @@ static void print_depths(const struct stat_view *view)
 	};
 	/* clang-format on */
 	struct table *table = table_new("most outstanding", columns);
-	uint64_t n = 0, unsure = 0;
+	uint64_t unsure = 0;
+	size_t n;
+	const struct profile_queue **queues = list_queues(view, true, &n);
 
-	for (size_t id = 1; id < view->profile->nobjects; id++) {
-		const struct profile_queue *queue = view->profile->queues[id];
-		const struct object *object = trace_object(view->trace, (uint32_t)id);
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_queue *queue = queues[i];
+		const struct object *object = trace_object(view->trace, queue->object);
 
-		if (!queue)
-			continue;
 		unsure += is_unsure(queue);
-		if (n++ >= ROWS)
+		if (i >= ROWS)
 			continue;
 		table_text(table, object ? object->name : NULL);
 		table_number(table, queue->process);
@@ -329,6 +357,7 @@ static void print_depths(const struct stat_view *view)
 		else
 			table_text(table, NULL);
 	}
+	free(queues);
 	table_print(table);
 	table_free(table);
 	if (unsure)

@@ -147,6 +147,14 @@ void stat_head(const struct stat_view *view)
 	print_waited(&profile->waited);
 }
 
+/* @n in @ns, a second; a damaged trace may have any numbers. */
+static uint64_t rate_of(uint64_t n, int64_t ns)
+{
+	double rate = (double)n / (double)ns * 1e9;
+
+	return rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18;
+}
+
 /* Numbers a second over the time in which there was something to do. */
 void stat_rates(const struct stat_view *view)
 {
@@ -154,7 +162,6 @@ void stat_rates(const struct stat_view *view)
 	bool phases = view->part->phases.n;
 	int64_t ns = phases ? profile->duration : profile->last_completion - profile->first_post;
 	char n[FORMAT_TEXT], took[FORMAT_TEXT], sent[FORMAT_TEXT], received[FORMAT_TEXT];
-	double s = (double)ns / 1e9;
 
 	if (!profile->send.requests || profile->first_post < 0 || ns <= 0)
 		return;
@@ -162,9 +169,9 @@ void stat_rates(const struct stat_view *view)
 	       format_count(profile->send.requests, n), format_time(ns, took),
 	       phases ? "in the phase" : "first post to last completion");
 	printf("           %s requests/s, %s/s sent, %s/s received\n",
-	       format_count((uint64_t)((double)profile->send.requests / s), n),
-	       format_bytes((uint64_t)((double)profile->sent / s), sent),
-	       format_bytes((uint64_t)((double)profile->received / s), received));
+	       format_count(rate_of(profile->send.requests, ns), n),
+	       format_bytes(rate_of(profile->sent, ns), sent),
+	       format_bytes(rate_of(profile->received, ns), received));
 }
 
 /* Below the latencies: where they gather, and what of them a CQ had. */
@@ -338,6 +345,16 @@ static bool is_registration(const struct profile_place *place)
 	       verb_infos[place->verb].object == OBJECT_mr;
 }
 
+/* Registrations that kept a thread from posting. */
+static uint64_t count_posting(const struct profile_place **places, size_t n)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < n; i++)
+		calls += is_registration(places[i]) ? places[i]->posting : 0;
+	return calls;
+}
+
 static void print_registrations(const struct stat_view *view, const struct profile_place **places,
 				size_t n)
 {
@@ -415,13 +432,14 @@ void stat_registrations(const struct stat_view *view)
 	const struct profile *profile = view->profile;
 	const struct profile_place **places;
 	size_t n = stat_places(profile, PLANE_CONTROL, &places);
-	char count[FORMAT_TEXT], bytes[FORMAT_TEXT];
+	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], posting[FORMAT_TEXT];
 
 	print_post_places(view);
 	if (profile->registered) {
-		printf("\nregistered  %s region%s, %s, by place\n",
+		printf("\nregistered %s region%s, %s; while posting %s\n",
 		       format_count(profile->registered, count), plural_of(profile->registered),
-		       format_bytes(profile->registered_bytes, bytes));
+		       format_bytes(profile->registered_bytes, bytes),
+		       format_count(count_posting(places, n), posting));
 		print_registrations(view, places, n);
 	}
 	print_while_posting(view, places, n);

@@ -33,13 +33,7 @@ struct recorder {
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
 	uint64_t gave_up; /* 1 + the reader's position when it was waited for in vain; or 0 */
-	struct {
-		uint64_t ticks; /* of all waits of this thread */
-		/* those that no event tells of yet: */
-		uint64_t begin, untold;
-		uint32_t times, why;
-	} waits;
-	uint64_t lap; /* ring.reserved and ticks when the thread last began to fill the ring */
+	uint64_t lap;     /* ring.reserved and ticks when the thread last began to fill the ring */
 	uint64_t lap_ticks;
 	uint32_t forks_held;    /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
@@ -48,6 +42,12 @@ struct recorder {
 	const struct tap *tap;  /* sees this ring's events, too; or NULL */
 	uint64_t tapped;        /* how far it has seen them, as ring.reserved */
 	struct ring ring;
+	struct {
+		uint64_t ticks; /* of all waits of this thread */
+		/* those that no event tells of yet: */
+		uint64_t begin, untold;
+		uint32_t times, why;
+	} waits;
 };
 
 extern __thread struct recorder recorder __attribute__((tls_model("initial-exec")));
