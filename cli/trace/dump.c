@@ -12,27 +12,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/report/symbols.h"
+#include "cli/trace/about.h"
 #include "cli/trace/bytes.h"
 #include "cli/trace/flushes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/trace/json_event.h"
 #include "cli/trace/names.h"
 #include "cli/trace/render.h"
 #include "cli/trace/select.h"
+#include "cli/trace/stacks.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 #include "core/base/printable.h"
-
-enum { FRAMES_MAX = 128, INLINED_MAX = 16 };
 
 struct dump {
 	struct render render;
 	struct trace *trace;
 	struct select select;
 	int64_t deadline;
-	bool frames, all;
+	bool with_stacks, frames, all;
+	unsigned int json;
+	struct json_event events;
+	struct text text;      /* of the event as JSON */
+	struct stacks *stacks; /* NULL: they are not shown */
 	struct flushes flushes;
 	uint64_t payload;          /* core/wire/payload.h */
 	struct select_lines lines; /* to be printed */
@@ -50,6 +54,9 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 /* clang-format off */
 const struct option_row cli_dump_options[] = {
 	SELECT_OPTIONS(struct dump),
+	CLI_FORMAT(struct dump),
+	{ "stacks", 'k', NULL, "with each event the functions that called it",
+	  FLAG_AT(struct dump, with_stacks) },
 	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
 	  FLAG_AT(struct dump, frames) },
 	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
@@ -63,6 +70,27 @@ const struct option_row cli_dump_options[] = {
 static bool is_shown(const struct dump *d)
 {
 	return !d->counting && d->line >= d->lines.first && d->line <= d->lines.last;
+}
+
+static int print_json(struct dump *d, const struct trace_event *event)
+{
+	text_cut(&d->text, 0);
+	if (json_event_put(&d->events, event, stacks_find(d->stacks, about_stack(event)),
+			   select_is_around(&d->select, event)))
+		return log_err(-ENOMEM, "print an event");
+	fwrite(d->text.at, 1, d->text.used, stdout);
+	return 0;
+}
+
+/* " by to_rts (app.c:20) < main (app.c:66)" */
+static void print_brief_stack(const struct dump *d, const struct trace_event *event)
+{
+	const struct stack *stack = stacks_find(d->stacks, about_stack(event));
+
+	if (!stack)
+		return;
+	fputs("  by ", stdout);
+	print_foreign(stdout, stack->brief);
 }
 
 /* Without its newline. */
@@ -80,6 +108,8 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 	printf("%14.9f  %-8s  %s%*s  ", (double)event->time / 1e9, event_id_text(event->id, id),
 	       shown, pad > 0 ? pad : 0, "");
 	render_event(&d->render, event);
+	if (!d->select.wanted.thread)
+		print_brief_stack(d, event);
 }
 
 static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
@@ -114,7 +144,7 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 /* Flushes of one queue pair are one line, but for one that was asked for and those with bytes. */
 static bool is_apart(const struct dump *d, const struct trace_event *event)
 {
-	return d->all || d->select.wanted.thread || d->select.choice.wr_id.given ||
+	return d->all || d->json || d->select.wanted.thread || d->select.choice.wr_id.given ||
 	       (d->payload && d->payload != PAYLOAD_HASH) || select_is_around(&d->select, event);
 }
 
@@ -137,6 +167,8 @@ static int take_event(struct dump *d, const struct trace_event *event)
 	d->line++;
 	if (select_is_around(&d->select, event))
 		d->around = d->line;
+	if (is_shown(d) && d->json)
+		return print_json(d, event);
 	if (is_shown(d))
 		print_line(d, event);
 	if (!apart && flushes_only(event)) { /* the line stays open */
@@ -149,50 +181,18 @@ static int take_event(struct dump *d, const struct trace_event *event)
 	return print_payloads(d, event);
 }
 
-static uint32_t event_stack(const struct trace_event *event)
+static void print_stack(const struct dump *d, uint32_t id)
 {
-	switch (event->kind) {
-	case TRACE_CALL:
-		return event->call->stack;
-	case TRACE_FORK:
-		return event->fork->stack;
-	case TRACE_MEMORY:
-		return event->memory->stack;
-	case TRACE_MISUSE:
-		return event->misuse->stack;
-	case TRACE_POST:
-		return event->post->stack;
-	case TRACE_POLL:
-		return event->poll->stack;
-	default:
-		return 0;
-	}
-}
+	const struct stack *stack = stacks_find(d->stacks, id);
 
-static void print_stack(const struct dump *d, uint32_t stack)
-{
-	struct frame frames[FRAMES_MAX];
-	struct symbol list[INLINED_MAX];
-	unsigned int n = stack ? trace_stack(d->trace, stack, frames, FRAMES_MAX) : 0, line = 0;
-	struct symbols *symbols;
-	char text[512];
-
-	if (!n || symbols_open(&symbols))
+	if (!stack)
 		return;
 	printf("\ncalled from\n");
-	for (unsigned int i = 0; i < n; i++) {
-		unsigned int inside;
-
-		if (!d->frames && frame_is_ours(&frames[i]))
-			continue;
-		inside = symbols_find(symbols, &frames[i], list, INLINED_MAX);
-		for (unsigned int k = 0; k < inside; k++) {
-			printf("  #%-2u ", line++);
-			print_foreign(stdout, symbol_text(&list[k], text, sizeof(text)));
-			putchar('\n');
-		}
+	for (size_t i = 0; i < stack->n; i++) {
+		printf("  #%-2zu ", i);
+		print_foreign(stdout, stack->functions[i]);
+		putchar('\n');
 	}
-	symbols_close(symbols);
 }
 
 static void print_object(const struct dump *d, uint32_t id)
@@ -212,22 +212,6 @@ static void print_object(const struct dump *d, uint32_t id)
 		printf("never destroyed\n");
 }
 
-static uint32_t event_object(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-		return event->call->object;
-	case TRACE_POST:
-		return event->post->object;
-	case TRACE_POLL:
-		return event->poll->object;
-	case TRACE_NOTIFY:
-		return event->notify->object;
-	default:
-		return 0;
-	}
-}
-
 static bool is_over(const struct dump *d)
 {
 	const struct select *s = &d->select;
@@ -239,8 +223,8 @@ static bool is_over(const struct dump *d)
 
 static void print_whole(const struct dump *d, const struct trace_event *event)
 {
-	print_object(d, event_object(event));
-	print_stack(d, event_stack(event));
+	print_object(d, about_object(event));
+	print_stack(d, about_stack(event));
 }
 
 static int read_events(struct dump *d)
@@ -261,7 +245,8 @@ static int read_events(struct dump *d)
 			break;
 		if (!d->select.wanted.thread)
 			continue;
-		print_whole(d, event);
+		if (!d->json)
+			print_whole(d, event);
 		break;
 	}
 	end_run(d);
@@ -333,8 +318,19 @@ static int dump_trace(struct dump *d)
 		.datagrams = &datagrams,
 		.choice = &d->select.choice,
 	};
-	cli_tell_waits(d->trace);
-	status = cli_status(dump_events(d));
+	if (d->with_stacks || d->select.wanted.thread)
+		d->stacks = stacks_new(d->trace, d->frames);
+	d->events = (struct json_event){
+		.render = &d->render,
+		.bytes = d->payload == PAYLOAD_HASH ? 0 : d->payload,
+	};
+	if (json_values_init(&d->events.values, d->trace, d->render.names, &d->text))
+		status = cli_status(log_err(-ENOMEM, "print events"));
+	else
+		status = cli_status(dump_events(d));
+	json_values_fini(&d->events.values);
+	text_fini(&d->text);
+	stacks_free(d->stacks);
 	names_free(d->render.names);
 	map_fini(&datagrams);
 	cli_tell_loss(d->trace);

@@ -15,22 +15,22 @@
 #include "core/store/read/trace.h"
 #include "core/wire/event.h"
 
-enum form { HEX, NUMBER, OBJECT, FLAGS };
-
 struct field {
+	const char *name;  /* as struct wr and struct wc have it */
 	unsigned int part; /* enum event_wr_part or event_wc_part */
 	const char *before, *behind;
-	enum form form;
+	enum fields_form form;
 	const char *names;       /* FLAGS: of which enum */
 	enum object_kind object; /* OBJECT */
 	size_t offset, size;
 };
 
 #define FIELD(name, part, before, behind, form, names, object) \
-	{ part,                                                \
+	{ #name,                                               \
+	  part,                                                \
 	  before,                                              \
 	  behind,                                              \
-	  form,                                                \
+	  FIELDS_##form,                                       \
 	  names,                                               \
 	  object,                                              \
 	  offsetof(struct ROW, name),                          \
@@ -62,26 +62,31 @@ static uint64_t read_field(const struct field *field, const void *row)
 	}
 }
 
+static bool is_rkey(const struct field *field)
+{
+	return field->part == WR_RDMA && field->offset == offsetof(struct wr, rkey);
+}
+
 static void put_field(const struct values *values, const struct field *field, const void *row)
 {
 	uint64_t value = read_field(field, row);
 
 	fprintf(values->out, ", %s", field->before);
 	switch (field->form) {
-	case HEX:
+	case FIELDS_HEX:
 		fprintf(values->out, "0x%" PRIx64, value);
 		break;
-	case NUMBER:
+	case FIELDS_NUMBER:
 		fprintf(values->out, "%" PRIu64, value);
 		break;
-	case OBJECT:
+	case FIELDS_OBJECT:
 		values_handle(values, field->object, value);
 		break;
-	case FLAGS:
+	case FIELDS_FLAGS:
 		values_flags(values->out, enum_find(field->names), value);
 		break;
 	}
-	if (field->part == WR_RDMA && field->offset == offsetof(struct wr, rkey))
+	if (is_rkey(field))
 		names_rkey(values->names, values->out, values->queue, (uint32_t)value,
 			   values->time);
 	fputs(field->behind, values->out);
@@ -111,4 +116,34 @@ void fields_put_wc(const struct values *values, const struct wc *wc)
 	for (int i = 0; wc->parts && i < WC_FIELDS; i++)
 		if (wc->parts & wc_fields[i].part)
 			put_field(values, &wc_fields[i], wc);
+}
+
+static void see_field(const struct field *field, const void *row, fields_see *see, void *arg)
+{
+	const struct field_value value = {
+		.name = field->name,
+		.form = field->form,
+		.names = field->names,
+		.object = field->object,
+		.value = read_field(field, row),
+		.rkey = is_rkey(field),
+	};
+
+	see(&value, arg);
+}
+
+void fields_walk_wr(const struct wr *wr, fields_see *see, void *arg)
+{
+	unsigned int parts = find_parts(wr);
+
+	for (int i = 0; parts && i < WR_FIELDS; i++)
+		if (parts & wr_fields[i].part)
+			see_field(&wr_fields[i], wr, see, arg);
+}
+
+void fields_walk_wc(const struct wc *wc, fields_see *see, void *arg)
+{
+	for (int i = 0; wc->parts && i < WC_FIELDS; i++)
+		if (wc->parts & wc_fields[i].part)
+			see_field(&wc_fields[i], wc, see, arg);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/trace/about.h"
 #include "cli/trace/bytes.h"
 #include "cli/trace/choice.h"
 #include "cli/format.h"
@@ -35,14 +36,6 @@ static void find_names(void)
 	wc_statuses = enum_find("ibv_wc_status");
 	wc_opcodes = enum_find("ibv_wc_opcode");
 	wc_flags = enum_find("ibv_wc_flags");
-}
-
-/* The error of a failed call, returned or left in errno. */
-static int told_error(const struct call *call)
-{
-	if (verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0)
-		return (int)call->ret;
-	return call->error;
 }
 
 static void put_error(FILE *out, int error)
@@ -80,7 +73,7 @@ static void put_return(const struct values *v, const struct call *call)
 	} else if (verb->returns)
 		fprintf(v->out, " = %" PRId64, call->ret);
 	if (call->failed)
-		put_error(v->out, told_error(call));
+		put_error(v->out, about_error(call));
 	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
 }
 
@@ -156,7 +149,7 @@ static void put_payload(const struct render *r, const struct values *v, struct e
 	fputc('}', v->out);
 }
 
-static bool has_key(int opcode)
+bool render_has_key(int opcode)
 {
 	return opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV;
 }
@@ -173,8 +166,8 @@ static void put_wr(const struct values *v, const struct wr *wr)
 	put_sge(v, wr);
 	fields_put_wr(v, wr);
 	if (wr->imm)
-		fprintf(v->out, ", %s=0x%x", has_key(wr->opcode) ? "invalidate_rkey" : "imm_data",
-			wr->imm);
+		fprintf(v->out, ", %s=0x%x",
+			render_has_key(wr->opcode) ? "invalidate_rkey" : "imm_data", wr->imm);
 }
 
 /* How many from @i on were not asked for. */
@@ -239,8 +232,8 @@ static void put_request(const struct values *v, const struct wc *wc)
 			wc->request_index, format_time(v->time - wc->posted_at, latency));
 }
 
-/* Others have no src_qp: ibv_poll_cq(3). Of all messages only datagrams may have a GRH. */
-static bool is_datagram(const struct render *r, const struct wc *wc)
+/* Others have no src_qp: ibv_poll_cq(3). */
+bool render_has_sender(const struct render *r, const struct wc *wc)
 {
 	uint64_t known;
 
@@ -262,7 +255,7 @@ static void put_success(const struct render *r, const struct values *v, const st
 		fprintf(v->out, ", imm_data=0x%x", wc->imm);
 	else if (wc->wc_flags & IBV_WC_WITH_INV)
 		fprintf(v->out, ", invalidated_rkey=0x%x", wc->imm);
-	if (is_datagram(r, wc))
+	if (render_has_sender(r, wc))
 		fprintf(v->out, ", src_qp=0x%x", wc->src_qp);
 }
 
@@ -442,18 +435,10 @@ static void put_misuse(const struct values *v, const struct misuse_event *seen)
 		fprintf(v->out, ", thread %u is in it", seen->other);
 }
 
-/* The queue that the event is about: its keys and peer are meant. */
-static uint32_t queue_of(const struct trace_event *event)
-{
-	if (event->kind == TRACE_POST)
-		return event->post->object;
-	return event->kind == TRACE_CALL || event->kind == TRACE_RETURN ? event->call->object : 0;
-}
-
 void render_event(const struct render *r, const struct trace_event *event)
 {
 	const struct values v = { r->out,      r->trace, event->process,
-				  event->time, r->names, queue_of(event) };
+				  event->time, r->names, about_queue(event) };
 
 	find_names();
 	switch (event->kind) {
@@ -489,94 +474,4 @@ void render_event(const struct render *r, const struct trace_event *event)
 	}
 	if (event->inner)
 		fputs(" [inner]", r->out);
-}
-
-int render_verb(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return event->call->verb;
-	case TRACE_POST:
-		return event->post->verb;
-	case TRACE_POLL:
-		return event->poll->verb;
-	case TRACE_NOTIFY:
-		return verb_find("ibv_req_notify_cq");
-	default:
-		return -1;
-	}
-}
-
-static bool poll_concerns(const struct poll *poll, uint32_t object)
-{
-	for (uint32_t i = 0; i < poll->nwc; i++)
-		if (poll->wc[i].qp == object)
-			return true;
-	return poll->object == object;
-}
-
-/* Is a value that number, at any depth? */
-static bool has_number(const struct json_node *value, int64_t number)
-{
-	if (value->kind == JSON_INT)
-		return value->number == number;
-	for (const struct json_node *at = json_first(value); at; at = json_next(at))
-		if (has_number(at, number))
-			return true;
-	return false;
-}
-
-/* Does an argument of the call hold the object's handle, at any depth? */
-static bool call_names(struct trace *trace, const struct trace_event *event,
-		       const struct object *object)
-{
-	const struct json_node *args = args_root(event->call->args);
-
-	return args && has_number(args, (int64_t)object->handle) &&
-	       trace_object_at(trace, event->process, object->kind, object->handle, event->time) ==
-		       object;
-}
-
-bool render_concerns(struct trace *trace, const struct trace_event *event,
-		     const struct object *object)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return event->call->object == object->id || call_names(trace, event, object);
-	case TRACE_POST:
-		return event->post->object == object->id;
-	case TRACE_POLL:
-		return poll_concerns(event->poll, object->id);
-	case TRACE_NOTIFY:
-		return event->notify->object == object->id;
-	default:
-		return false;
-	}
-}
-
-static bool poll_failed(const struct poll *poll)
-{
-	for (uint32_t i = 0; i < poll->nwc; i++)
-		if (poll->wc[i].status)
-			return true;
-	return poll->ret < 0;
-}
-
-bool render_failed(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return event->call->failed || event->call->end < 0;
-	case TRACE_POST:
-		return event->post->ret;
-	case TRACE_POLL:
-		return poll_failed(event->poll);
-	case TRACE_NOTIFY:
-		return event->notify->ret;
-	default:
-		return false;
-	}
 }

@@ -28,12 +28,8 @@ struct render {
  */
 void render_event(const struct render *render, const struct trace_event *event);
 
-/* The verb of an event; -1 where it is none. */
-int render_verb(const struct trace_event *event);
+/* Is a completion's src_qp defined? Of all messages only datagrams may have a GRH, and a sender. */
+bool render_has_sender(const struct render *render, const struct wc *wc);
 
-/* Does @event act on, name or complete something of @object? */
-bool render_concerns(struct trace *trace, const struct trace_event *event,
-		     const struct object *object);
-
-/* Did it fail, or never return? */
-bool render_failed(const struct trace_event *event);
+/* Is a request's immediate data the key to be invalidated? */
+bool render_has_key(int opcode);

@@ -13,7 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/quantity.h"
-#include "cli/trace/render.h"
+#include "cli/trace/about.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
@@ -122,7 +122,7 @@ static bool concerns_object(const struct select *s, struct trace *trace,
 			    const struct trace_event *event)
 {
 	for (size_t i = 0; i < s->nobjects; i++)
-		if (render_concerns(trace, event, trace_object(trace, s->objects[i])))
+		if (about_concerns(trace, event, trace_object(trace, s->objects[i])))
 			return true;
 	return !s->object;
 }
@@ -144,7 +144,7 @@ bool select_has(const struct select *s, struct trace *trace, const struct trace_
 		return false;
 	if (event->kind == TRACE_CALL && event->call->ours)
 		return false;
-	return has_verb(&s->verbs, render_verb(event)) && (!s->failed || render_failed(event)) &&
+	return has_verb(&s->verbs, about_verb(event)) && (!s->failed || about_failed(event)) &&
 	       choice_has_event(&s->choice, event) && concerns_object(s, trace, event);
 }
 

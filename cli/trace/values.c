@@ -68,12 +68,15 @@ static bool reads_as_hex(const char *name)
 	return false;
 }
 
+uint64_t values_unsigned(const struct field_info *field, int64_t value)
+{
+	return field->size < 8 && field->size ? (uint64_t)value & ((1ull << 8 * field->size) - 1)
+					      : (uint64_t)value;
+}
+
 static void put_number(const struct values *v, const struct field_info *field, int64_t value)
 {
-	/* the store keeps all as signed 64 bits */
-	uint64_t number = field->size < 8 && field->size
-				  ? (uint64_t)value & ((1ull << 8 * field->size) - 1)
-				  : (uint64_t)value;
+	uint64_t number = values_unsigned(field, value);
 
 	switch (field->kind) {
 	case FIELD_OBJ:
@@ -142,7 +145,7 @@ static void put_text(const struct values *v, const struct field_info *field,
 				   field->kind != FIELD_ENUM);
 }
 
-static const struct field_info *find_field(const struct struct_info *info, const char *name,
+const struct field_info *values_find_field(const struct struct_info *info, const char *name,
 					   size_t length)
 {
 	for (unsigned int i = 0; info && i < info->nfields; i++)
@@ -152,8 +155,7 @@ static const struct field_info *find_field(const struct struct_info *info, const
 	return NULL;
 }
 
-/* A GID is its bytes. */
-static bool is_raw(const struct struct_info *info)
+bool values_is_raw(const struct struct_info *info)
 {
 	return info && info->nfields == 1 && !strcmp(info->fields[0].name, "raw");
 }
@@ -169,13 +171,14 @@ static void put_struct(const struct values *v, const struct struct_info *info,
 	const struct json_node *value = json_find_member(object, "raw", 3);
 	const char *sep = "";
 
-	if (is_raw(info) && value) {
+	if (values_is_raw(info) && value) {
 		values_field(v, &info->fields[0], value);
 		return;
 	}
 	fputc('{', v->out);
 	for (value = json_first(object); value; value = json_next(value)) {
-		const struct field_info *field = find_field(info, value->name, value->name_length);
+		const struct field_info *field =
+			values_find_field(info, value->name, value->name_length);
 
 		fputs(sep, v->out);
 		print_foreign_bytes(v->out, value->name, value->name_length);
@@ -206,8 +209,7 @@ static void put_array(const struct values *v, const struct field_info *field,
 	fputc(']', v->out);
 }
 
-/* What is behind a pointer to a single value. */
-static const struct field_info *scalar_of(const struct field_info *field)
+const struct field_info *values_pointed(const struct field_info *field)
 {
 	bool scalar = field->type && field->type->scalar;
 
@@ -217,8 +219,8 @@ static const struct field_info *scalar_of(const struct field_info *field)
 void values_field(const struct values *v, const struct field_info *field,
 		  const struct json_node *value)
 {
-	const struct struct_info *type =
-		field->kind == FIELD_OBJS ? &object_infos[field->object] : scalar_of(field)->type;
+	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object]
+								   : values_pointed(field)->type;
 
 	switch (value->kind) {
 	case JSON_ARRAY:
@@ -228,13 +230,13 @@ void values_field(const struct values *v, const struct field_info *field,
 		put_struct(v, type, value);
 		break;
 	case JSON_TEXT:
-		put_text(v, scalar_of(field), value);
+		put_text(v, values_pointed(field), value);
 		break;
 	case JSON_NULL:
 		fputs("NULL", v->out);
 		break;
 	default:
-		put_number(v, scalar_of(field),
+		put_number(v, values_pointed(field),
 			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
 	}
 }

@@ -31,3 +31,18 @@ void values_handle(const struct values *values, enum object_kind kind, uint64_t 
 /* @value: that of @field among a call's arguments. */
 void values_field(const struct values *values, const struct field_info *field,
 		  const struct json_node *value);
+
+/* What the text of a value needs to know of its type. */
+
+/* The field of that name, or NULL. */
+const struct field_info *values_find_field(const struct struct_info *info, const char *name,
+					   size_t length);
+
+/* Is the structure nothing but its bytes, as a GID is? */
+bool values_is_raw(const struct struct_info *info);
+
+/* What is behind a pointer to a single value; else @field. */
+const struct field_info *values_pointed(const struct field_info *field);
+
+/* The store keeps all numbers as signed 64 bits. */
+uint64_t values_unsigned(const struct field_info *field, int64_t value);

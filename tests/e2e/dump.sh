@@ -99,6 +99,35 @@ wrong_selectors_are_refused() {
 		refuses "last" --last 0 "$t"
 }
 
+json_has_what_the_text_has() { python3 "$root/tests/e2e/dump.py" "$VERBATIM" "$1"; }
+json_has_payloads() {
+	"$VERBATIM" record -q --payload 16 -o paid.db -- "$both" ibv_rc_pingpong -n 5 -s 64 >out &&
+		json_has_what_the_text_has paid.db || return
+	is "$(dump -f json --payload 8 --wr-id 2 --verb post_send paid.db |
+		jq -r '.requests[].payload | [.length, (.bytes | length)] | join(" ")' |
+		sort -u)" "64 16" &&
+		is "$(dump -f json --payload none paid.db | grep -c payload)" 0
+}
+json_is_an_object_an_event() {
+	is "$(dump -f json errors.db | jq -r .event)" "$(dump --all errors.db | ids)" &&
+		is "$(dump -f json --last 3 "$t" | jq -r .event)" "$(tail -3 all | ids)" &&
+		is "$(dump -f json --around 2:100 -C 4 "$t" | jq -c 'select(.around).event')" \
+			'"2:100"'
+}
+json_of_one_event_has_its_object_and_stack() {
+	local id
+	id=$(grep ibv_create_qp all | head -1 | ids)
+	dump -f json "$t" "$id" >out &&
+		is "$(jq -r '[.life.object, .life.created, .ret] | join(" ")' out)" "qp1 $id qp1" &&
+		is "$(jq -r '.stack[]' out)" "$(dump "$t" "$id" | sed -n 's/^  #[0-9]* *//p')"
+}
+stacks_are_behind_each_line() {
+	dump -k errors.db >out &&
+		is "$(sed 's/  by .*//' out)" "$(cat errors)" &&
+		says 'ibv_destroy_qp(qp1) = 0 <.*>  by main (first_error.c:[0-9]*)$' out &&
+		says 'ibv_post_send.*) = 0  by post_writes (first_error.c:[0-9]*) < main (' out
+}
+
 try around_is_a_window_of_the_whole 1 0
 try around_is_a_window_of_the_whole 3 20
 try around_is_a_window_of_the_whole 150 20
@@ -107,6 +136,11 @@ for each in around_has_both_ends around_with_others_has_the_neighbours_that_they
 	    the_last_lines_are_the_end_of_all last_of_around_is_the_end_of_its_window \
 	    a_wr_id_has_its_posts_and_completions others_of_the_same_call_are_only_counted \
 	    a_status_has_its_completions_alone a_status_and_a_wr_id_hold_of_one_completion \
-	    runs_of_flushes_stay_one_line wrong_selectors_are_refused; do
+	    runs_of_flushes_stay_one_line wrong_selectors_are_refused \
+	    json_has_payloads json_is_an_object_an_event \
+	    json_of_one_event_has_its_object_and_stack stacks_are_behind_each_line; do
 	try $each
 done
+try json_has_what_the_text_has verbs.db
+try json_has_what_the_text_has "$t"
+try json_has_what_the_text_has errors.db

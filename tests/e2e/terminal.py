@@ -170,6 +170,8 @@ def run_sql(commands, trace):
 def run_dump(commands, trace):
     commands.run('dump', ['--payload', 'full', trace])
     commands.run('dump', ['--failed', trace])
+    for line in commands.run('dump', ['--format', 'json', '-k', trace]).splitlines():
+        parse('dump --format json', 'json', line)
     for event in re.findall(rb'^ *[\d.]+  (\d+:\d+) ', commands.run('dump', [trace]), re.M)[::3]:
         commands.run('dump', [trace, event])
 

@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * What an event of a dump is about. One thread.
+ */
+#include <stdbool.h>
+
+#include "core/store/read/trace.h"
+
+/* The verb of an event; -1 where it is none. */
+int about_verb(const struct trace_event *event);
+
+/* Its object and its call stack; 0: none, or not known. */
+uint32_t about_object(const struct trace_event *event);
+uint32_t about_stack(const struct trace_event *event);
+
+/* The queue whose keys and peer are meant; 0: there is none. */
+uint32_t about_queue(const struct trace_event *event);
+
+/* Does @event act on, name or complete something of @object? */
+bool about_concerns(struct trace *trace, const struct trace_event *event,
+		    const struct object *object);
+
+/* Did it fail, or never return? */
+bool about_failed(const struct trace_event *event);
+
+/* The error of a failed call, returned or left in errno. */
+int about_error(const struct call *call);

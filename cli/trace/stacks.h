@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Call stacks of a dump as text, each symbolised once. One thread.
+ */
+#include "core/store/read/trace.h"
+
+struct stacks;
+
+/* With @all also the functions of the recorder. NULL without memory. */
+struct stacks *stacks_new(struct trace *trace, bool all);
+
+/* Accepts NULL. */
+void stacks_free(struct stacks *stacks);
+
+/* Functions of a call stack, innermost first: "to_rts+0x1f (app.c:20)". */
+struct stack {
+	char **functions;
+	size_t n;
+	char *brief; /* "to_rts (app.c:20) < main (app.c:66)" */
+};
+
+/* NULL where there is none, or no memory. Borrowed. */
+const struct stack *stacks_find(struct stacks *stacks, uint32_t stack);
