@@ -159,8 +159,10 @@ static void count_gap(struct profiler *p, struct posting *to, const struct trace
 {
 	int64_t since = event->process < p->ninside ? p->inside[event->process].since : 0;
 
-	if (to->side->last >= since && to->side->last >= 0)
+	if (to->side->last >= since && to->side->last >= 0) {
 		histogram_add(&to->posts->gap, event->time - to->side->last);
+		histogram_add(&to->place->gap, event->time - to->side->last);
+	}
 	to->side->last = event->time;
 }
 
@@ -219,6 +221,8 @@ static void count_taken(struct profiler *p, struct posting *to, const struct tra
 	to->posts->judged += to->judged ? taken : 0;
 	to->place->posts++;
 	to->place->requests += taken;
+	if (taken > to->place->longest)
+		to->place->longest = taken;
 	to->place->judged += to->judged ? taken : 0;
 	to->process->requests += taken;
 	histogram_add(&to->posts->list, taken);

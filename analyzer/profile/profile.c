@@ -90,6 +90,8 @@ void profile_free(struct profile *profile)
 	histogram_fini(&profile->messages.way);
 	histogram_fini(&profile->messages.lay_sent);
 	histogram_fini(&profile->messages.lay_received);
+	for (size_t i = 0; i < profile->nplaces; i++)
+		histogram_fini(&profile->places[i].gap);
 	free(profile->places);
 	free(profile->processes);
 	free(profile->threads);

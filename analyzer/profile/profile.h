@@ -72,6 +72,8 @@ struct profile_place {
 	/* of posts: */
 	uint64_t posts, requests, judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline, inlined;
+	uint32_t longest;     /* most requests of one post */
+	struct histogram gap; /* before one of them, since the post to the queue before it */
 };
 
 /* One direction of a queue pair, or an SRQ or a WQ. */

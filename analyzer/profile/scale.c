@@ -80,6 +80,7 @@ static void scale_place(uint64_t n, struct profile_place *place)
 	TIMES(n, place->small);
 	TIMES(n, place->small_inline);
 	TIMES(n, place->inlined);
+	histogram_fini(&place->gap);
 }
 
 static void scale_programs(uint64_t n, struct profile *profile)
