@@ -129,14 +129,16 @@ static int read_words(struct reader *r, bool program, struct arguments *argument
 		char *word = r->argv[r->at];
 
 		over = over || (program && arguments->n);
-		if (over || word[0] != '-' || !word[1])
+		if (over || word[0] != '-' || !word[1]) {
 			arguments->at[arguments->n++] = word;
-		else if (!strcmp(word, "--"))
+		} else if (!strcmp(word, "--")) {
+			arguments->rest = arguments->n;
 			over = true;
-		else if (is_help(word))
+		} else if (is_help(word)) {
 			return 1;
-		else
+		} else {
 			err = word[1] == '-' ? take_long(r) : take_letters(r);
+		}
 	}
 	arguments->at[arguments->n] = NULL; /* argv has room for it */
 	return err;
@@ -179,7 +181,7 @@ static int read_rest(struct reader *r)
 int options_read(int argc, char **argv, const struct option_row *rows, bool program, void *settings,
 		 struct arguments *ret_arguments, char complaint[OPTIONS_COMPLAINT])
 {
-	struct arguments arguments = { .at = argv + 1 };
+	struct arguments arguments = { .rest = -1, .at = argv + 1 };
 	struct reader r = { argc, 1, argv, rows, settings, { false }, complaint };
 	int status = read_words(&r, program, &arguments);
 

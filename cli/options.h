@@ -73,9 +73,9 @@ struct option_row {
 	.type = OPTION_PARSED, .at = offsetof(settings, field), .parse = (function)
 /* clang-format on */
 
-/* What is not an option: @at[@n] is NULL. */
+/* What is not an option: @at[@n] is NULL. From @rest on it came after "--"; -1: there is none. */
 struct arguments {
-	int n;
+	int n, rest;
 	char **at;
 };
 
