@@ -19,7 +19,7 @@ VERSION := 0.1
 
 # each outside library, once
 STORE_LIBS = -lsqlite3 -lzstd
-DWARF_LIBS = -ldw -lelf -liberty
+DWARF_LIBS = -ldw -lelf -liberty -lm
 LTTNG_LIBS = -llttng-ust
 CTF_LIBS   = -lbabeltrace2
 EDIT_LIBS  = -ledit

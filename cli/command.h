@@ -26,6 +26,8 @@
 	  "TRACE [T:N]") \
 	C(stat, "Count and time what a run did", \
 	  "TRACE") \
+	C(diff, "Compare runs: what changed, where, and whether it is a regression", \
+	  "TRACE... [-- TRACE...]") \
 	C(sql, "Ask a trace questions in SQL", \
 	  "TRACE [QUERY]") \
 	C(query, "Ask what was so at a moment: a state, a queue, a key, a request", \

@@ -1,0 +1,66 @@
+#pragma once
+/*
+ * Two sides, of one run or several each, compared: what changed, where in the code, and whether it
+ * is a regression.
+ *
+ * Structure needs no statistics, and is compared first: attributes, calls, requests a doorbell,
+ * shares. Then the shape of histograms, then times, then the environment. What the runs of one side
+ * do not agree on is never a change.
+ *
+ * One thread.
+ */
+#include "analyzer/diff/run.h"
+
+enum diff_section { DIFF_STRUCTURE, DIFF_SHAPE, DIFF_TIME, DIFF_ENVIRONMENT, DIFF_SECTIONS };
+
+enum diff_verdict {
+	DIFF_UNCLEAR, /* it differs, but that may be chance */
+	DIFF_CHANGED, /* neither better nor worse, or less than the threshold */
+	DIFF_BETTER,
+	DIFF_WORSE, /* a regression */
+};
+
+enum diff_unit {
+	DIFF_TEXT,  /* before_text, after_text */
+	DIFF_RATIO, /* 7.59 */
+	DIFF_SHARE, /* percent */
+	DIFF_COUNT,
+	DIFF_NS,
+};
+
+struct diff_change {
+	size_t found; /* place in the order in which they were found */
+	enum diff_section section;
+	enum diff_verdict verdict;
+	enum diff_unit unit;
+	char what[96];
+	double before, after;           /* the mean of the runs */
+	char *before_text, *after_text; /* DIFF_TEXT; owned */
+	char place[DIFF_PLACE + 64];    /* "ibv_post_send, put_list (app.c:88)"; "": none */
+	char note[96];                  /* "106 ms in them"; "" */
+	bool has_bounds;                /* of the change in percent, DIFF_NS: */
+	double low, high;
+};
+
+/* The sites of one function that calls one verb, by run; NULL: it does not in that run. */
+struct diff_pair {
+	enum verb verb;
+	const char *function;
+	const struct diff_site **of[2];
+};
+
+struct diff_side {
+	struct diff_run *const *runs;
+	size_t n;
+};
+
+struct diff {
+	struct diff_side sides[2]; /* before, after */
+	double threshold;          /* percent */
+	struct diff_pair *pairs;
+	size_t npairs;
+	struct diff_change *changes;
+	size_t nchanges;
+	uint64_t regressions;
+	bool no_memory;
+};

@@ -1,0 +1,8 @@
+#pragma once
+/*
+ * Where the runs were made. For the files of this folder. One thread.
+ */
+#include "analyzer/diff/compared.h"
+
+/* Add the facts that differ. */
+void environment_compare(struct diff *diff);

@@ -1,0 +1,397 @@
+/*
+ * One trace, as far as it is compared with others
+ *
+ *	profile's places	--> functions that call a verb, with the sum of their places
+ *	control verbs		--> the attributes that they gave, by function; which made which CQ
+ */
+#include "analyzer/diff/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/report/report.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+struct reading {
+	struct diff_run *run;
+	struct trace *trace;
+	struct symbols *symbols;
+	struct map cqs; /* object to the index of the site that made it, + 1 */
+	bool no_memory;
+};
+
+/* clang-format off */
+static const struct attribute_info attribute_infos[] = {
+	{ "qp_type", 0 },        { "sq_sig_all", 1 },
+	{ "max_send_wr", -1 },   { "max_recv_wr", -1 },
+	{ "max_send_sge", 0 },   { "max_recv_sge", 0 },
+	{ "max_inline_data", -1 },
+	{ "cqe", -1 },           { "wc_flags", 0 },
+	{ "max_wr", -1 },        { "max_sge", 0 },
+	{ "path_mtu", -1 },      { "max_rd_atomic", -1 },
+	{ "max_dest_rd_atomic", -1 },
+	{ "timeout", 0 },        { "retry_cnt", 0 },
+	{ "rnr_retry", 0 },      { "min_rnr_timer", 0 },
+	{ "access", 0 },         { "comp_vector", 0 },
+	{ "responder_resources", -1 }, { "initiator_depth", -1 },
+	{ "retry_count", 0 },    { "rnr_retry_count", 0 },
+	{ "sl", 0 },             { "traffic_class", 0 },
+};
+/* clang-format on */
+
+const struct attribute_info *attribute_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(attribute_infos) / sizeof(attribute_infos[0]); i++)
+		if (!strcmp(attribute_infos[i].name, name))
+			return &attribute_infos[i];
+	return NULL;
+}
+
+/* Sites */
+
+/* A compiler's clones are the function that they were made of: put.constprop.0 */
+static size_t length_of(const char *function)
+{
+	static const char *const clones[] = { ".constprop", ".isra", ".part", ".cold",
+					      ".lto_priv" };
+	size_t n = strlen(function);
+
+	for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++) {
+		const char *at = strstr(function, clones[i]);
+
+		if (at && at > function && (size_t)(at - function) < n)
+			n = (size_t)(at - function);
+	}
+	return n;
+}
+
+/* The innermost function of the program; "" where it is not known. */
+static char *name_function(struct reading *r, uint32_t stack, char text[DIFF_PLACE])
+{
+	struct report report = { .trace = r->trace, .symbols = r->symbols };
+	struct report_line lines[REPORT_FRAMES];
+	const char *function;
+
+	text[0] = '\0';
+	if (!stack || !report_stack(&report, stack, lines))
+		return strdup("");
+	symbol_text(&lines[0].symbol, text, DIFF_PLACE);
+	function = lines[0].symbol.function ? lines[0].symbol.function : "";
+	return strndup(function, length_of(function));
+}
+
+static struct diff_site *add_site(struct reading *r, enum verb verb, char *function,
+				  const char *text)
+{
+	struct diff_site *site = vec_push(r->run->sites, r->run->nsites);
+
+	if (!site)
+		return NULL;
+	site->verb = verb;
+	site->function = function;
+	snprintf(site->text, sizeof(site->text), "%s", text);
+	return site;
+}
+
+/* The index of the function that calls @verb at @stack; SIZE_MAX without memory. */
+static size_t find_site(struct reading *r, enum verb verb, uint32_t stack)
+{
+	struct diff_run *run = r->run;
+	uint64_t key = (uint64_t)stack << 32 | verb, found;
+	char text[DIFF_PLACE], *function;
+	size_t i = 0;
+
+	if (map_get(&run->by_call, key, &found))
+		return (size_t)found - 1;
+	function = name_function(r, stack, text);
+	while (function && i < run->nsites &&
+	       (run->sites[i].verb != verb || strcmp(run->sites[i].function, function)))
+		i++;
+	if (function && i < run->nsites)
+		free(function);
+	else if (!function || !add_site(r, verb, function, text))
+		r->no_memory = true;
+	if (!r->no_memory && map_put(&run->by_call, key, i + 1))
+		r->no_memory = true;
+	return r->no_memory ? SIZE_MAX : i;
+}
+
+static void add_place(struct profile_place *sum, const struct profile_place *place)
+{
+	sum->calls += place->calls;
+	sum->errors += place->errors;
+	sum->ns += place->ns;
+	sum->posting += place->posting;
+	sum->posting_ns += place->posting_ns;
+	sum->bytes += place->bytes;
+	sum->posts += place->posts;
+	sum->requests += place->requests;
+	sum->judged += place->judged;
+	sum->signalled += place->signalled;
+	sum->small += place->small;
+	sum->small_inline += place->small_inline;
+	sum->inlined += place->inlined;
+	if (place->longest > sum->longest)
+		sum->longest = place->longest;
+	histogram_merge(&sum->gap, &place->gap);
+}
+
+static void add_places(struct reading *r)
+{
+	const struct profile *profile = r->run->profile;
+
+	for (size_t i = 0; i < profile->nplaces && !r->no_memory; i++) {
+		const struct profile_place *place = &profile->places[i];
+		size_t site = find_site(r, place->verb, place->stack);
+
+		if (site != SIZE_MAX)
+			add_place(&r->run->sites[site].sum, place);
+	}
+}
+
+/* Attributes */
+
+static int add_value(struct diff_attribute *attribute, const char *text)
+{
+	char **at;
+	size_t i = 0;
+
+	while (i < attribute->n && strcmp(attribute->values[i], text) < 0)
+		i++;
+	if (i < attribute->n && !strcmp(attribute->values[i], text))
+		return 0;
+	at = vec_push(attribute->values, attribute->n);
+	if (!at)
+		return -ENOMEM;
+	memmove(&attribute->values[i + 1], &attribute->values[i],
+		(attribute->n - 1 - i) * sizeof(*at));
+	attribute->values[i] = strdup(text);
+	return attribute->values[i] ? 0 : -ENOMEM;
+}
+
+static int add_attribute(struct diff_site *site, const char *name, const char *text)
+{
+	struct diff_attribute *attribute;
+
+	for (size_t i = 0; i < site->nattributes; i++)
+		if (site->attributes[i].name == name)
+			return add_value(&site->attributes[i], text);
+	attribute = vec_push(site->attributes, site->nattributes);
+	if (!attribute)
+		return -ENOMEM;
+	attribute->name = name;
+	return add_value(attribute, text);
+}
+
+static int add_leaf(struct diff_site *site, const struct json_node *node)
+{
+	const struct attribute_info *info = node->name ? attribute_find(node->name) : NULL;
+	char text[64];
+
+	if (!info || (node->kind != JSON_INT && node->kind != JSON_TEXT))
+		return 0;
+	if (node->kind == JSON_TEXT)
+		snprintf(text, sizeof(text), "%s", node->text);
+	else if (!strcmp(info->name, "access") || !strcmp(info->name, "wc_flags"))
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)node->number);
+	else
+		snprintf(text, sizeof(text), "%lld", (long long)node->number);
+	return add_attribute(site, info->name, text);
+}
+
+/* Arguments are nested three deep at most. */
+static int add_leaves(struct diff_site *site, const struct json_node *parent, int depth)
+{
+	int err = 0;
+
+	for (const struct json_node *node = json_first(parent); node && !err;
+	     node = json_next(node)) {
+		if (node->kind != JSON_OBJECT)
+			err = add_leaf(site, node);
+		else if (depth < 8)
+			err = add_leaves(site, node, depth + 1);
+	}
+	return err;
+}
+
+static bool has_attributes(enum verb verb)
+{
+	return verb_infos[verb].plane == PLANE_CONTROL &&
+	       (verb_infos[verb].effect == EFFECT_CREATE || verb_infos[verb].effect == EFFECT_USE);
+}
+
+static void see_call(struct reading *r, const struct call *call)
+{
+	const struct profile *profile = r->run->profile;
+	size_t site;
+
+	if (call->failed || call->end < 0 || !has_attributes(call->verb) || !call->args ||
+	    call->begin >= profile->to)
+		return;
+	site = find_site(r, call->verb, call->stack);
+	if (site == SIZE_MAX || args_parse(call->args) < 0 ||
+	    add_leaves(&r->run->sites[site], args_root(call->args), 0))
+		r->no_memory = true;
+	if (verb_infos[call->verb].object == OBJECT_cq && call->object &&
+	    verb_infos[call->verb].effect == EFFECT_CREATE &&
+	    map_put(&r->cqs, call->object, site + 1))
+		r->no_memory = true;
+}
+
+static int see_calls(struct reading *r, uint32_t process)
+{
+	const struct trace_filter filter = { .process = process, .control_only = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(r->trace, &filter, &cursor);
+
+	if (err)
+		return err;
+	while (!r->no_memory && (err = cursor_next(cursor, &event)) > 0)
+		if (event->kind == TRACE_CALL && !event->inner && !event->carried &&
+		    !event->call->ours)
+			see_call(r, event->call);
+	cursor_close(cursor);
+	return err;
+}
+
+/* Polls have no stack: they are told by the function that made the completion queue. */
+static void add_polls(struct reading *r)
+{
+	const struct profile *profile = r->run->profile;
+	uint64_t site;
+
+	for (uint32_t id = 1; id < profile->nobjects; id++) {
+		const struct profile_cq *cq = profile->cqs[id];
+		struct diff_site *to;
+
+		if (!cq || !map_get(&r->cqs, id, &site))
+			continue;
+		to = &r->run->sites[site - 1];
+		to->polls += cq->polls;
+		to->completions += cq->completions;
+		to->empty += cq->empty;
+		if (cq->most > to->most)
+			to->most = cq->most;
+	}
+}
+
+static int read_run(struct reading *r, const struct profile_select *select)
+{
+	struct trace_loss loss = trace_loss(r->trace);
+	int err = profile_trace(r->trace, select, &r->run->profile);
+
+	if (err)
+		return err;
+	r->run->lossy = loss.events || loss.interrupted;
+	add_places(r);
+	if (!r->no_memory)
+		err = see_calls(r, select ? select->process : 0);
+	add_polls(r);
+	return r->no_memory ? log_err(-ENOMEM, "what is compared of %s", r->run->path) : err;
+}
+
+int diff_run_new(struct trace *trace, const char *path, const struct profile_select *select,
+		 struct symbols *symbols, struct diff_run **ret_run)
+{
+	struct diff_run *run = calloc(1, sizeof(*run));
+	struct reading r = { .run = run, .trace = trace, .symbols = symbols };
+	int err = run ? 0 : log_err(-ENOMEM, "what is compared of %s", path);
+
+	if (err)
+		return err;
+	run->path = path;
+	err = read_run(&r, select);
+	map_fini(&r.cqs);
+	if (err)
+		diff_run_free(run);
+	else
+		*ret_run = run;
+	return err;
+}
+
+int diff_run_add_fact(struct diff_run *run, const char *name, const char *value)
+{
+	struct diff_fact *fact = vec_push(run->facts, run->nfacts);
+
+	if (fact) {
+		fact->name = strdup(name);
+		fact->value = strdup(value);
+	}
+	return fact && fact->name && fact->value ? 0 : log_err(-ENOMEM, "fact %s", name);
+}
+
+static int add_site_to(struct diff_site *to, const struct diff_site *from)
+{
+	int err = 0;
+
+	add_place(&to->sum, &from->sum);
+	to->polls += from->polls;
+	to->completions += from->completions;
+	to->empty += from->empty;
+	if (from->most > to->most)
+		to->most = from->most;
+	for (size_t i = 0; i < from->nattributes; i++)
+		for (size_t k = 0; k < from->attributes[i].n && !err; k++)
+			err = add_attribute(to, from->attributes[i].name,
+					    from->attributes[i].values[k]);
+	return err;
+}
+
+static void free_site(struct diff_site *site)
+{
+	for (size_t i = 0; i < site->nattributes; i++) {
+		for (size_t k = 0; k < site->attributes[i].n; k++)
+			free(site->attributes[i].values[k]);
+		free(site->attributes[i].values);
+	}
+	free(site->attributes);
+	free(site->function);
+	histogram_fini(&site->sum.gap);
+}
+
+int diff_run_join(struct diff_run *run, enum verb verb)
+{
+	struct diff_site *to = NULL;
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < run->nsites; i++) {
+		struct diff_site *site = &run->sites[i];
+
+		if (to && site->verb == verb) {
+			err = add_site_to(to, site) ? -ENOMEM : err;
+			to->text[0] = '\0';
+			free_site(site);
+			continue;
+		}
+		run->sites[n] = *site;
+		if (site->verb == verb) {
+			to = &run->sites[n];
+			to->function[0] = '\0';
+		}
+		n++;
+	}
+	run->nsites = n;
+	return err;
+}
+
+void diff_run_free(struct diff_run *run)
+{
+	if (!run)
+		return;
+	for (size_t i = 0; i < run->nsites; i++)
+		free_site(&run->sites[i]);
+	for (size_t i = 0; i < run->nfacts; i++) {
+		free(run->facts[i].name);
+		free(run->facts[i].value);
+	}
+	free(run->sites);
+	free(run->facts);
+	map_fini(&run->by_call);
+	profile_free(run->profile);
+	free(run);
+}

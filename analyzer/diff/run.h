@@ -1,0 +1,71 @@
+#pragma once
+/*
+ * One trace, as far as it is compared with others: its profile, the functions that call verbs, the
+ * attributes that they gave to objects, and facts of its environment.
+ *
+ * The trace may be closed once the run is made. One thread.
+ */
+#include "analyzer/profile/pass.h"
+#include "analyzer/report/symbols.h"
+#include "core/base/map.h"
+
+enum { DIFF_PLACE = 192 };
+
+/* An attribute that calls gave to objects: its distinct values, in order of the text. */
+struct diff_attribute {
+	const char *name; /* of attribute_infos */
+	char **values;
+	size_t n;
+};
+
+/*
+ * A function that calls a verb: all of its places, and all stacks that lead there. What is compared
+ * is found by the function, not by an address or a line: a program that was built again has others.
+ */
+struct diff_site {
+	enum verb verb;
+	char *function;           /* as compared: without what a compiler appends; "": not known */
+	char text[DIFF_PLACE];    /* "put_list (app.c:88)"; "": not known */
+	struct profile_place sum; /* of all its places */
+	uint64_t polls, completions, empty; /* of the CQs that it made */
+	uint32_t most;                      /* completions of one of these polls */
+	struct diff_attribute *attributes;
+	size_t nattributes;
+};
+
+struct diff_fact {
+	char *name, *value;
+};
+
+struct diff_run {
+	const char *path; /* borrowed */
+	struct profile *profile;
+	struct diff_site *sites;
+	size_t nsites;
+	struct diff_fact *facts;
+	size_t nfacts;
+	bool lossy;         /* events are missing: its counts are too low */
+	struct map by_call; /* (stack, verb) to an index of sites, + 1 */
+};
+
+/* How an attribute is compared: by its value, or the number at the end of an enumerator. */
+struct attribute_info {
+	const char *name;
+	int worse; /* -1: less of it is worse; 1: more; 0: neither */
+};
+
+/* The row of that name, or NULL. */
+const struct attribute_info *attribute_find(const char *name);
+
+/* @select may be NULL; @path is borrowed. 0 or -errno after log_err(). */
+int diff_run_new(struct trace *trace, const char *path, const struct profile_select *select,
+		 struct symbols *symbols, struct diff_run **ret_run);
+
+/* Make one site of all that call @verb, of no known function. 0 or -ENOMEM. */
+int diff_run_join(struct diff_run *run, enum verb verb);
+
+/* Accepts NULL. */
+void diff_run_free(struct diff_run *run);
+
+/* A fact of the environment that is compared as text. 0 or -ENOMEM after log_err(). */
+int diff_run_add_fact(struct diff_run *run, const char *name, const char *value);

@@ -1,0 +1,8 @@
+#pragma once
+/*
+ * What a program does, without its times. For the files of this folder. One thread.
+ */
+#include "analyzer/diff/compared.h"
+
+/* Add the changes of structure. */
+void structure_compare(struct diff *diff);

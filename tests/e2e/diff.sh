@@ -1,0 +1,100 @@
+# verbatim diff: planted regressions are named with their place; the same program is no alarm.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+runs() { local i; for i in 1 2 3; do
+	"$VERBATIM" record -q -o "$1$i.db" "$apps/regress" "$1" >out || return; done; }
+# three runs each, of which the first three are the same program
+compare() {
+	"$VERBATIM" diff "$@" >text; status=$?
+	[ $status -le 1 ] || { cat text; return 1; }
+}
+json() { "$VERBATIM" diff --format json "$@" >json || [ $? -eq 1 ]; }
+against_base() {
+	runs "$1" && compare base?.db -- "$1"?.db && json base?.db -- "$1"?.db
+	is "exit status" $status 1
+}
+regressions() {
+	jq -r '.changes[] | select(.verdict == "regression") |
+	select(.section == "structure") | "\(.what) \(.before) \(.after) \(.place)"' json |
+	sed 's/(regress\.c:[0-9]*, inlined)/(regress.c)/; s/(regress\.c:[0-9]*)/(regress.c)/' | sort
+}
+# NAME then what is to be said
+names_a_regression() {
+	against_base "$1" && is "$(regressions)" "$(printf '%s\n' "${@:2}" | sort)" &&
+		[ $(wc -L <text) -le 80 ] || { cat text; return 1; }
+}
+
+one_doorbell_a_request() {
+	names_a_regression doorbell 'requests a doorbell 8 1 ibv_post_send, put_values (regress.c)'
+}
+registration_on_the_data_path() {
+	names_a_regression register \
+		'registrations while posting 0 1000 ibv_reg_mr, register_value (regress.c)' \
+		'ibv_dereg_mr while posting 0 1000 ibv_dereg_mr, register_value (regress.c)' &&
+		says ' ms in them' text
+}
+inline_lost() {
+	names_a_regression inline 'max_inline_data 64 0 ibv_create_qp, open_store (regress.c)' \
+		'inline 100 0 ibv_post_send, put_values (regress.c)'
+}
+one_completion_a_poll() {
+	names_a_regression poll 'completions a poll 4 1 ibv_create_cq, open_store (regress.c)'
+}
+all_signalled() {
+	names_a_regression signal 'signalled 12.5 100 ibv_post_send, put_values (regress.c)'
+}
+
+# pairs of runs, either way round, and three a side
+the_same_program_is_no_alarm() {
+	local i
+	for i in 1 2 3; do
+		compare base$i.db base$((i % 3 + 1)).db && is "pair $i: $(cat text)" $status 0 ||
+			return
+	done
+	runs again && compare base?.db -- again?.db && is "$(cat text)" $status 0
+}
+structure_of_the_same_program_is_the_same() {
+	json base1.db base2.db &&
+		is "$(jq '[.changes[] | select(.section == "structure")]' json)" '[]'
+}
+
+# what is worse by less is a change, and no regression
+threshold_decides() {
+	"$VERBATIM" diff --threshold 88 base1.db signal1.db >text && says 'signalled .*changed' text
+}
+better_is_no_regression() {
+	compare signal1.db base1.db && says 'signalled .* better' text &&
+		json signal1.db base1.db && is "$(regressions | grep signalled)" ''
+}
+environment_is_told() {
+	UCX_TLS=rc "$VERBATIM" record -q -o env.db "$apps/regress" base >out &&
+		compare base1.db env.db && is $status 0 && says 'UCX_TLS  *not set -> rc' text
+}
+junit_is_valid() {
+	"$VERBATIM" diff -f junit base1.db inline1.db >junit
+	is $? 1 && xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" junit 2>&1 &&
+		is "$(xmllint --xpath 'string(//testsuite/@failures)' junit)" 2 &&
+		is "$(xmllint --xpath 'string(//property[@name="exit-status"]/@value)' junit)" 1
+}
+misuse_is_one_line() {
+	"$VERBATIM" diff base1.db >out 2>err; is $? 2 && is "$(wc -l <err)" 1 || return
+	"$VERBATIM" diff base1.db base2.db base3.db >out 2>err; is $? 2 && says "'--'" err || return
+	"$VERBATIM" diff -- base1.db base2.db >out 2>err; is $? 2 || return
+	"$VERBATIM" diff base1.db none.db >out 2>err; is $? 4 && is "$(wc -l <err)" 1 || return
+	echo nothing >bad.db; "$VERBATIM" diff base1.db bad.db >out 2>err; is $? 3
+}
+
+runs base || { not_ok "runs are recorded" "$(cat out)"; exit 1; }
+try one_doorbell_a_request
+try registration_on_the_data_path
+try inline_lost
+try one_completion_a_poll
+try all_signalled
+try the_same_program_is_no_alarm
+try structure_of_the_same_program_is_the_same
+try threshold_decides
+try better_is_no_regression
+try environment_is_told
+try junit_is_valid
+try misuse_is_one_line
