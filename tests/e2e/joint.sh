@@ -80,9 +80,10 @@ a_finding_is_saved_in_its_own_trace() {
 	record_apart "$apps/far_end" gone || return
 	move_away 5
 	"$VERBATIM" check --save a.db c.db >/dev/null
-	is "$(sqlite3 a.db "SELECT count(*) FROM finding")" 0 &&
-		is "$(sqlite3 c.db "SELECT rule, process, thread FROM finding")" "MKEY-004|1|1" &&
-		"$VERBATIM" dump c.db "$(sqlite3 c.db "SELECT thread || ':' || n FROM finding")" |
+	local of="FROM finding WHERE rule GLOB '*-[0-9]*'"
+	is "$(sqlite3 a.db "SELECT count(*) $of")" 0 &&
+		is "$(sqlite3 c.db "SELECT rule, process, thread $of")" "MKEY-004|1|1" &&
+		"$VERBATIM" dump c.db "$(sqlite3 c.db "SELECT thread || ':' || n $of")" |
 		grep -q "opcode=IBV_WR_RDMA_WRITE"
 }
 reports_of_several() {
