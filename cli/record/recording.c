@@ -32,6 +32,7 @@
 #include "cli/record/idle.h"
 #include "cli/record/progress.h"
 #include "cli/record/watch.h"
+#include "cli/record/test_clock.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
@@ -399,7 +400,9 @@ static int prepare_session(struct recording *r)
 	r->session.page->lttng = r->set->lttng;
 	r->session.page->memory = r->set->memory;
 	r->session.page->strict = r->set->strict;
-	err = device_environment(r->session.dir, r->set->soft);
+	err = test_clock_set(&r->session);
+	if (!err)
+		err = device_environment(r->session.dir, r->set->soft);
 	if (!err && r->set->memory)
 		err = device_watch_memory();
 	if (!err)
