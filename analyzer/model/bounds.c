@@ -3,7 +3,9 @@
  *
  * For a given drift each bound is one of the offset alone, so that the offsets that fit lie between
  * the largest "at least" and the smallest "at most". The room between them is a concave function of
- * the drift: it is largest somewhere, and the drifts that leave any are an interval.
+ * the drift: it is largest somewhere, and the drifts that leave any are an interval. Where the
+ * lines that fit are highest and lowest at a time is found in the same way; between two times a
+ * line is nowhere farther from another than at one of them.
  */
 #include "analyzer/model/bounds.h"
 
@@ -12,7 +14,7 @@
 
 #define DRIFT_MAX 2e-4 /* two crystals, and clocks that are being set right */
 
-enum { STEPS = 64, SAMPLES = 32, WIDTH = 1000000 };
+enum { STEPS = 64, WIDTH = 1000000 };
 
 static double max_of(double a, double b)
 {
@@ -142,37 +144,52 @@ static double find_last(const struct bounds *bounds, double fits, double edge)
 	return fits;
 }
 
-/* How far the line is from one that fits, too. */
-static double measure_error(const struct bounds_line *line, double offset, double drift,
-			    const int64_t span[2])
+/*
+ * The highest that a line that fits is at @time, or the lowest: each is a concave (convex) function
+ * of the drift, between @drifts.
+ */
+static double find_extreme(const struct bounds *bounds, const double drifts[2], double time,
+			   bool highest)
 {
-	double error = 0;
+	double low = drifts[0], high = drifts[1], sign = highest ? 1 : -1, offset[2];
 
-	for (int i = 0; i < 2; i++)
-		error = max_of(error, fabs(offset - line->offset +
-					   (drift - line->drift) * (double)span[i]));
-	return error;
+	for (int i = 0; i < 2 * STEPS; i++) {
+		double a = low + (high - low) / 3, b = high - (high - low) / 3, at_a;
+
+		find_room(bounds, a, offset);
+		at_a = sign * (offset[highest] + a * time);
+		find_room(bounds, b, offset);
+		if (at_a < sign * (offset[highest] + b * time))
+			low = a;
+		else
+			high = b;
+	}
+	find_room(bounds, (low + high) / 2, offset);
+	return offset[highest] + (low + high) / 2 * time;
 }
 
 bool bounds_solve(const struct bounds *bounds, const int64_t span[2], struct bounds_line *ret_line)
 {
-	double widest = find_widest(bounds), offset[2], from, to;
-	struct bounds_line line = { 0 };
+	double widest = find_widest(bounds), offset[2], drifts[2], middle[2], error[2], drift;
 
 	if (find_room(bounds, widest, offset) < 0 || !isfinite(offset[0]) || !isfinite(offset[1]))
 		return false;
-	from = find_last(bounds, widest, -DRIFT_MAX);
-	to = find_last(bounds, widest, DRIFT_MAX);
-	line.drift = (from + to) / 2;
-	find_room(bounds, line.drift, offset);
-	line.offset = (offset[0] + offset[1]) / 2;
-	for (int i = 0; i <= SAMPLES; i++) {
-		double drift = from + (to - from) * i / SAMPLES;
+	drifts[0] = find_last(bounds, widest, -DRIFT_MAX);
+	drifts[1] = find_last(bounds, widest, DRIFT_MAX);
+	for (int i = 0; i < 2; i++) {
+		double high = find_extreme(bounds, drifts, (double)span[i], true);
+		double low = find_extreme(bounds, drifts, (double)span[i], false);
 
-		find_room(bounds, drift, offset);
-		line.error = max_of(line.error, measure_error(&line, offset[0], drift, span));
-		line.error = max_of(line.error, measure_error(&line, offset[1], drift, span));
+		middle[i] = (high + low) / 2;
+		error[i] = (high - low) / 2;
 	}
-	*ret_line = line;
+	drift = span[1] > span[0] ? (middle[1] - middle[0]) / (double)(span[1] - span[0])
+				  : (drifts[0] + drifts[1]) / 2;
+	*ret_line = (struct bounds_line){
+		.offset = middle[0] - drift * (double)span[0],
+		.drift = drift,
+		.error = max_of(error[0], error[1]),
+		.drift_error = max_of(drifts[1] - drift, drift - drifts[0]),
+	};
 	return true;
 }

@@ -26,6 +26,7 @@ struct bounds {
 struct bounds_line {
 	double offset, drift;
 	double error; /* what it may be off by, between two times */
+	double drift_error;
 };
 
 void bounds_init(struct bounds *bounds);
@@ -38,7 +39,7 @@ void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time);
 void bounds_add(struct bounds *bounds, const struct bounds *from);
 
 /*
- * The middle of all lines that fit, with what it may be off by between @span[0] and @span[1].
- * False: none fits, or there is no bound on one side.
+ * The middle of all lines that fit at @span[0] and at @span[1], with what it may be off by between
+ * them: no line has a smaller error. False: none fits, or there is no bound on one side.
  */
 bool bounds_solve(const struct bounds *bounds, const int64_t span[2], struct bounds_line *ret_line);

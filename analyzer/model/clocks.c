@@ -27,7 +27,7 @@
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
-enum { EDGES = 4096, AHEAD = 1 << 20 };
+enum { EDGES = 4096, AHEAD = 1 << 20, ROUNDED = 2 /* ns */ };
 
 /* Two traces with joined queue pairs: how far @b's clock is from @a's. */
 struct edge {
@@ -289,6 +289,7 @@ static int read_messages(struct clocks *clocks)
 /* What the times of a trace are corrected by, in joint time as it was. */
 struct line {
 	double offset, drift;
+	double drift_error;
 	bool known;
 };
 
@@ -307,15 +308,35 @@ static int64_t length_of(struct trace *trace)
 	return duration ? strtoll(duration, NULL, 10) : 0;
 }
 
+/*
+ * When a clock is used, in joint time as it was. That of one of two traces: in its own time. Where
+ * there are more, one may be reached by another that began later, or ended earlier.
+ */
+static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2])
+{
+	size_t n = trace_nparts(clocks->joint);
+
+	span[0] = INT64_MAX;
+	span[1] = INT64_MIN;
+	for (uint32_t i = 0; i < n; i++) {
+		struct trace_clock clock = trace_clock(clocks->joint, i);
+		int64_t begin = trace_clock_time(&clock, 0);
+		int64_t end = trace_clock_time(&clock, length_of(trace_part(clocks->joint, i)));
+
+		if (n == 2 && i != part)
+			continue;
+		span[0] = begin < span[0] ? begin : span[0];
+		span[1] = end > span[1] ? end : span[1];
+	}
+}
+
 /* By messages where they fit, else by objects alone; false: nothing fits. */
 static bool solve_edge(const struct clocks *clocks, const struct edge *edge, struct step *step)
 {
-	struct trace_clock clock = trace_clock(clocks->joint, edge->b);
-	struct trace *trace = trace_part(clocks->joint, edge->b);
-	int64_t span[2] = { trace_clock_time(&clock, 0),
-			    trace_clock_time(&clock, length_of(trace)) };
 	struct bounds all = edge->all;
+	int64_t span[2];
 
+	find_span(clocks, step->part, span);
 	bounds_add(&all, &edge->objects);
 	step->messages = edge->messages && bounds_solve(&all, span, &step->line);
 	return step->messages || bounds_solve(&edge->objects, span, &step->line);
@@ -348,13 +369,18 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 	return found;
 }
 
+/* One line behind the other: time of @a = time of @b + offset + drift * time of @b. */
 static void follow_step(const struct step *step, struct line *lines)
 {
-	double sign = step->part == step->edge->b ? 1 : -1;
+	const struct line *from = &lines[step->from];
+	double rate = 1 + from->drift, other = 1 + step->line.drift;
+	bool back = step->part == step->edge->a;
 
 	lines[step->part] = (struct line){
-		.offset = lines[step->from].offset + sign * step->line.offset,
-		.drift = lines[step->from].drift + sign * step->line.drift,
+		.offset = from->offset +
+			  (back ? -rate * step->line.offset / other : rate * step->line.offset),
+		.drift = (back ? rate / other : rate * other) - 1,
+		.drift_error = from->drift_error + step->line.drift_error,
 		.known = true,
 	};
 }
@@ -366,7 +392,8 @@ static int correct_clock(struct clocks *clocks, const struct step *step, const s
 	clock.source = CLOCK_ESTIMATED;
 	clock.offset += (int64_t)(line->offset + line->drift * (double)clock.offset);
 	clock.drift += line->drift * (1 + clock.drift);
-	clock.error = (int64_t)step->error + 1;
+	clock.error = (int64_t)step->error + ROUNDED;
+	clock.drift_error = line->drift_error;
 	clock.pairs = step->edge->pairs;
 	clock.messages = step->messages ? step->edge->messages : 0;
 	return trace_set_clock(clocks->joint, step->part, &clock);

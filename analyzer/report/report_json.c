@@ -45,6 +45,12 @@ static void put_number(struct text *t, const char *key, int64_t value)
 	text_addf(t, "%" PRId64, value);
 }
 
+static void put_ppm(struct text *t, const char *key, double value)
+{
+	put_name(t, key);
+	text_addf(t, "%.6f", value);
+}
+
 static void put_bool(struct text *t, const char *key, bool value)
 {
 	put_name(t, key);
@@ -345,8 +351,11 @@ static void put_traces(struct text *t, const struct report *report)
 		put_text(t, "name", trace_part_name(report->trace, i));
 		put_text(t, "clock", sources[clock.source]);
 		put_number(t, "offset", clock.offset);
-		if (clock.error != INT64_MAX)
+		put_ppm(t, "fast_ppm", trace_clock_fast(&clock));
+		if (clock.error != INT64_MAX) {
 			put_number(t, "error", clock.error);
+			put_ppm(t, "fast_error_ppm", clock.drift_error * 1e6);
+		}
 		put_number(t, "joined", clock.pairs);
 		put_number(t, "messages", (int64_t)clock.messages);
 		text_char(t, '}');

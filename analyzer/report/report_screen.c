@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/report/clock_text.h"
 #include "analyzer/check.h"
 #include "analyzer/explain/explain.h"
 #include "analyzer/report/groups.h"
@@ -150,41 +151,13 @@ static void print_top(struct screen *screen)
 
 /* Several traces: what is known of their clocks */
 
-static void put_clock(struct text *t, const struct report *report, size_t i)
-{
-	struct trace_clock clock = trace_clock(report->trace, i);
-	int64_t ahead = trace_clock_ahead(report->trace, i);
-	char apart[32], error[32];
-
-	text_addf(t, "%s: ", trace_part_name(report->trace, i));
-	if (clock.source <= CLOCK_SAME)
-		text_addf(t, "the same machine and clock, ");
-	else if (clock.source == CLOCK_ESTIMATED)
-		text_addf(t, "its clock is %s %s, +- %s, ",
-			  judge_span(ahead < 0 ? -ahead : ahead, apart),
-			  ahead < 0 ? "behind" : "ahead", judge_span(clock.error, error));
-	else if (clock.contradicts)
-		text_addf(t, "its clock fits nothing that its queue pairs tell: they are not "
-			     "joined, ");
-	if (clock.messages)
-		text_addf(t, "from %" PRIu64 " message%s of ", clock.messages,
-			  clock.messages == 1 ? "" : "s");
-	if (clock.pairs)
-		text_addf(t, "%u joined queue pair%s", clock.pairs, clock.pairs == 1 ? "" : "s");
-	else if (clock.source <= CLOCK_SAME)
-		text_addf(t, "no queue pair is joined with another trace's");
-	else if (clock.source == CLOCK_ASSUMED)
-		text_addf(t, "no queue pair is joined with another trace's, so that nothing tells "
-			     "what came before what");
-}
-
 static void print_clocks(struct screen *screen)
 {
 	size_t n = trace_nparts(screen->report->trace);
 	struct text t = { 0 };
 
 	for (size_t i = 1; i < n && i <= CLOCKS_SHOWN; i++) {
-		put_clock(&t, screen->report, i);
+		clock_text_add(&t, screen->report->trace, i);
 		emit_text(screen, 2, &t);
 	}
 	if (n > CLOCKS_SHOWN + 1) {

@@ -2,6 +2,7 @@
 #include "analyzer/model/bounds.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "tests/test.h"
 
@@ -45,6 +46,45 @@ static void the_line_is_found(void **state)
 				 (line.drift - row->drift) * (double)span[i]) <= line.error + 1);
 }
 TEST_ROWS(rows, the_line_is_found);
+
+/* A message takes at least so long, mostly longer; there are few, and none at the end. */
+static void draw_bounds(struct bounds *bounds, double offset, double drift, unsigned int *seed)
+{
+	int n = 2 + rand_r(seed) % 200;
+
+	bounds_init(bounds);
+	for (int i = 0; i < n; i++) {
+		int64_t time = rand_r(seed) % SECOND, takes = 1 + rand_r(seed) % (100 * APART);
+		double value = offset + drift * (double)time;
+
+		if (i % 2)
+			bounds_at_least(bounds, (int64_t)value - 1 - takes, time);
+		else
+			bounds_at_most(bounds, (int64_t)value + 1 + takes, time);
+	}
+}
+
+TEST(no_line_that_may_be_is_farther_than_the_error)
+{
+	const int64_t spans[][2] = { { 0, SECOND }, { -SECOND, 3ll * SECOND }, { SECOND, SECOND } };
+	unsigned int seed = 20261123;
+
+	for (int round = 0; round < 2000; round++) {
+		const int64_t *within = spans[round % 3];
+		double offset = (rand_r(&seed) - RAND_MAX / 2) * 100.0;
+		double drift = (rand_r(&seed) % 400 - 200) * 1e-6;
+		struct bounds bounds;
+		struct bounds_line line;
+
+		draw_bounds(&bounds, offset, drift, &seed);
+		assert_true(bounds_solve(&bounds, within, &line));
+		for (int i = 0; i < 2; i++)
+			assert_true(fabs(line.offset - offset +
+					 (line.drift - drift) * (double)within[i]) <=
+				    line.error + 1);
+		assert_true(fabs(line.drift - drift) <= line.drift_error + 1e-9);
+	}
+}
 
 TEST(bounds_that_cross_leave_no_line)
 {

@@ -3,29 +3,40 @@
  * core/store/read/joint.c
  *
  * The first has end 0, the second end 1, which is another machine where @boot is given; its clock
- * is AHEAD of the first's.
+ * is AHEAD of the first's, and as fast as struct two says; its time of day is wrong by 10 s.
  */
 #include "analyzer/model/clocks.h"
+
+#include <math.h>
+
 #include "analyzer/report/row.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
 #include "tests/analyzer/ends.h"
 
-enum { AHEAD = 7000000, MESSAGES = 5, NEAR = 30000, LATER = 200000 };
+enum { AHEAD = 7000000, MESSAGES = 5, NEAR = 30000, LATER = 200000, TAKES = 1000 };
 
 struct two {
 	struct story s[2];
 	struct trace *trace;
 	struct findings *findings;
+	double fast; /* the second one's clock: 50e-6 */
 };
+
+/* A time of the second one's clock as the first has it. */
+static double true_time(const struct two *two, double time)
+{
+	return (time - AHEAD) / (1 + two->fast);
+}
 
 /* The next of @end is @later than what was last, of whatever end. */
 static struct story *take_turn(struct two *two, int end, uint64_t later)
 {
 	struct story *s = two->s;
-	uint64_t now = s[0].now > s[1].now - AHEAD ? s[0].now : s[1].now - AHEAD;
+	uint64_t other = (uint64_t)ceil(true_time(two, (double)s[1].now));
+	uint64_t now = (s[0].now > other ? s[0].now : other) + later;
 
-	s[end].now = now + later + (end ? AHEAD : 0);
+	s[end].now = end ? AHEAD + (uint64_t)ceil((double)now * (1 + two->fast)) : now;
 	return &s[end];
 }
 
@@ -65,29 +76,29 @@ static void poll_message(struct story *s, int end, int opcode)
 	story_event(s, end, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* From @end to the other, received 2 us later. */
-static void send_message(struct two *two, int end)
+/* From @end to the other, received so much later. */
+static void send_message(struct two *two, int end, uint64_t takes)
 {
 	const struct event_sge sge = { AT, 8, ends[end].mr.lkey },
 			       room = { AT, 8, ends[!end].mr.lkey };
 
 	story_post(take_turn(two, !end, 0), !end, VERB_post_recv, &ends[!end].qp, 1, 0, room);
 	story_post(take_turn(two, end, 0), end, VERB_post_send, &ends[end].qp, 1, IBV_WR_SEND, sge);
-	poll_message(take_turn(two, !end, 1000), !end, IBV_WC_RECV);
+	poll_message(take_turn(two, !end, takes), !end, IBV_WC_RECV);
 	poll_message(take_turn(two, end, 0), end, IBV_WC_SEND);
 }
 
 static void exchange_messages(struct two *two)
 {
 	for (int i = 0; i < MESSAGES; i++) {
-		send_message(two, 0);
-		send_message(two, 1);
+		send_message(two, 0, TAKES);
+		send_message(two, 1, TAKES);
 	}
 }
 
 static void finish_story(struct story *s, const char *boot)
 {
-	char sql[128];
+	char sql[256];
 	sqlite3 *db;
 
 	for (int i = 0; i < s->nthreads; i++)
@@ -96,7 +107,9 @@ static void finish_story(struct story *s, const char *boot)
 	assert_int_equal(writer_finish(s->writer), 0);
 	if (!boot)
 		return;
-	snprintf(sql, sizeof(sql), "UPDATE meta SET value = '%s' WHERE key = 'recorder_boot'",
+	snprintf(sql, sizeof(sql),
+		 "UPDATE meta SET value = '%s' WHERE key = 'recorder_boot';"
+		 "UPDATE meta SET value = value + 10000000000 WHERE key = 'realtime'",
 		 boot);
 	assert_int_equal(sql_open(s->path, SQLITE_OPEN_READWRITE, &db), 0);
 	assert_int_equal(sql_exec(db, sql), 0);
@@ -215,6 +228,55 @@ TEST(the_offset_is_within_what_is_said)
 	assert_int_equal(count_findings(&two), 0);
 	end_two(&two);
 }
+
+static const struct apart {
+	const char *name;
+	double fast;
+	unsigned int seed;
+} aparts[] = {
+	{ "fast", 50e-6, 1 },     { "fast_again", 50e-6, 2 }, { "slow", -50e-6, 3 },
+	{ "slower", -150e-6, 4 }, { "faster", 150e-6, 5 },    { "a_little", 5e-6, 6 },
+};
+
+/* Seconds of messages, each of which takes its own time. */
+static void exchange_slowly(struct two *two, unsigned int seed)
+{
+	enum { MANY = 400, GAP = 20000000, SLOWEST = 100000 };
+
+	for (int i = 0; i < MANY; i++) {
+		take_turn(two, 0, (uint64_t)(rand_r(&seed) % GAP));
+		send_message(two, 0, TAKES + (uint64_t)(rand_r(&seed) % SLOWEST));
+		send_message(two, 1, TAKES + (uint64_t)(rand_r(&seed) % SLOWEST));
+	}
+}
+
+/* Nor would a clock without drift be within it. */
+static void offset_and_drift_are_within_what_is_said(void **state)
+{
+	const struct apart *apart = *state;
+	struct trace_clock clock, first;
+	double last;
+	struct two two;
+
+	begin_two(&two);
+	two.fast = apart->fast;
+	connect_two(&two);
+	exchange_slowly(&two, apart->seed);
+	last = (double)two.s[1].now;
+	check_two(&two, "another");
+	first = trace_clock(two.trace, 0);
+	clock = trace_clock(two.trace, 1);
+	assert_int_equal(clock.source, CLOCK_ESTIMATED);
+	for (double time = AHEAD; time <= last; time += (last - AHEAD) / 4)
+		assert_true(fabs((double)trace_clock_time(&clock, (int64_t)time) -
+				 (double)first.offset - true_time(&two, time)) <=
+			    (double)clock.error);
+	assert_true(fabs(trace_clock_fast(&clock) - apart->fast * 1e6) <= clock.drift_error * 1e6);
+	assert_true(fabs(apart->fast) * (last - AHEAD) / 2 > (double)clock.error);
+	assert_true(clock.error < NEAR);
+	end_two(&two);
+}
+TEST_ROWS(aparts, offset_and_drift_are_within_what_is_said);
 
 /* The clock comes from when the ends were made and connected, and says less. */
 TEST(the_offset_without_messages)

@@ -114,6 +114,7 @@ bool trace_clock_as(const struct trace *trace, size_t i, size_t like, struct tra
 	ret->offset = trace_clock_time(known, ret->offset);
 	ret->drift += known->drift * (1 + ret->drift);
 	ret->error = known->error;
+	ret->drift_error = known->drift_error;
 	return true;
 }
 

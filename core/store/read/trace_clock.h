@@ -17,7 +17,8 @@ struct trace_clock {
 	enum clock_source source;
 	int64_t offset; /* ns */
 	double drift;
-	int64_t error;     /* ns; INT64_MAX: not known */
+	int64_t error; /* ns, of all times of the trace; INT64_MAX: not known */
+	double drift_error;
 	bool contradicts;  /* nothing fits what its queue pairs told */
 	uint32_t pairs;    /* joined queue pairs that it was estimated from */
 	uint64_t messages; /* and messages between them */
@@ -25,3 +26,6 @@ struct trace_clock {
 
 int64_t trace_clock_time(const struct trace_clock *clock, int64_t time);
 int64_t trace_clock_back(const struct trace_clock *clock, int64_t time); /* the other way */
+
+/* How fast it is next to the first trace's, in millionths; negative: slow. */
+double trace_clock_fast(const struct trace_clock *clock);

@@ -1,0 +1,57 @@
+/*
+ * What is known of the clocks of several traces, in a sentence each
+ */
+#include "analyzer/report/clock_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "analyzer/rules/judge.h"
+#include "core/base/text.h"
+#include "core/store/read/joint.h"
+
+/* A rate that may as well be none is not told. */
+static void add_drift(struct text *text, const struct trace_clock *clock)
+{
+	double fast = trace_clock_fast(clock), error = clock->drift_error * 1e6;
+
+	if (fabs(fast) > error)
+		text_addf(text, " and %.1f +- %.1f ppm %s", fabs(fast), error,
+			  fast < 0 ? "slow" : "fast");
+}
+
+static void add_estimate(struct text *text, const struct trace *joint, size_t i,
+			 const struct trace_clock *clock)
+{
+	int64_t ahead = trace_clock_ahead(joint, i);
+	char apart[32], error[32];
+
+	text_addf(text, "its clock is %s %s", judge_span(ahead < 0 ? -ahead : ahead, apart),
+		  ahead < 0 ? "behind" : "ahead");
+	add_drift(text, clock);
+	text_addf(text, ", +- %s, ", judge_span(clock->error, error));
+}
+
+void clock_text_add(struct text *text, const struct trace *joint, size_t i)
+{
+	struct trace_clock clock = trace_clock(joint, i);
+
+	text_addf(text, "%s: ", trace_part_name(joint, i));
+	if (clock.source <= CLOCK_SAME)
+		text_addf(text, "the same machine and clock, ");
+	else if (clock.source == CLOCK_ESTIMATED)
+		add_estimate(text, joint, i, &clock);
+	else if (clock.contradicts)
+		text_addf(text, "its clock fits nothing that its queue pairs tell: they are not "
+				"joined, ");
+	if (clock.messages)
+		text_addf(text, "from %" PRIu64 " message%s of ", clock.messages,
+			  clock.messages == 1 ? "" : "s");
+	if (clock.pairs)
+		text_addf(text, "%u joined queue pair%s", clock.pairs, clock.pairs == 1 ? "" : "s");
+	else if (clock.source <= CLOCK_SAME)
+		text_addf(text, "no queue pair is joined with another trace's");
+	else if (clock.source == CLOCK_ASSUMED)
+		text_addf(text, "no queue pair is joined with another trace's, so that nothing "
+				"tells what came before what");
+}

@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * What is known of the clocks of several traces, in a sentence each. One thread.
+ */
+#include <stddef.h>
+
+struct text;
+struct trace;
+
+/* "b.db: its clock is 10.00 s ahead and 50.0 +- 0.2 ppm fast, +- 12.3 us, from ..." */
+void clock_text_add(struct text *text, const struct trace *joint, size_t i);
