@@ -407,9 +407,13 @@ int main(int argc, char **argv)
 			;
 		move_qp(IBV_QPS_RESET);
 	}
-	make_ready();
-	post_receives();
-	post_sends(false);
+	for (int last = 0; last < 2; last++) {
+		make_ready();
+		post_receives();
+		post_sends(false);
+		if (!last)
+			move_qp(IBV_QPS_RESET);
+	}
 	close_all();
 	return 0;
 }
