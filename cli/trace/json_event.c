@@ -86,8 +86,10 @@ static void put_call(struct json_values *jv, const struct call *call)
 
 	json_put_text(json, "verb", verb_infos[call->verb].name);
 	put_object_name(jv, "object", call->object);
+	jv->values.outside = values_outside(call);
 	put_args(jv, "args", call, call->args);
 	put_args(jv, "out", call, call->out);
+	jv->values.outside = 0;
 	json_put_bool(json, "returned", call->end >= 0);
 	json_put_bool(json, "failed", call->failed);
 	if (call->end >= 0) {

@@ -147,6 +147,8 @@ static void put_struct(struct json_values *jv, const char *name, const struct st
 		const struct field_info *field =
 			values_find_field(info, value->name, value->name_length);
 
+		if (field && values_is_outside(&jv->values, info, field))
+			continue;
 		if (field)
 			json_values_field(jv, value->name, field, value);
 		else

@@ -437,13 +437,18 @@ static void put_misuse(const struct values *v, const struct misuse_event *seen)
 
 void render_event(const struct render *r, const struct trace_event *event)
 {
-	const struct values v = { r->out,      r->trace, event->process,
-				  event->time, r->names, about_queue(event) };
+	struct values v = { .out = r->out,
+			    .trace = r->trace,
+			    .process = event->process,
+			    .time = event->time,
+			    .names = r->names,
+			    .queue = about_queue(event) };
 
 	find_names();
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
+		v.outside = values_outside(event->call);
 		put_call(&v, event->call);
 		break;
 	case TRACE_POST:

@@ -165,6 +165,22 @@ static void put_raw(FILE *out, const struct json_node *value)
 	print_foreign_bytes(out, value->raw, value->raw_length);
 }
 
+uint64_t values_outside(const struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	const struct json_node *mask = args_member(call->args, "attr_mask");
+
+	if (verb->effect != EFFECT_QUERY || !mask || mask->kind != JSON_INT)
+		return 0;
+	return ~(uint64_t)mask->number;
+}
+
+bool values_is_outside(const struct values *v, const struct struct_info *info,
+		       const struct field_info *field)
+{
+	return info->mask < 0 && field->when && !(field->when & ~v->outside);
+}
+
 static void put_struct(const struct values *v, const struct struct_info *info,
 		       const struct json_node *object)
 {
@@ -180,6 +196,8 @@ static void put_struct(const struct values *v, const struct struct_info *info,
 		const struct field_info *field =
 			values_find_field(info, value->name, value->name_length);
 
+		if (field && values_is_outside(v, info, field))
+			continue;
 		fputs(sep, v->out);
 		print_foreign_bytes(v->out, value->name, value->name_length);
 		fputc('=', v->out);

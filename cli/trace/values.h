@@ -17,6 +17,7 @@ struct values {
 	int64_t time;
 	struct names *names; /* of keys and peers; NULL: none */
 	uint32_t queue;      /* object: whose keys and peer they are; 0 unknown */
+	uint64_t outside;    /* bits of a mask: what they choose is not shown */
 };
 
 /* "IBV_QP_STATE|IBV_QP_AV|0x40000000"; "0" */
@@ -27,6 +28,12 @@ void values_enum(FILE *out, const struct enum_info *names, int64_t value);
 
 /* "qp1"; its address if it is not known; NULL for 0. */
 void values_handle(const struct values *values, enum object_kind kind, uint64_t handle);
+
+/*
+ * The bits that the mask of a query lacks; 0 of another verb. A device may leave anything in the
+ * attributes that these choose: ibv_query_qp(3).
+ */
+uint64_t values_outside(const struct call *call);
 
 /* @value: that of @field among a call's arguments. */
 void values_field(const struct values *values, const struct field_info *field,
@@ -43,6 +50,10 @@ bool values_is_raw(const struct struct_info *info);
 
 /* What is behind a pointer to a single value; else @field. */
 const struct field_info *values_pointed(const struct field_info *field);
+
+/* Is it a member of @info that is not to be shown? */
+bool values_is_outside(const struct values *values, const struct struct_info *info,
+		       const struct field_info *field);
 
 /* The store keeps all numbers as signed 64 bits. */
 uint64_t values_unsigned(const struct field_info *field, int64_t value);

@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 # what the text says around values
-PROSE = set('''of after it by is in bad_wr empty more flushed never returned deregistered before NULL
-    process pid has ended exit killed signal child called no verb new program from here on runs a
+PROSE = set('''of after it by is in bad_wr empty more flushed never returned deregistered before
+    NULL process pid has ended exit killed signal child called no verb new program from here on runs a
     shell the recorder s own registered memory to byte bytes hash inner payload batch status
     thread begin end failed qp_num tm_info n u'''.split())
 # core/wire/data.list: the text's name, the member's
