@@ -57,6 +57,8 @@ const struct option_row cli_dump_options[] = {
 	CLI_FORMAT(struct dump),
 	{ "stacks", 'k', NULL, "with each event the functions that called it",
 	  FLAG_AT(struct dump, with_stacks) },
+	{ "names", 'y', NULL, "numbers, keys and peers beside objects",
+	  FLAG_AT(struct dump, render.beside) },
 	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
 	  FLAG_AT(struct dump, frames) },
 	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
@@ -303,7 +305,7 @@ static int check_found(const struct dump *d)
 static int dump_trace(struct dump *d)
 {
 	struct map datagrams = { 0 };
-	int status = select_begin("dump", &d->select, d->trace);
+	int status = select_begin("dump", &d->select, d->trace), err;
 
 	if (status)
 		return status;
@@ -315,6 +317,7 @@ static int dump_trace(struct dump *d)
 		.brief = !d->all && !d->select.wanted.thread && !d->select.choice.wr_id.given,
 		.payloads = d->payload && trace_has_payloads(d->trace),
 		.names = names_new(d->trace),
+		.beside = d->render.beside,
 		.datagrams = &datagrams,
 		.choice = &d->select.choice,
 	};
@@ -324,8 +327,10 @@ static int dump_trace(struct dump *d)
 		.render = &d->render,
 		.bytes = d->payload == PAYLOAD_HASH ? 0 : d->payload,
 	};
-	if (json_values_init(&d->events.values, d->trace, d->render.names, &d->text))
-		status = cli_status(log_err(-ENOMEM, "print events"));
+	err = json_values_init(&d->events.values, d->trace, d->render.names, &d->text);
+	d->events.values.beside = d->render.beside;
+	if (err)
+		status = cli_status(log_err(err, "print events"));
 	else
 		status = cli_status(dump_events(d));
 	json_values_fini(&d->events.values);

@@ -35,12 +35,9 @@ static void put_id(struct json *json, const char *name, struct event_id id)
 	json_put_text(json, name, event_id_text(id, text));
 }
 
-/* "name": "qp1", or "name": null */
 static void put_object_name(struct json_values *jv, const char *name, uint32_t id)
 {
-	const struct object *object = id ? trace_object(jv->values.trace, id) : NULL;
-
-	json_put_text(&jv->json, name, object ? object->name : NULL);
+	json_values_object(jv, name, id ? trace_object(jv->values.trace, id) : NULL);
 }
 
 /* Control verbs */

@@ -11,6 +11,8 @@
 
 #include "cli/trace/names.h"
 
+enum { NAME = 128 };
+
 int json_values_init(struct json_values *jv, struct trace *trace, struct names *names,
 		     struct text *out)
 {
@@ -47,15 +49,34 @@ void json_values_put_printed(struct json_values *jv, const char *name)
 	text_json(jv->json.out, text + quoted, n - 2 * quoted);
 }
 
+void json_values_object(struct json_values *jv, const char *name, const struct object *object)
+{
+	const struct values *v = &jv->values;
+	char beside[NAME];
+
+	json_put_text(&jv->json, name, object ? object->name : NULL);
+	if (!jv->beside || !name)
+		return;
+	names_object(v->names, v->out, object, v->time);
+	snprintf(beside, sizeof(beside), "%s_is", name);
+	json_values_put_printed(jv, beside);
+}
+
 void json_values_handle(struct json_values *jv, const char *name, enum object_kind kind,
 			uint64_t handle)
 {
-	if (!handle) {
-		json_put_text(&jv->json, name, NULL);
+	const struct values *v = &jv->values;
+	const struct object *object = NULL;
+	char address[24];
+
+	if (handle)
+		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
+	if (object || !handle) {
+		json_values_object(jv, name, object);
 		return;
 	}
-	values_handle(&jv->values, kind, handle);
-	json_values_put_printed(jv, name);
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)handle);
+	json_put_text(&jv->json, name, address);
 }
 
 void json_values_flags(struct json_values *jv, const char *name, const char *of, uint64_t value)

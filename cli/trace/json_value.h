@@ -8,7 +8,8 @@
 
 struct json_values {
 	struct json json;
-	struct values values; /* its out is of the scratch text */
+	struct values values; /* its out is of the scratch text, and nothing beside objects */
+	bool beside;          /* "qp_is" beside "qp" */
 	char *scratch;
 	size_t size;
 };
@@ -23,6 +24,9 @@ const char *json_values_take(struct json_values *jv);
 
 /* Put that as a text; nothing where it is empty. The "<>" around a name is left out. */
 void json_values_put_printed(struct json_values *jv, const char *name);
+
+/* Its name; null for NULL. */
+void json_values_object(struct json_values *jv, const char *name, const struct object *object);
 
 /* "qp1"; its address as text if it is not known; null for 0. */
 void json_values_handle(struct json_values *jv, const char *name, enum object_kind kind,

@@ -264,3 +264,39 @@ void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number,
 	put_object(out, other);
 	fputc('>', out);
 }
+
+static const struct object *find_peer_by(struct names *names, uint32_t queue, int64_t time)
+{
+	if (!names->joined)
+		join_peers(names);
+	for (uint32_t i = first_of(&names->by_qp, queue); i; i = names->links[i - 1].next)
+		if (names->links[i - 1].since <= time)
+			return trace_object(names->trace, names->links[i - 1].other);
+	return NULL;
+}
+
+static void put_queue(struct names *names, FILE *out, const struct object *qp, int64_t time)
+{
+	const struct object *other = find_peer_by(names, qp->id, time);
+
+	fprintf(out, "<0x%x", qp->number);
+	if (other) {
+		fprintf(out, ", peer process %u ", other->process);
+		put_object(out, other);
+	}
+	fputc('>', out);
+}
+
+void names_object(struct names *names, FILE *out, const struct object *object, int64_t time)
+{
+	if (!names || !object)
+		return;
+	if (object->kind == OBJECT_qp && object->number)
+		put_queue(names, out, object, time);
+	else if (object->kind == OBJECT_mr)
+		fprintf(out, "<lkey 0x%x, rkey 0x%x>", object->number, object->rkey);
+	else if (object->kind == OBJECT_mw)
+		fprintf(out, "<rkey 0x%x>", object->number);
+	else if (object->kind == OBJECT_wq && object->number)
+		fprintf(out, "<0x%x>", object->number);
+}

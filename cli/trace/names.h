@@ -26,3 +26,9 @@ void names_free(struct names *names);
 void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time);
 void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time);
 void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time);
+
+/*
+ * Print what @object is known by elsewhere: "<0x12, peer process 2 qp1>" for a queue pair that is
+ * connected by @time, "<lkey 0x2, rkey 0x3>" for a region; nothing where there is nothing.
+ */
+void names_object(struct names *names, FILE *out, const struct object *object, int64_t time);

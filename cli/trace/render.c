@@ -61,7 +61,7 @@ static void put_return(const struct values *v, const struct call *call)
 		made = trace_object(v->trace, call->object);
 	if (made && call->ret) {
 		fputs(" = ", v->out);
-		print_foreign(v->out, made->name);
+		values_object(v, made);
 	} else if (text && text->kind == JSON_TEXT) {
 		fputs(" = ", v->out);
 		print_foreign_bytes(v->out, text->raw, text->raw_length);
@@ -273,7 +273,7 @@ static void put_wc(const struct render *r, const struct values *v, const struct 
 	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
 	if (qp) {
 		fputs(" (", v->out);
-		print_foreign(v->out, qp->name);
+		values_object(v, qp);
 		fputc(')', v->out);
 	}
 	fields_put_wc(v, wc);
@@ -442,6 +442,7 @@ void render_event(const struct render *r, const struct trace_event *event)
 			    .process = event->process,
 			    .time = event->time,
 			    .names = r->names,
+			    .beside = r->beside,
 			    .queue = about_queue(event) };
 
 	find_names();

@@ -18,6 +18,7 @@ struct render {
 	bool brief;                  /* flushed completions of a queue pair once, with a count */
 	bool payloads;               /* what was kept of them, in short */
 	struct names *names;         /* of keys and peers, or NULL */
+	bool beside;                 /* numbers, keys and peers beside each object */
 	const struct map *datagrams; /* queue pairs whose messages have a sender each; or NULL */
 	const struct choice *choice; /* others of an event are only counted; NULL: all are shown */
 };

@@ -41,6 +41,13 @@ void values_enum(FILE *out, const struct enum_info *names, int64_t value)
 		fprintf(out, "%" PRId64, value);
 }
 
+void values_object(const struct values *v, const struct object *object)
+{
+	print_foreign(v->out, object->name);
+	if (v->beside)
+		names_object(v->names, v->out, object, v->time);
+}
+
 void values_handle(const struct values *v, enum object_kind kind, uint64_t handle)
 {
 	const struct object *object = NULL;
@@ -48,7 +55,7 @@ void values_handle(const struct values *v, enum object_kind kind, uint64_t handl
 	if (handle)
 		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
 	if (object)
-		print_foreign(v->out, object->name);
+		values_object(v, object);
 	else if (handle)
 		fprintf(v->out, "0x%" PRIx64, handle);
 	else

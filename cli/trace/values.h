@@ -17,6 +17,7 @@ struct values {
 	int64_t time;
 	struct names *names; /* of keys and peers; NULL: none */
 	uint32_t queue;      /* object: whose keys and peer they are; 0 unknown */
+	bool beside;         /* numbers and peers beside objects: names_object() */
 	uint64_t outside;    /* bits of a mask: what they choose is not shown */
 };
 
@@ -25,6 +26,9 @@ void values_flags(FILE *out, const struct enum_info *names, uint64_t value);
 
 /* The enumerator, or the number. */
 void values_enum(FILE *out, const struct enum_info *names, int64_t value);
+
+/* Its name, and what is to be beside it. */
+void values_object(const struct values *values, const struct object *object);
 
 /* "qp1"; its address if it is not known; NULL for 0. */
 void values_handle(const struct values *values, enum object_kind kind, uint64_t handle);

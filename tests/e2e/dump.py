@@ -14,7 +14,7 @@ import sys
 PROSE = set('''of after it by is in bad_wr empty more flushed never returned deregistered before
     NULL process pid has ended exit killed signal child called no verb new program from here on runs a
     shell the recorder s own registered memory to byte bytes hash inner payload batch status
-    thread begin end failed qp_num tm_info n u'''.split())
+    thread begin end failed qp_num tm_info n u peer lkey'''.split())
 # core/wire/data.list: the text's name, the member's
 LABELS = {'mw': 'bind_mw', 'mr': 'bind_mr', 'mw_access_flags': 'bind_access', 'addr': 'bind_addr',
           'length': 'bind_length', 'hdr': 'tso_hdr', 'hdr_sz': 'tso_hdr_sz', 'mss': 'tso_mss',
@@ -79,8 +79,8 @@ def compare(line, event):
 
 def main():
     verbatim, trace = sys.argv[1:]
-    lines = run(verbatim, '--all', '-k', trace)
-    events = [json.loads(line) for line in run(verbatim, '--format', 'json', '-k', trace)]
+    lines = run(verbatim, '--all', '-ky', trace)
+    events = [json.loads(line) for line in run(verbatim, '--format', 'json', '-ky', trace)]
     if len(lines) != len(events):
         problems.append('%d lines, %d objects' % (len(lines), len(events)))
     if len(lines) < 20:

@@ -128,6 +128,27 @@ stacks_are_behind_each_line() {
 		says 'ibv_post_send.*) = 0  by post_writes (first_error.c:[0-9]*) < main (' out
 }
 
+names_are_beside_objects() {
+	local number lkey rkey post
+	read -r number lkey rkey < <(sql "SELECT printf('0x%x 0x%x 0x%x', q.number, m.number,
+		m.rkey) FROM object q JOIN object m USING(process) WHERE q.kind = 'qp' AND
+		m.kind = 'mr' AND process = 1" | tr '|' ' ')
+	dump -y "$t" >out &&
+		says "ibv_reg_mr(pd1, .*) = mr1<lkey $lkey, rkey $rkey> <" out &&
+		says " 1:.*ibv_modify_qp(qp1<$number>, {qp_state=IBV_QPS_INIT" out &&
+		says " 1:.*ibv_post_send(qp1<$number, peer process 2 qp1>, " out &&
+		says " 1:.*ibv_poll_cq(cq1) .*(qp1<$number, peer process 2 qp1>)" out || return
+	post="jq -r 'select(.verb == \"ibv_post_send\").object_is'"
+	is "$(dump -y -f json -p 1 "$t" | eval "$post" | sort -u)" "$number, peer process 2 qp1"
+}
+# every_verb asks for IBV_QP_STATE
+nothing_outside_the_mask_of_a_query() {
+	dump --verb query_qp verbs.db >out &&
+		says 'ibv_query_qp(qp1, {qp_state=IBV_QPS_RTS}, IBV_QP_STATE, {' out &&
+		is "$(dump --verb query_qp -f json verbs.db | jq -c .out.attr)" \
+			'{"qp_state":"IBV_QPS_RTS"}'
+}
+
 try around_is_a_window_of_the_whole 1 0
 try around_is_a_window_of_the_whole 3 20
 try around_is_a_window_of_the_whole 150 20
@@ -138,7 +159,8 @@ for each in around_has_both_ends around_with_others_has_the_neighbours_that_they
 	    a_status_has_its_completions_alone a_status_and_a_wr_id_hold_of_one_completion \
 	    runs_of_flushes_stay_one_line wrong_selectors_are_refused \
 	    json_has_payloads json_is_an_object_an_event \
-	    json_of_one_event_has_its_object_and_stack stacks_are_behind_each_line; do
+	    json_of_one_event_has_its_object_and_stack stacks_are_behind_each_line \
+	    names_are_beside_objects nothing_outside_the_mask_of_a_query; do
 	try $each
 done
 try json_has_what_the_text_has verbs.db
