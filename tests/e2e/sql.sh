@@ -187,6 +187,15 @@ a_reset_forgets() {
 			"ibv_destroy_qp ibv_modify_qp"
 }
 try a_reset_forgets
+an_unpacked_trace_answers_the_same() {
+	local each
+	for each in requests queue_depth qps mrs calls failures posting; do
+		ask depth.db "SELECT * FROM $each" >packed &&
+			ask plain_depth.db "SELECT * FROM $each" >unpacked &&
+			cmp packed unpacked && [ -s packed ] || return
+	done
+}
+try an_unpacked_trace_answers_the_same
 a_query_may_end_early() {
 	local each
 	for each in requests queue_depth qps failures; do
