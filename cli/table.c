@@ -174,36 +174,56 @@ static int column_width(const struct table *table, unsigned int column)
 }
 
 /* Text to the left, numbers to the right; nothing behind the last. */
-static void put_cell(const struct table *table, unsigned int column, int room, const char *text)
+static void put_cell(const struct table *table, unsigned int column, int room, int gap,
+		     const char *text)
 {
 	bool left = table->columns[column].kind == COLUMN_TEXT ||
 		    table->columns[column].kind == COLUMN_STATUS;
 	bool last = column + 1 == table->ncolumns;
 	int pad = room - text_width(text);
 
-	printf("  %*s%s%*s", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
+	printf("%*s%*s%s%*s", gap, "", left ? 0 : pad, "", text, left && !last ? pad : 0, "");
 }
 
-void table_print(const struct table *table)
+/* @gap: blanks between two columns. */
+static void print_rows(const struct table *table, const int *widths, int gap)
 {
-	int widths[table->ncolumns];
 	char head[FORMAT_TEXT];
 
-	if (!table->ncells)
-		return;
 	printf("\n%s\n", table->name);
-	for (unsigned int c = 0; c < table->ncolumns; c++) {
-		widths[c] = column_width(table, c);
-		put_cell(table, c, widths[c], column_title(&table->columns[c], head));
-	}
+	for (unsigned int c = 0; c < table->ncolumns; c++)
+		put_cell(table, c, widths[c], c ? gap : 2, column_title(&table->columns[c], head));
 	for (size_t i = 0; i < table->ncells; i++) {
 		unsigned int c = (unsigned int)(i % table->ncolumns);
 
 		if (!c)
 			putchar('\n');
-		put_cell(table, c, widths[c], table->cells[i].shown);
+		put_cell(table, c, widths[c], c ? gap : 2, table->cells[i].shown);
 	}
 	putchar('\n');
+}
+
+static void print_table(const struct table *table, int most)
+{
+	int widths[table->ncolumns], all = 0;
+
+	if (!table->ncells)
+		return;
+	for (unsigned int c = 0; c < table->ncolumns; c++) {
+		widths[c] = column_width(table, c);
+		all += 2 + widths[c];
+	}
+	print_rows(table, widths, most && all > most ? 1 : 2);
+}
+
+void table_print(const struct table *table)
+{
+	print_table(table, 0);
+}
+
+void table_print_within(const struct table *table, int columns)
+{
+	print_table(table, columns);
 }
 
 void json_bytes(const char *bytes, size_t n)

@@ -37,6 +37,9 @@ int table_query(struct table *table, struct trace *trace, const char *sql);
 /* As text; nothing where there are no rows. */
 void table_print(const struct table *table);
 
+/* The same closer together, where it has more than @columns otherwise. */
+void table_print_within(const struct table *table, int columns);
+
 /* As a member of the JSON object that the caller is printing. */
 void table_print_json(const struct table *table);
 

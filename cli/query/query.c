@@ -249,6 +249,8 @@ int cli_query(int argc, char **argv)
 		status = cli_open("query", &arguments, arguments.n, &answer.trace);
 	if (status)
 		return status;
+	if (question.kind == QUESTION_path)
+		cli_tell_waits(answer.trace);
 	cli_show_progress("query", answer.trace);
 	status = answer_question(&answer);
 	answer_close(&answer);

@@ -39,6 +39,7 @@ const struct option_row cli_stat_options[] = {
 /* clang-format on */
 
 enum { VERBS = 1 }; /* the table of verbs among those of print_profile() */
+enum { WIDTH = 80 };
 enum { ROWS = 16 }; /* of a table that are shown in text; JSON has all */
 
 /* Control verbs have times, posts and polls none. In text what has 80 columns. */
@@ -125,7 +126,7 @@ static void print_requests(const struct stat_view *view)
 			add_requests(table, o, s, row);
 			timed += row->latency.count;
 		}
-	table_print(table);
+	table_print_within(table, WIDTH);
 	table_free(table);
 	if (timed)
 		printf("  of the %s with a completion; percentiles are at most 3.2 %% too high.\n  "
@@ -286,7 +287,7 @@ static void print_processes(const struct stat_view *view)
 		table_number(table, (int64_t)process->received);
 	}
 	if (n > 1)
-		table_print(table);
+		table_print_within(table, WIDTH);
 	if (n > ROWS)
 		printf("  and %" PRIu64 " more: --format json has all\n", n - ROWS);
 	table_free(table);
@@ -320,7 +321,7 @@ static void print_threads(const struct stat_view *view)
 		table_number(table, view->profile->waited.known ? thread->waited_ns : -1);
 	}
 	if (n > 1)
-		table_print(table);
+		table_print_within(table, WIDTH);
 	if (n > ROWS)
 		printf("  and %" PRIu64 " more: --format json has all\n", n - ROWS);
 	table_free(table);
@@ -358,7 +359,7 @@ static void print_depths(const struct stat_view *view)
 			table_text(table, NULL);
 	}
 	free(queues);
-	table_print(table);
+	table_print_within(table, WIDTH);
 	table_free(table);
 	if (unsure)
 		printf("  ? of %" PRIu64 ": older than the trace, or posts or completions of them "
@@ -371,7 +372,7 @@ static void print_queues(const struct stat_view *view)
 	uint64_t more;
 	struct table *table = queue_table(view, false, &more);
 
-	table_print(table);
+	table_print_within(table, WIDTH);
 	table_free(table);
 	if (more)
 		printf("  and %" PRIu64 " more: --format json has all\n", more);
@@ -493,7 +494,7 @@ static void print_text(const struct stat_view *view, struct table *const *tables
 	print_threads(view);
 	print_queues(view);
 	for (unsigned int i = 0; i < n; i++) {
-		table_print(tables[i]);
+		table_print_within(tables[i], WIDTH);
 		if (i == VERBS)
 			printf("  Recording adds up to 1 us to each control verb.\n");
 	}

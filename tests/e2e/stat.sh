@@ -155,6 +155,8 @@ flight_says_that_it_has_the_end_only() {
 
 record good.db "$apps/perf_004" good
 record rc.db "$apps/depth" rc 5
+record every.db "$apps/every_verb"
+record cm.db "$apps/cm_calls"
 record ud.db "$apps/depth" ud 5 srq
 try "high water is the program's own account, rc" \
 	high_water_is_the_programs_own_account rc rc,all rc,srq
@@ -167,7 +169,7 @@ try inline_and_signalled_are_as_posted
 try registrations_on_the_data_path_are_placed
 try parts_add_up_to_the_whole good.db
 try what_is_not_there_is_refused
-try text_fits_80_columns good.db rc.db ud.db r.db
+try text_fits_80_columns good.db rc.db ud.db r.db every.db cm.db
 try waits_are_said_on_top
 try older_traces_do_not_know_of_waits
 try rotated_traces_have_each_request_once
