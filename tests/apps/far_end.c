@@ -5,14 +5,16 @@
  *	far_end WHAT -p PORT HOST	sends to it
  *
  * WHAT went wrong: nothing (good); the receiver deregistered its memory a moment before it was
- * written to (gone); it posted no receive (late).
+ * written to (gone); it posted no receive (late). Or nothing, for two seconds: messages there and
+ * back (long), writes in one direction (writes).
  */
 #include <netdb.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "tests/apps/app.h"
 
-enum { BYTES = 4096, MESSAGES = 20, BEFORE_US = 500000 };
+enum { BYTES = 4096, MESSAGES = 20, BEFORE_US = 500000, LONG_S = 2 };
 
 struct address {
 	uint32_t number, rkey;
@@ -161,6 +163,33 @@ static void write_to_other(bool first, bool gone)
 		end.mr = NULL;
 }
 
+/* The first decides. */
+static bool goes_on(bool first, time_t until)
+{
+	struct timespec now;
+	char more;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	more = now.tv_sec < until;
+	if (first)
+		NEED(send(end.fd, &more, 1, 0) == 1);
+	else
+		NEED(recv(end.fd, &more, 1, 0) == 1);
+	return more;
+}
+
+static void go_on_long(bool first, bool writes)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	while (goes_on(first, now.tv_sec + 1 + LONG_S))
+		if (writes)
+			write_to_other(first, false);
+		else
+			exchange_messages(first);
+}
+
 static void send_to_nobody(bool first)
 {
 	wait_for_other();
@@ -194,6 +223,8 @@ int main(int argc, char **argv)
 	open_end();
 	if (!strcmp(what, "late")) {
 		send_to_nobody(host);
+	} else if (!strcmp(what, "long") || !strcmp(what, "writes")) {
+		go_on_long(host, !strcmp(what, "writes"));
 	} else {
 		exchange_messages(host);
 		write_to_other(host, !strcmp(what, "gone"));

@@ -1,6 +1,7 @@
 # Two recordings whose clocks are set apart on purpose, put on one time line. The truth is what both
 # have: they count the same ticks, from a start and at a rate that each trace has (table meta).
 . tests/e2e/lib/try.sh
+needs "$apps/far_end"
 cd "$tmp" || exit 1
 
 # Each end is recorded on its own: lib/both starts this for the server, and for the client.
@@ -51,7 +52,8 @@ are_on_one_line() { # seconds, ppm, "drift" where it must be found, program and 
 }
 
 a_pingpong() { are_on_one_line "$1" "$2" "" ibv_rc_pingpong -g 0 -n 2000; }
-latencies() { are_on_one_line "$1" "$2" drift ib_send_lat -F -s 8 -D 2; }
+messages() { are_on_one_line "$1" "$2" drift "$apps/far_end" long; }
+latencies() { are_on_one_line "$1" "$2" "" ib_send_lat -F -s 8 -n 20000; }
 writes() { are_on_one_line "$1" "$2" "" ib_write_bw -F -s 1024 -n 5000; }
 offset_and_drift_are_told() {
 	"$VERBATIM" check a.db b.db >out
@@ -62,9 +64,11 @@ what_is_no_clock_is_refused() {
 	is $? 4 && says "VERBATIM_TEST_CLOCK is 'ten'" err
 }
 
-try latencies 10 50
+try messages 10 50
 try offset_and_drift_are_told
-try latencies -3.5 -80
+try messages -3.5 -80
+try latencies 10 50
+try latencies 10 -50
 try a_pingpong 10 50
 try a_pingpong 0.25 120
 try a_pingpong -100 -50
