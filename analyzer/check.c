@@ -292,6 +292,24 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	return err;
 }
 
+int check_gaps(struct checker *checker)
+{
+	struct findings *findings = checker->check.findings, now = { 0 };
+	int err = evidence_gaps(checker->check.trace, &now);
+	bool more = (now.blind && !findings->blind) || (now.bypassed && !findings->bypassed);
+
+	if (now.bypassed)
+		model_bypassed(checker->check.model);
+	findings->blind |= now.blind;
+	findings->bypassed |= now.bypassed;
+	for (int rule = 0; rule < RULE_COUNT; rule++) {
+		more |= now.skip[rule] && !findings->skip[rule];
+		findings->skip[rule] |= now.skip[rule];
+	}
+	findings_forget_unchecked(&now);
+	return err ? err : more && findings->events;
+}
+
 bool check_is_bad(const struct findings *findings)
 {
 	return findings_count(findings, 'E') || findings_count(findings, 'W') ||

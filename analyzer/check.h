@@ -28,6 +28,12 @@ struct checker;
 int check_open(struct trace *trace, const struct check_options *options,
 	       struct checker **ret_checker);
 int check_event(struct checker *checker, const struct trace_event *event);
+/*
+ * Of a trace that is still written: see what is missing of it by now; rules that cannot be checked
+ * without it find nothing more. Returns whether more is missing than when events before were
+ * checked, so that they might be judged otherwise; or -errno after log_err().
+ */
+int check_gaps(struct checker *checker);
 /* Are there findings of severity error or warning, or facts that are bad, and not muted? */
 bool check_is_bad(const struct findings *findings);
 

@@ -12,7 +12,12 @@
 enum { FIRST_SUCCESS = 0, FIRST_FLUSH = 5 };
 
 /* Does the user know of it already (report/known.h)? Both may be. */
-enum finding_known { FINDING_NEW, FINDING_SUPPRESSED = 1, FINDING_BASELINE = 2 };
+enum finding_known {
+	FINDING_NEW,
+	FINDING_SUPPRESSED = 1,
+	FINDING_BASELINE = 2,
+	FINDING_UNCERTAIN = 4, /* made before it was known what is missing */
+};
 
 /* A work request that may have failed. */
 struct first_request {

@@ -24,6 +24,9 @@ struct report {
 /* The first screen, then each error and finding with its call stacks. Returns 0 or -ENOMEM. */
 int report_text(const struct report *report);
 
+/* What comes after the first screen. Returns 0 or -ENOMEM. */
+int report_details(const struct report *report);
+
 /* Parts of it. @told has RULE_COUNT elements: rules whose advice has been printed already. */
 void report_first(const struct report *report, const struct first_error *error);
 void report_finding(const struct report *report, const struct finding *finding, bool *told);

@@ -294,13 +294,11 @@ static void print_findings(const struct report *report)
 			report_finding(report, findings->all[i], told);
 }
 
-int report_text(const struct report *report)
+int report_details(const struct report *report)
 {
 	struct groups groups;
-	int err = report_screen(report);
+	int err = groups_of_errors(report->trace, &report->findings->facts->errors, &groups);
 
-	if (!err)
-		err = groups_of_errors(report->trace, &report->findings->facts->errors, &groups);
 	if (err)
 		return err;
 	print_errors(report, &groups);
@@ -310,4 +308,9 @@ int report_text(const struct report *report)
 		fprintf(report->out, "\n`verbatim explain ID` tells more about a rule\n");
 	groups_fini(&groups);
 	return 0;
+}
+
+int report_text(const struct report *report)
+{
+	return report_screen(report) ?: report_details(report);
 }

@@ -20,6 +20,15 @@ static void finding_free(struct finding *finding)
 	free(finding);
 }
 
+void findings_forget_unchecked(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->nunchecked; i++)
+		free(findings->unchecked[i].because);
+	free(findings->unchecked);
+	findings->unchecked = NULL;
+	findings->nunchecked = 0;
+}
+
 void findings_free(struct findings *findings)
 {
 	struct finding_site *site;
@@ -33,8 +42,7 @@ void findings_free(struct findings *findings)
 	}
 	for (size_t i = 0; i < findings->n; i++)
 		finding_free(findings->all[i]);
-	for (size_t i = 0; i < findings->nunchecked; i++)
-		free(findings->unchecked[i].because);
+	findings_forget_unchecked(findings);
 	for (int i = 0; i < 256; i++)
 		while ((site = findings->sites[i])) {
 			findings->sites[i] = site->next;
@@ -42,7 +50,6 @@ void findings_free(struct findings *findings)
 		}
 	free(findings->all);
 	facts_free(findings->facts);
-	free(findings->unchecked);
 	free(findings);
 }
 

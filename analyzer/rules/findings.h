@@ -117,6 +117,8 @@ void finding_step(struct finding *finding, const char *what, const struct moment
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+void findings_forget_unchecked(struct findings *findings);
+
 /* How many findings it stands for: the last that is kept of a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
 

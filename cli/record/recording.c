@@ -252,6 +252,16 @@ static int tend_trace(struct recording *r)
 	return err;
 }
 
+/* What was lost is known before events are checked that came after it. */
+static bool step_watch(struct recording *r, int fullest)
+{
+	int err = collector_lost(r->collector);
+
+	if (err)
+		fail_recording(r, err);
+	return !err && watch_step(r->watch, collector_seen(r->collector), fullest);
+}
+
 static void follow_program(struct recording *r)
 {
 	bool over = false;
@@ -263,7 +273,7 @@ static void follow_program(struct recording *r)
 		if (fullest < 0)
 			fail_recording(r, fullest);
 		else if (r->watch)
-			more = watch_step(r->watch, collector_seen(r->collector), fullest);
+			more = step_watch(r, fullest);
 		more |= spot_look(&r->spot);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			int err;
@@ -335,7 +345,10 @@ static int start_check(struct recording *r)
 					 .path = r->set->path,
 					 .check = &r->set->findings,
 					 .known = r->set->known,
-					 .stop = r->set->stop.finding };
+					 .stop = r->set->stop.finding,
+					 .in_parts = r->retention.flight ||
+						     r->retention.rotate_bytes ||
+						     r->retention.rotate_ns };
 
 	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
 
@@ -480,7 +493,7 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	tell_unseen(r);
 	processes = collector_processes(r->collector);
-	found = watch_finish(r->watch);
+	watch_finish(r->watch);
 	done = writer_progress(r->writer);
 	collector_free(r->collector);
 	look_for_impatience(r);
@@ -489,6 +502,7 @@ static int finish_recording(struct recording *r)
 	err = writer_finish(r->writer);
 	if (err && !r->error)
 		fail_recording(r, err);
+	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
 	tell_end(r, processes, &done);
 	if (!r->ended)

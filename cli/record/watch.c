@@ -5,11 +5,14 @@
  *
  * Rings are read one after the other, and an event has the time at which its
  * verb began but is published when it has returned. So the check stays WINDOW
- * behind. Events published later than that are given out of order; their number is
- * reported at the end.
+ * behind. Events published later than that are given out of order.
+ *
+ * Before events are checked it is known what was lost up to them (recording.c), and rules that
+ * cannot do without it are silent from there on. What was judged before that, or out of order, is
+ * judged once more when the trace is finished.
  *
  * Not here: rules and reports (analyzer/), the trace as it is read while it is
- * written (core/store/read/live.c).
+ * written (core/store/read/live.c), the check of the finished trace (recheck.c).
  */
 #include "cli/record/watch.h"
 
@@ -27,6 +30,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/report/row.h"
 #include "cli/record/guests.h"
+#include "cli/record/recheck.h"
 #include "cli/screen.h"
 #include "core/wire/log.h"
 
@@ -55,13 +59,17 @@ struct watch {
 	size_t stored;           /* findings that are in the trace, or one before it */
 	uint64_t *stored_times;  /* for each of these: how many there were at its place */
 	uint64_t *said;          /* for each finding: how many at its place when it was printed */
-	bool more;               /* the cursor has more to give */
-	bool over;               /* after a failure */
-	bool behind;             /* it was reported that the check is behind */
-	uint64_t extended_at;    /* CLOCK_MONOTONIC */
-	int64_t now;             /* time of the last event that was checked */
-	pid_t stopped;           /* the last process that --stop-on has stopped */
-	int64_t stopped_at;      /* time of the trace */
+	struct told_list printed;
+	bool unsure;          /* something may be judged otherwise in the finished trace */
+	bool again;           /* so it is to be checked */
+	bool found;           /* findings for which `verbatim check` ends with 1 */
+	bool more;            /* the cursor has more to give */
+	bool over;            /* after a failure */
+	bool behind;          /* it was reported that the check is behind */
+	uint64_t extended_at; /* CLOCK_MONOTONIC */
+	int64_t now;          /* time of the last event that was checked */
+	pid_t stopped;        /* the last process that --stop-on has stopped */
+	int64_t stopped_at;   /* time of the trace */
 };
 
 /* Once the cursor is closed, the writer may delete chunks again. */
@@ -82,6 +90,7 @@ void watch_free(struct watch *w)
 	close_watch(w);
 	symbols_close(w->report.symbols);
 	map_fini(&w->shown);
+	told_fini(&w->printed);
 	free(w->said);
 	free(w->stored_times);
 	free(w);
@@ -219,8 +228,11 @@ static int show_findings(struct watch *w, const struct findings *findings)
 	known_judge(w->options.known, &w->report);
 	for (; w->findings < findings->n; w->findings++) {
 		said[w->findings] = findings->all[w->findings]->site->count;
-		if (findings->all[w->findings]->known == FINDING_NEW)
-			show_finding(w, findings->all[w->findings]);
+		if (findings->all[w->findings]->known != FINDING_NEW)
+			continue;
+		show_finding(w, findings->all[w->findings]);
+		if (told_add(&w->printed, findings->all[w->findings]))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -253,9 +265,12 @@ static int extend_cursor(struct watch *w, int64_t to)
 
 	if (!err)
 		err = cursor_extend(w->cursor, to);
+	if (!err)
+		err = check_gaps(w->checker);
+	w->unsure |= err > 0;
 	w->extended_at = clock_monotonic();
 	w->more = true;
-	return err;
+	return err < 0 ? err : 0;
 }
 
 static void tell_behind(struct watch *w, int64_t seen)
@@ -301,7 +316,6 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 /* Findings of a place whose number has grown since they were printed, and the summary. */
 static void show_rest(struct watch *w, const struct findings *findings)
 {
-	uint64_t late = cursor_late(w->cursor);
 	struct block block = { 0 };
 
 	for (size_t i = 0; i < findings->n; i++)
@@ -314,6 +328,17 @@ static void show_rest(struct watch *w, const struct findings *findings)
 		report_screen(&w->report);
 		block_end(w, &block);
 	}
+}
+
+/* Parts of the trace are other traces, or gone: it cannot be checked as a whole. */
+static void tell_unsure(struct watch *w, const struct findings *findings)
+{
+	uint64_t late = cursor_late(w->cursor);
+
+	for (size_t i = 0; i < findings->n; i++)
+		if (findings->skip[findings->all[i]->rule])
+			findings->all[i]->known |= FINDING_UNCERTAIN;
+	told_retract(&w->printed, findings);
 	if (late)
 		log_note("%" PRIu64 " events came too late to be checked in their order: `verbatim "
 			 "check %s` may find more, or less",
@@ -362,7 +387,7 @@ void watch_store(struct watch *w)
 		fail_watch(w);
 }
 
-static int finish_watch(struct watch *w, bool *ret_found)
+static int finish_watch(struct watch *w)
 {
 	struct findings *findings;
 	int err;
@@ -372,6 +397,11 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	err = extend_cursor(w, INT64_MAX);
 	while (!err && (err = check_some(w, SLICE_EVENTS)) > 0)
 		err = 0;
+	w->again = !err && !w->options.in_parts && (w->unsure || cursor_late(w->cursor));
+	if (w->again) {
+		close_watch(w);
+		return 0;
+	}
 	if (!err)
 		err = check_finish(w->checker, &findings);
 	else
@@ -380,6 +410,7 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	if (err)
 		return err;
 	err = show_findings(w, findings);
+	tell_unsure(w, findings);
 	known_judge_facts(w->options.known, &w->report);
 	if (!err) {
 		show_rest(w, findings);
@@ -390,17 +421,25 @@ static int finish_watch(struct watch *w, bool *ret_found)
 	known_tell(w->options.known, findings);
 	if (!err && w->options.check->write_baseline)
 		known_write(w->options.check->write_baseline, &w->report);
-	*ret_found = check_is_bad(findings);
+	w->found = check_is_bad(findings);
 	findings_free(findings);
 	return err;
 }
 
-bool watch_finish(struct watch *w)
+void watch_finish(struct watch *w)
 {
-	bool found = false;
-
-	if (w && !w->over && finish_watch(w, &found))
+	if (w && !w->over && finish_watch(w))
 		fail_watch(w);
+	if (w)
+		close_watch(w); /* before the writer */
+}
+
+bool watch_end(struct watch *w)
+{
+	bool found = w && w->found;
+
+	if (w && w->again && recheck_trace(w->options.path, w->options.check, &w->printed, &found))
+		log_note("the check has stopped: `verbatim check %s`", w->options.path);
 	watch_free(w);
 	return found;
 }

@@ -25,9 +25,13 @@ struct watch_options {
 	const struct check_settings *check;
 	struct known *known; /* findings that do not count; NULL: none */
 	bool stop;           /* --stop-on=finding */
+	bool in_parts;       /* the trace will not have all of the recording */
 };
 
-/* What is in @options is borrowed until watch_finish(). 0 or -errno after log_err(). */
+/*
+ * What is in @options is borrowed until watch_finish(), path and check until watch_end(). 0 or
+ * -errno after log_err().
+ */
 int watch_new(const struct watch_options *options, struct watch **ret_watch);
 
 /*
@@ -44,10 +48,16 @@ void watch_store(struct watch *watch);
 
 /*
  * All has been given to the writer: read the rest, print what is left to say,
- * and put the findings into the trace. Frees the watch; accepts NULL. Returns
- * whether there were findings for which `verbatim check` ends with 1.
+ * and put the findings into the trace. Accepts NULL.
  */
-bool watch_finish(struct watch *watch);
+void watch_finish(struct watch *watch);
+
+/*
+ * The trace is finished: where something was missing that was not known from the start, check it as
+ * a whole. Frees the watch; accepts NULL. Returns whether there were findings for which `verbatim
+ * check` ends with 1.
+ */
+bool watch_end(struct watch *watch);
 
 /* Frees it and prints nothing; accepts NULL. */
 void watch_free(struct watch *watch);

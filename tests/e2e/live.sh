@@ -116,6 +116,43 @@ goes_with_a_flight_recorder() {
 		2>/dev/null)" 6
 }
 
+childless() { [ -z "$(pgrep -P "$1" -r S,R,D gap_later)" ]; }
+
+# gap MISSING OPTIONS: to `err`. A mistake is found, then events get lost or calls go round the
+# recording, then the mistake is made again.
+gap() {
+	local recorder missing=$1
+	rm -f in; mkfifo in; : >err
+	"$VERBATIM" record -q --check -o t.db "${@:2}" -- "$apps/gap_later" $missing \
+		<in 2>err >out &
+	recorder=$!
+	exec 7>in
+	await grep -q '^W QUEUE-003' err || { exec 7>&-; wait $recorder; return 1; }
+	if [ "$missing" = direct ]; then
+		exec 7>&-
+	else
+		kill -STOP $recorder
+		exec 7>&-
+		await childless $recorder
+		kill -CONT $recorder
+	fi
+	wait $recorder
+	is "exit $?" "exit 0" &&
+		says '^verbatim: retracted, .*: QUEUE-003 at 1:[0-9]*;' err &&
+		is "$(grep -c '^W QUEUE-003' err)" 1
+}
+
+takes_back_what_a_gap_may_explain() {
+	gap "$@" || return
+	"$VERBATIM" check t.db >check 2>/dev/null
+	is "exit $?" "exit 0" && is "$(screen err)" "$(screen check)" && same_as_live t.db
+}
+
+takes_back_in_one_of_several_traces() {
+	gap "$@" && is "$(t=t.db sql "select count(*) from finding
+		where rule = 'QUEUE-003'" 2>/dev/null)" 0
+}
+
 knows_what_to_stop_on() {
 	"$VERBATIM" record --stop-on=warning -- true 2>err
 	is "$?" 2
@@ -133,3 +170,8 @@ for each in shows_the_first_error is_silent_about_what_is_right \
 		goes_with_a_flight_recorder knows_what_to_stop_on; do
 	try $each
 done
+drop="--on-full drop --ring-size 256k"
+try takes_back_what_a_gap_may_explain "lost 20000" $drop
+try takes_back_what_a_gap_may_explain direct
+try takes_back_in_one_of_several_traces "lost 20000" $drop --rotate-size 64M
+try takes_back_in_one_of_several_traces direct --flight 64M

@@ -404,6 +404,8 @@ int live_refresh(struct live *live, bool last)
 		err = trace_read_thread(live->trace, id);
 	for (uint32_t i = 0; i < live->trace->nthreads; i++)
 		live->trace->threads[i].process = live->writer->logs[i]->process;
+	if (!err)
+		trace_read_loss(live->trace);
 	return err;
 }
 

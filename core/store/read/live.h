@@ -22,8 +22,8 @@ int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
 void live_free(struct live *live);
 
 /*
- * Read what has changed in tables `process` and `thread`. @last: no process will
- * have more events. 0 or -errno after log_err().
+ * Read what has changed in tables `process`, `thread`, `loss` and `coverage`. @last: no process
+ * will have more events. 0 or -errno after log_err().
  */
 int live_refresh(struct live *live, bool last);
 

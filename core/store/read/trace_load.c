@@ -346,6 +346,15 @@ static void load_loss(struct trace *trace)
 		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }
 
+/* Who follows a trace reads its data plane before the oldest part is deleted. */
+void trace_read_loss(struct trace *trace)
+{
+	load_loss(trace);
+	trace->loss.events -= trace->loss.overwritten;
+	trace->loss.overwritten = 0;
+	trace->loss.interrupted = false;
+}
+
 static void load_numberless(struct trace *trace)
 {
 	char sql[256];

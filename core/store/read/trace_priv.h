@@ -88,6 +88,7 @@ int trace_load_meta(struct trace *trace);
 int trace_read_process(struct trace *trace, uint32_t id);
 int trace_read_thread(struct trace *trace, uint32_t id);
 int trace_read_modules(struct trace *trace); /* only new ones */
+void trace_read_loss(struct trace *trace);
 
 /* @module is an id, 0: none. */
 struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset);

@@ -1,0 +1,148 @@
+/*
+ * The check of a whole trace, after one that went along with its recording
+ *
+ * A rule may rest on what was lost later, on posts that went round the recording, or on events that
+ * came too late for their order. What was printed until then cannot be taken back, so it is said
+ * what of it does not count. What is printed here is what `verbatim check` prints.
+ */
+#include "cli/record/recheck.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "analyzer/report/report.h"
+#include "analyzer/report/row.h"
+#include "cli/screen.h"
+#include "core/base/text.h"
+#include "core/base/vec.h"
+#include "core/store/open.h"
+#include "core/store/save.h"
+#include "core/wire/log.h"
+
+enum { NAMED = 8 }; /* findings that are retracted by name */
+
+int told_add(struct told_list *told, const struct finding *finding)
+{
+	struct told *place = vec_push(told->all, told->n);
+
+	if (!place)
+		return log_err(-ENOMEM, "findings");
+	*place = (struct told){ finding->rule, finding->event };
+	return 0;
+}
+
+void told_fini(struct told_list *told)
+{
+	free(told->all);
+	*told = (struct told_list){ 0 };
+}
+
+static bool is_found(const struct told *told, const struct findings *findings)
+{
+	for (size_t i = 0; i < findings->n; i++) {
+		const struct finding *f = findings->all[i];
+
+		if (f->known == FINDING_NEW && f->rule == told->rule &&
+		    f->event.thread == told->event.thread && f->event.n == told->event.n)
+			return true;
+	}
+	return false;
+}
+
+void told_retract(const struct told_list *told, const struct findings *findings)
+{
+	struct text names = { 0 };
+	size_t n = 0;
+	char id[32];
+
+	for (size_t i = 0; i < told->n; i++) {
+		if (is_found(&told->all[i], findings))
+			continue;
+		if (n++ < NAMED)
+			text_addf(&names, "%s%s at %s", n > 1 ? ", " : "",
+				  rules[told->all[i].rule].id,
+				  event_id_text(told->all[i].event, id));
+	}
+	if (n > NAMED)
+		text_addf(&names, " and %zu more", n - NAMED);
+	if (n)
+		log_note("retracted, though it was printed above: %s; the trace as a whole is no "
+			 "evidence of it, since events are missing, or came late",
+			 names.failed ? "some findings" : names.at);
+	text_fini(&names);
+}
+
+static int save_findings(const struct report *report)
+{
+	struct rows rows;
+	int err = rows_init(&rows, report, 0);
+
+	if (!err)
+		err = trace_save_findings(report->path, rows.all, rows.n);
+	rows_fini(&rows);
+	return err;
+}
+
+static int print_again(struct report *report, const struct told_list *told)
+{
+	char *text = NULL;
+	size_t size;
+	int err;
+
+	report->out = open_memstream(&text, &size);
+	if (!report->out)
+		return log_err(-ENOMEM, "print findings");
+	told_retract(told, report->findings);
+	err = report_details(report);
+	fputc('\n', report->out);
+	if (!err)
+		err = report_screen(report);
+	fclose(report->out);
+	if (text)
+		screen_write(STDERR_FILENO, text, size);
+	free(text);
+	return err;
+}
+
+static int report_again(struct report *report, const struct check_settings *settings,
+			const struct told_list *told, bool *ret_found)
+{
+	struct findings *findings;
+	int err = check_trace(report->trace, &settings->check, &findings);
+
+	if (err < 0)
+		return err;
+	report->findings = findings;
+	known_judge(report->known, report);
+	known_judge_facts(report->known, report);
+	err = print_again(report, told);
+	known_tell(report->known, findings);
+	if (!err && settings->write_baseline)
+		err = known_write(settings->write_baseline, report);
+	if (!err)
+		err = save_findings(report);
+	*ret_found = check_is_bad(findings);
+	findings_free(findings);
+	return err;
+}
+
+int recheck_trace(const char *path, const struct check_settings *settings,
+		  const struct told_list *told, bool *ret_found)
+{
+	struct report report = { .path = path, .full = settings->preset != PRESET_NONE };
+	char complaint[KNOWN_COMPLAINT];
+	int err = trace_open(path, &report.trace);
+
+	if (err)
+		return err;
+	err = symbols_open(&report.symbols);
+	if (!err && known_open(settings->suppress, settings->baseline, complaint, &report.known))
+		err = log_err(-EIO, "%s", complaint);
+	if (!err)
+		err = report_again(&report, settings, told, ret_found);
+	known_close(report.known);
+	symbols_close(report.symbols);
+	trace_close(report.trace);
+	return err;
+}
