@@ -37,7 +37,7 @@ struct diff_change {
 	double before, after;           /* the mean of the runs */
 	char *before_text, *after_text; /* DIFF_TEXT; owned */
 	char place[DIFF_PLACE + 64];    /* "ibv_post_send, put_list (app.c:88)"; "": none */
-	char note[96];                  /* "106 ms in them"; "" */
+	char note[128];                 /* "106 ms in them"; "" */
 	bool has_bounds;                /* of the change in percent, DIFF_NS: */
 	double low, high;
 };

@@ -3,6 +3,7 @@
  *
  *	pair.c		functions of one run <-> those of the others
  *	structure.c	what the program does
+ *	shape.c		modes of histograms that are new
  *	environment.c	where it did it
  */
 #include "analyzer/diff/diff.h"
@@ -12,6 +13,7 @@
 
 #include "analyzer/diff/environment.h"
 #include "analyzer/diff/pair.h"
+#include "analyzer/diff/shape.h"
 #include "analyzer/diff/structure.h"
 #include "core/wire/log.h"
 
@@ -42,6 +44,8 @@ int diff_runs(const struct diff_side *before, const struct diff_side *after, dou
 	pair_sites(diff);
 	if (!diff->no_memory)
 		structure_compare(diff);
+	if (!diff->no_memory)
+		shape_compare(diff);
 	environment_compare(diff);
 	if (diff->no_memory) {
 		diff_free(diff);

@@ -169,6 +169,7 @@ int diff_print_text(const struct diff *diff)
 	print_waited("", &diff->sides[1]);
 	putchar('\n');
 	print_section(diff, DIFF_STRUCTURE);
+	print_section(diff, DIFF_SHAPE);
 	print_section(diff, DIFF_ENVIRONMENT);
 	printf("\n%" PRIu64 " regression%s: worse by more than %g %%\n", diff->regressions,
 	       diff->regressions == 1 ? "" : "s", diff->threshold);
@@ -326,6 +327,7 @@ int diff_print_junit(const struct diff *diff, int status)
 	snprintf(threshold, sizeof(threshold), "%g %%", diff->threshold);
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
 	put_section(&junit, diff, DIFF_STRUCTURE);
+	put_section(&junit, diff, DIFF_SHAPE);
 	put_section(&junit, diff, DIFF_ENVIRONMENT);
 	err = junit_end(&junit, "verbatim diff",
 			(const char *const[]){ "before", before.at, "after", after.at, "version",

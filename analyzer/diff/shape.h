@@ -1,0 +1,8 @@
+#pragma once
+/*
+ * The shape of histograms. For the files of this folder. One thread.
+ */
+#include "analyzer/diff/compared.h"
+
+/* Add the modes that only the runs after have. */
+void shape_compare(struct diff *diff);
