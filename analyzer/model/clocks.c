@@ -390,9 +390,9 @@ static int correct_clock(struct clocks *clocks, const struct step *step, const s
 	struct trace_clock clock = trace_clock(clocks->joint, step->part);
 
 	clock.source = CLOCK_ESTIMATED;
-	clock.offset += (int64_t)(line->offset + line->drift * (double)clock.offset);
+	clock.offset += trace_clock_round(line->offset + line->drift * (double)clock.offset);
 	clock.drift += line->drift * (1 + clock.drift);
-	clock.error = (int64_t)step->error + ROUNDED;
+	clock.error = trace_clock_round(step->error) + ROUNDED;
 	clock.drift_error = line->drift_error;
 	clock.pairs = step->edge->pairs;
 	clock.messages = step->messages ? step->edge->messages : 0;

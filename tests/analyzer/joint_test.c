@@ -367,6 +367,57 @@ TEST(of_two_that_are_alike_none_is_the_peer)
 		unlink(stories[i].path);
 }
 
+/* What a damaged trace says of its clock may be anything: times stay what times can be. */
+static const struct damage {
+	const char *name, *boot, *sql;
+} damages[] = {
+	{ "a_time_of_day_in_290_years", "another",
+	  "UPDATE meta SET value = '9300000000000000000' WHERE key = 'realtime'" },
+	{ "ticks_that_last_for_ever", NULL,
+	  "UPDATE meta SET value = '63' WHERE key = 'clock_shift';"
+	  "UPDATE meta SET value = '1' WHERE key = 'clock_mult'" },
+	{ "a_clock_that_began_long_ago", NULL,
+	  "UPDATE meta SET value = '-9000000000000000000' WHERE key = 'clock_start'" },
+	{ "losses_in_the_far_future", "another",
+	  "INSERT INTO loss VALUES(1, 1, 1, 0, 9223372036854775806, 0)" },
+};
+
+static void damage_story(const struct story *s, const char *damage)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sql_open(s->path, SQLITE_OPEN_READWRITE, &db), 0);
+	assert_int_equal(sql_exec(db, damage), 0);
+	sqlite3_close(db);
+}
+
+static void times_are_bounded(void **state)
+{
+	const struct damage *damage = *state;
+	const int64_t most = (int64_t)1 << 60;
+	const struct trace_event *event;
+	struct cursor *cursor;
+	struct two two;
+
+	begin_two(&two);
+	connect_two(&two);
+	exchange_messages(&two);
+	finish_story(&two.s[0], NULL);
+	finish_story(&two.s[1], damage->boot);
+	damage_story(&two.s[1], damage->sql);
+	open_stories(two.s, 2, &two.trace);
+	assert_int_equal(clocks_join(two.trace), 0);
+	assert_int_equal(cursor_open(two.trace, NULL, &cursor), 0);
+	while (cursor_next(cursor, &event) == 1)
+		if (event->time < -most || event->time > most)
+			fail_msg("%lld", (long long)event->time);
+	cursor_close(cursor);
+	trace_close(two.trace);
+	for (int i = 0; i < 2; i++)
+		unlink(two.s[i].path);
+}
+TEST_ROWS(damages, times_are_bounded);
+
 TEST(names_are_of_the_trace_while_it_is_open)
 {
 	char text[PROCESS_TEXT], id[32];

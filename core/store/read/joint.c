@@ -95,11 +95,11 @@ static bool find_same(struct trace *trace, struct trace *first, struct trace_clo
 	int64_t apart;
 
 	if (!is_same(trace, first, "recorder_boot") || !is_same(trace, first, "clock") || !mult ||
-	    !its)
+	    !its || !trace_clock_drifts(rate / own - 1))
 		return false;
 	apart = (int64_t)(number_of(trace, "clock_start") - number_of(first, "clock_start"));
 	*ret_clock = (struct trace_clock){ .source = CLOCK_SAME,
-					   .offset = (int64_t)((long double)apart * rate),
+					   .offset = trace_clock_round((long double)apart * rate),
 					   .drift = rate / own - 1 };
 	return true;
 }
@@ -118,11 +118,16 @@ bool trace_clock_as(const struct trace *trace, size_t i, size_t like, struct tra
 	return true;
 }
 
+/* How much later than @first its recording began, by the time of day. */
+static int64_t began_after(struct trace *trace, struct trace *first)
+{
+	return sql_to_time((int64_t)(number_of(trace, "realtime") - number_of(first, "realtime")));
+}
+
 int64_t trace_clock_ahead(const struct trace *trace, size_t i)
 {
 	const struct joint_part *part = &trace->joint->parts[i], *first = trace->joint->parts;
-	int64_t began =
-		(int64_t)(number_of(part->trace, "realtime") - number_of(first->trace, "realtime"));
+	int64_t began = began_after(part->trace, first->trace);
 
 	return began - (part->clock.offset - first->clock.offset);
 }
@@ -133,8 +138,7 @@ static void choose_clock(struct joint_part *part, struct trace *first)
 		return;
 	part->clock = (struct trace_clock){
 		.source = CLOCK_ASSUMED,
-		.offset = (int64_t)(number_of(part->trace, "realtime") -
-				    number_of(first, "realtime")),
+		.offset = began_after(part->trace, first),
 		.error = INT64_MAX,
 	};
 }
@@ -449,6 +453,7 @@ struct trace_clock trace_clock(const struct trace *trace, size_t i)
 int trace_set_clock(struct trace *trace, size_t i, const struct trace_clock *clock)
 {
 	trace->joint->parts[i].clock = *clock;
+	trace_clock_bound(&trace->joint->parts[i].clock);
 	return place_all(trace);
 }
 

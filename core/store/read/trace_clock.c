@@ -3,14 +3,43 @@
  */
 #include "core/store/read/trace_clock.h"
 
+#include "core/store/db/sql.h"
+
+#define DRIFT_MAX 0.01
+
+/* Farthest from 0 that a time is: sql_to_time(). */
+static const int64_t time_most = (int64_t)1 << 60;
+
+int64_t trace_clock_round(long double ns)
+{
+	if (!(ns > -(long double)time_most))
+		return -time_most;
+	return ns < (double)time_most ? (int64_t)ns : time_most;
+}
+
+bool trace_clock_drifts(double drift)
+{
+	return drift >= -DRIFT_MAX && drift <= DRIFT_MAX;
+}
+
+void trace_clock_bound(struct trace_clock *clock)
+{
+	clock->offset = sql_to_time(clock->offset);
+	if (!trace_clock_drifts(clock->drift))
+		clock->drift = 0;
+	if (clock->error > time_most)
+		clock->error = INT64_MAX;
+}
+
 int64_t trace_clock_time(const struct trace_clock *clock, int64_t time)
 {
-	return time + clock->offset + (int64_t)(clock->drift * (double)time);
+	time = sql_to_time(time);
+	return sql_to_time(time + clock->offset + (int64_t)(clock->drift * (double)time));
 }
 
 int64_t trace_clock_back(const struct trace_clock *clock, int64_t time)
 {
-	int64_t moved = time - clock->offset;
+	int64_t moved = sql_to_time(time) - clock->offset;
 
 	return moved - (int64_t)(clock->drift / (1 + clock->drift) * (double)moved);
 }

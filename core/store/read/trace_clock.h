@@ -24,6 +24,15 @@ struct trace_clock {
 	uint64_t messages; /* and messages between them */
 };
 
+/* A number of ns within what times can be (core/store/db/sql.h); of what is no number the least. */
+int64_t trace_clock_round(long double ns);
+
+/* Can a clock be so much faster or slower than another? */
+bool trace_clock_drifts(double drift);
+
+/* Keep its parts, which may come of a damaged trace, so small that their sums do not overflow. */
+void trace_clock_bound(struct trace_clock *clock);
+
 int64_t trace_clock_time(const struct trace_clock *clock, int64_t time);
 int64_t trace_clock_back(const struct trace_clock *clock, int64_t time); /* the other way */
 
