@@ -83,14 +83,13 @@ static const char *opcode_text(int opcode)
 static void add_memory(struct path *path, const struct life *queue, const struct wr *wr)
 {
 	const struct keys *keys = model_keys(path->view->model);
-	char name[VIEW_TEXT], by[VIEW_TEXT] = "", text[3 * VIEW_TEXT];
+	char name[VIEW_TEXT], by[VIEW_TEXT], text[3 * VIEW_TEXT];
 
 	for (uint32_t i = 0; i < wr->nsge && !(wr->send_flags & ABI_SEND_INLINE); i++) {
 		const struct key *key =
 			keys_find_lkey(keys, queue->process, queue->context, wr->sge[i].lkey);
 
-		if (key)
-			view_place(path->view, key->created.stack, by);
+		view_place(path->view, key ? key->created.stack : 0, by);
 		snprintf(text, sizeof(text), "%u bytes at %s%s%s", wr->sge[i].length,
 			 name_memory(path->view, queue, &wr->sge[i], name),
 			 *by ? ", registered by " : "", by);

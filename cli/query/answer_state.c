@@ -56,6 +56,14 @@ static void add_path(struct table *facts, const struct qp *qp)
 		properties_add(facts, "address", "LID 0x%x, port %u", qp->path.dlid, qp->path.port);
 }
 
+static void add_mtu(struct table *facts, uint32_t mtu)
+{
+	if (mtu >= 1 && mtu <= 5)
+		properties_add(facts, "path_mtu", "%u", 128u << mtu);
+	else
+		properties_add(facts, "path_mtu", "%u, which is none", mtu);
+}
+
 /* Only what the program has set: the rest is not known to be anything. */
 static void add_attributes(struct table *facts, const struct qp *qp)
 {
@@ -65,7 +73,7 @@ static void add_attributes(struct table *facts, const struct qp *qp)
 	EACH_QP_NUMBER(ADD_NUMBER)
 #undef ADD_NUMBER
 	if (qp->set & ABI_QP_PATH_MTU)
-		properties_add(facts, "path_mtu", "%u", 128u << qp->path_mtu);
+		add_mtu(facts, qp->path_mtu);
 	if (qp->set & ABI_QP_ACCESS_FLAGS)
 		add_access(facts, "qp_access_flags", qp->access);
 	add_path(facts, qp);

@@ -131,6 +131,16 @@ what_is_gone_is_told_as_it_was_last() {
 		query state of qp1 in process 1 at end >out && says "gone by then" out &&
 		query state of qp1 in process 1 at 1ns >out && says "not there yet: made by 1:" out
 }
+# What a damaged trace, or a program, gives as an MTU.
+an_mtu_that_is_none_is_called_so() {
+	local filter='.answers[0].state[] | select(.property == "path_mtu").value'
+	cp "$pingpong" altered.db
+	sqlite3 altered.db "UPDATE call SET args = json_set(args, '\$.attr.path_mtu', 40)
+		WHERE args -> '\$.attr.path_mtu' IS NOT NULL"
+	t=$tmp/altered.db
+	is mtu "$(json state of qp1 in process 1 at 1s)" "40, which is none" &&
+		is qps "$(sql "SELECT count(path_mtu) FROM qps")" 0
+}
 wrong_questions_are_refused() {
 	refuses "no question is given" && refuses "no word of the question" hello &&
 		refuses "no object 'qp9'" state of qp9 &&
@@ -145,6 +155,7 @@ for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what
 	    a_send_meets_the_receive_of_the_other_end a_completion_leads_to_its_request \
 	    a_wr_id_of_many_is_a_choice states_follow_the_modifies peers_know_each_other \
 	    a_key_is_known_while_it_lives an_address_is_covered_as_far_as_the_region_goes \
-	    what_is_gone_is_told_as_it_was_last wrong_questions_are_refused; do
+	    what_is_gone_is_told_as_it_was_last an_mtu_that_is_none_is_called_so \
+	    wrong_questions_are_refused; do
 	try $each
 done
