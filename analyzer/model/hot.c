@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyzer/model/model_state.h"
+#include "core/store/db/sql.h"
 
 static int make_room(struct model *model, uint32_t process)
 {
@@ -36,7 +37,7 @@ int hot_post(struct model *model, const struct trace_event *event)
 	if (++hot->posts == HOT_POSTS)
 		hot->since = event->time;
 	hot->calls += hot->waiting_calls;
-	hot->ns += hot->waiting_ns;
+	hot->ns = sql_to_time(hot->ns + hot->waiting_ns);
 	hot->waiting_calls = 0;
 	hot->waiting_ns = 0;
 	return 0;
@@ -64,7 +65,7 @@ void hot_call(struct model *model, const struct trace_event *event)
 	if (hot->posts < HOT_POSTS || hot->thread != event->id.thread)
 		return;
 	hot->waiting_calls++;
-	hot->waiting_ns += took;
+	hot->waiting_ns = sql_to_time(hot->waiting_ns + took);
 	if (took < hot->longest_ns)
 		return;
 	hot->longest_ns = took;

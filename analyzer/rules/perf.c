@@ -55,7 +55,7 @@ void perf_001(struct check *check, const struct model_exit *end)
 	if (!hot || hot->posts < HOT_POSTS || hot->calls < HOT_CALLS)
 		return;
 	time = hot->until - hot->since;
-	if (hot->ns * 100 < time * HOT_SHARE)
+	if (hot->ns < time / 100 * HOT_SHARE)
 		return;
 	finding = findings_add(check->findings, RULE_PERF_001,
 			       findings_key(end->process, hot->longest.stack, 0));
@@ -71,7 +71,7 @@ void perf_001(struct check *check, const struct model_exit *end)
 		     " calls that register memory or make queue pairs took %s of the %s in "
 		     "which the process posted, %" PRId64 " %%; the longest, %s, took %s.",
 		     hot->calls, judge_span(hot->ns, share), judge_span(time, whole),
-		     time ? hot->ns * 100 / time : 100, event_id_text(hot->longest.id, id),
+		     time / 100 ? hot->ns / (time / 100) : 100, event_id_text(hot->longest.id, id),
 		     judge_span(hot->longest_ns, longest));
 	finding_step(finding, "the longest", &hot->longest);
 }

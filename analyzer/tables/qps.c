@@ -241,13 +241,15 @@ static void put_known(struct made_value *value, bool known, int64_t number)
 
 static void put_attr(const struct qp *qp, int column, struct made_value *value)
 {
+	bool known;
+
 	switch (column) {
 	case PORT:
 		put_known(value, qp->set & ABI_QP_PORT, qp->port);
 		break;
 	case PATH_MTU:
-		put_known(value, qp->set & ABI_QP_PATH_MTU && qp->path_mtu <= 5,
-			  128l << qp->path_mtu);
+		known = qp->set & ABI_QP_PATH_MTU && qp->path_mtu >= 1 && qp->path_mtu <= 5;
+		put_known(value, known, known ? 128l << qp->path_mtu : 0);
 		break;
 	case DEST_QP_NUM:
 		put_known(value, qp->set & ABI_QP_DEST_QPN, qp->dest_qp_num);
