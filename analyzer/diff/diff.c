@@ -4,6 +4,7 @@
  *	pair.c		functions of one run <-> those of the others
  *	structure.c	what the program does
  *	shape.c		modes of histograms that are new
+ *	times.c		how long it takes, as far as runs tell
  *	environment.c	where it did it
  */
 #include "analyzer/diff/diff.h"
@@ -15,6 +16,7 @@
 #include "analyzer/diff/pair.h"
 #include "analyzer/diff/shape.h"
 #include "analyzer/diff/structure.h"
+#include "analyzer/diff/times.h"
 #include "core/wire/log.h"
 
 static int rank_change(const struct diff_change *change)
@@ -46,6 +48,8 @@ int diff_runs(const struct diff_side *before, const struct diff_side *after, dou
 		structure_compare(diff);
 	if (!diff->no_memory)
 		shape_compare(diff);
+	if (!diff->no_memory)
+		times_compare(diff);
 	environment_compare(diff);
 	if (diff->no_memory) {
 		diff_free(diff);

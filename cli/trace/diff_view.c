@@ -22,6 +22,7 @@
 enum {
 	VALUE = 96,
 	LINE = 64,  /* columns of a line below the first of a change */
+	FAR = 1000, /* percent */
 	AHEAD = 12, /* shown of what two long texts have in common */
 };
 
@@ -58,13 +59,18 @@ static const char *format_values(const struct diff_change *change, char text[VAL
 	return text;
 }
 
-/* "+4.2 % (95 %: -1.0 to +9.5 %)" */
+/* "+4.2 % (99 %: -1.0 to +9.5 %)"; a wide one has no end worth a number. */
 static void format_bounds(const struct diff_change *change, char text[VALUE])
 {
+	double by = (change->after / change->before - 1) * 100;
+
 	text[0] = '\0';
-	if (change->has_bounds)
-		snprintf(text, VALUE, "%+.1f %% (99 %%: %+.1f to %+.1f %%)",
-			 (change->after / change->before - 1) * 100, change->low, change->high);
+	if (change->has_bounds && change->high < FAR)
+		snprintf(text, VALUE, "%+.1f %% (99 %%: %+.1f to %+.1f %%)", by, change->low,
+			 change->high);
+	else if (change->has_bounds)
+		snprintf(text, VALUE, "%+.1f %% (99 %%: from %+.1f %% to more than %+d %%)", by,
+			 change->low, FAR);
 }
 
 static void print_line(const char *lead, const char *text)
@@ -158,6 +164,7 @@ static void print_section(const struct diff *diff, enum diff_section section)
 	if (!any)
 		printf("%-12s %s\n", section_names[section],
 		       section == DIFF_ENVIRONMENT ? "same host, kernel, device, limits, variables"
+		       : section == DIFF_TIME      ? "too few requests have one"
 						   : "no change");
 }
 
@@ -168,9 +175,8 @@ int diff_print_text(const struct diff *diff)
 	print_side("after", &diff->sides[1]);
 	print_waited("", &diff->sides[1]);
 	putchar('\n');
-	print_section(diff, DIFF_STRUCTURE);
-	print_section(diff, DIFF_SHAPE);
-	print_section(diff, DIFF_ENVIRONMENT);
+	for (int s = 0; s < DIFF_SECTIONS; s++)
+		print_section(diff, (enum diff_section)s);
 	printf("\n%" PRIu64 " regression%s: worse by more than %g %%\n", diff->regressions,
 	       diff->regressions == 1 ? "" : "s", diff->threshold);
 	return 0;
@@ -326,9 +332,8 @@ int diff_print_junit(const struct diff *diff, int status)
 	name_side(&after, &diff->sides[1]);
 	snprintf(threshold, sizeof(threshold), "%g %%", diff->threshold);
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
-	put_section(&junit, diff, DIFF_STRUCTURE);
-	put_section(&junit, diff, DIFF_SHAPE);
-	put_section(&junit, diff, DIFF_ENVIRONMENT);
+	for (int s = 0; s < DIFF_SECTIONS; s++)
+		put_section(&junit, diff, (enum diff_section)s);
 	err = junit_end(&junit, "verbatim diff",
 			(const char *const[]){ "before", before.at, "after", after.at, "version",
 					       VERBATIM_VERSION, "threshold", threshold,

@@ -49,8 +49,8 @@ all_signalled() {
 five_microseconds_more_for_one_request_in_a_hundred() {
 	against_base delay && is "$(jq -r '.changes[] | select(.section == "shape") |
 			"\(.verdict) \(.what) \(.place) \(.before < 1) \(.after > 5)"' json |
-		sed 's/(regress\.c:[0-9]*\(, inlined\)*)/(regress.c)/')" "regression gap before a post$(
-		) ibv_post_send, put_values (regress.c) true true" &&
+		sed 's/:[0-9]*\(, inlined\)*)/)/')" \
+		"regression gap before a post ibv_post_send, put_values (regress.c) true true" &&
 		says 'new mode at [56][.0-9]* us to' text || { cat text; return 1; }
 }
 
@@ -66,6 +66,18 @@ the_same_program_is_no_alarm() {
 structure_of_the_same_program_is_the_same() {
 	json base1.db base2.db &&
 		is "$(jq '[.changes[] | select(.section == "structure")]' json)" '[]'
+}
+
+one_run_a_side_gives_no_verdict_on_times() {
+	json base1.db signal1.db && is "$(jq -c '[.changes[] | select(.section == "time") |
+		.verdict] | unique' json)" '["unclear"]' &&
+		"$VERBATIM" diff base1.db base2.db >text && says 'not distinguishable' text &&
+		says '1 run a side' text
+}
+several_runs_give_times_with_their_bounds() {
+	json base?.db -- base?.db && is "$(jq '[.changes[] | select(.section == "time") |
+		.verdict == "unclear" and .before == .after and .low_percent < 0 and
+		.high_percent > 0] | length > 1 and all' json)" true
 }
 
 # what is worse by less is a change, and no regression
@@ -103,6 +115,8 @@ try all_signalled
 try five_microseconds_more_for_one_request_in_a_hundred
 try the_same_program_is_no_alarm
 try structure_of_the_same_program_is_the_same
+try one_run_a_side_gives_no_verdict_on_times
+try several_runs_give_times_with_their_bounds
 try threshold_decides
 try better_is_no_regression
 try environment_is_told
