@@ -1,8 +1,8 @@
 /*
  * A comparison as text of 80 columns, JSON and JUnit
  *
- *	structure    requests a doorbell          8.00 -> 1.00            REGRESSION
- *	               ibv_post_send, put_values (app.c:79)
+ *	structure   requests a doorbell         8.00 -> 1.00         REGRESSION
+ *	              ibv_post_send, put_values (app.c:79)
  */
 #include "cli/trace/diff_view.h"
 
@@ -21,7 +21,9 @@
 
 enum {
 	VALUE = 96,
-	LINE = 64,  /* columns of a line below the first of a change */
+	LINE = 64, /* columns of a line below the first of a change */
+	WHAT = 27, /* of the first: two columns, before the verdict */
+	VALUES = 20,
 	FAR = 1000, /* percent */
 	AHEAD = 12, /* shown of what two long texts have in common */
 };
@@ -39,6 +41,8 @@ static void format_number(enum diff_unit unit, double value, char text[FORMAT_TE
 		format_time((int64_t)value, text);
 	else if (unit == DIFF_SHARE)
 		snprintf(text, FORMAT_TEXT, "%.1f %%", value);
+	else if (unit == DIFF_COUNT && value >= 1e6)
+		snprintf(text, FORMAT_TEXT, "%.2f M", value / 1e6);
 	else if (unit == DIFF_RATIO || value != floor(value))
 		snprintf(text, FORMAT_TEXT, "%.2f", value);
 	else
@@ -59,7 +63,7 @@ static const char *format_values(const struct diff_change *change, char text[VAL
 	return text;
 }
 
-/* "+4.2 % (99 %: -1.0 to +9.5 %)"; a wide one has no end worth a number. */
+/* "+4.2 % (99 %: -1.0 to +9.5 %)"; of a wide interval that it is. */
 static void format_bounds(const struct diff_change *change, char text[VALUE])
 {
 	double by = (change->after / change->before - 1) * 100;
@@ -69,8 +73,8 @@ static void format_bounds(const struct diff_change *change, char text[VALUE])
 		snprintf(text, VALUE, "%+.1f %% (99 %%: %+.1f to %+.1f %%)", by, change->low,
 			 change->high);
 	else if (change->has_bounds)
-		snprintf(text, VALUE, "%+.1f %% (99 %%: from %+.1f %% to more than %+d %%)", by,
-			 change->low, FAR);
+		snprintf(text, VALUE, "%.3g times (99 %%: %.3g to %.3g times)", by / 100 + 1,
+			 change->low / 100 + 1, change->high / 100 + 1);
 }
 
 static void print_line(const char *lead, const char *text)
@@ -79,7 +83,7 @@ static void print_line(const char *lead, const char *text)
 	size_t n = strlen(lead);
 
 	snprintf(line, sizeof(line), "%.*s", (int)(LINE - n), text);
-	printf("               %s", lead);
+	printf("%14s%s", "", lead);
 	print_foreign(stdout, line);
 	putchar('\n');
 }
@@ -103,13 +107,15 @@ static void print_change(const struct diff_change *change, bool first)
 
 	format_values(change, values);
 	format_bounds(change, bounds);
-	printf("%-12s %-27.40s ", first ? section_names[change->section] : "", change->what);
-	if (change->unit == DIFF_TEXT && strlen(values) > 24) {
-		printf("%-24s %s\n", "", verdict_names[change->verdict]);
+	printf("%-11s %-*s ", first ? section_names[change->section] : "", WHAT, change->what);
+	if (strlen(change->what) > WHAT)
+		printf("\n%*s", 12 + WHAT + 1, "");
+	if (change->unit == DIFF_TEXT && strlen(values) > VALUES) {
+		printf("%*s %s\n", VALUES, "", verdict_names[change->verdict]);
 		print_texts(change);
 	} else {
 		print_foreign(stdout, values);
-		printf("%*s %s\n", strlen(values) < 24 ? (int)(24 - strlen(values)) : 0, "",
+		printf("%*s %s\n", strlen(values) < VALUES ? (int)(VALUES - strlen(values)) : 0, "",
 		       verdict_names[change->verdict]);
 	}
 	if (*change->place)
@@ -122,9 +128,13 @@ static void print_change(const struct diff_change *change, bool first)
 
 static void print_side(const char *name, const struct diff_side *side)
 {
+	size_t wide = 0;
+
+	for (size_t i = 0; i < side->n; i++)
+		wide += strlen(side->runs[i]->path) + 2;
 	printf("%-8s%zu run%s: ", name, side->n, side->n == 1 ? "" : "s");
 	for (size_t i = 0; i < side->n; i++) {
-		printf(i ? ", " : "");
+		printf(!i ? "" : wide < LINE ? ", " : "\n                ");
 		print_foreign(stdout, side->runs[i]->path);
 	}
 	putchar('\n');
@@ -162,7 +172,7 @@ static void print_section(const struct diff *diff, enum diff_section section)
 		any = true;
 	}
 	if (!any)
-		printf("%-12s %s\n", section_names[section],
+		printf("%-11s %s\n", section_names[section],
 		       section == DIFF_ENVIRONMENT ? "same host, kernel, device, limits, variables"
 		       : section == DIFF_TIME      ? "too few requests have one"
 						   : "no change");
