@@ -1,7 +1,7 @@
 /*
  * The last filter of what is written for people to read
  *
- * A write may end in the middle of a character, which then waits for its rest.
+ * A write may end in the middle of a character or of a style, which then waits for its rest.
  */
 #include "cli/screen.h"
 
@@ -14,11 +14,18 @@
 
 #include "core/base/printable.h"
 
-enum { PIECE = 4096, CHARACTER = 4 };
+enum { PIECE = 4096, CHARACTER = 4, STYLE = 5 };
+
+/* All that is let through of what begins with an escape character. */
+static const char styles[SCREEN_STYLES][STYLE + 1] = {
+	[SCREEN_PLAIN] = "\033[0m", [SCREEN_BOLD] = "\033[1m",    [SCREEN_DIM] = "\033[2m",
+	[SCREEN_RED] = "\033[31m",  [SCREEN_YELLOW] = "\033[33m",
+};
+static bool styled;
 
 struct screen {
 	int fd;
-	char held[PIECE]; /* what is not written yet: between two calls less than a character */
+	char held[PIECE]; /* what is not written yet: between two calls less than one */
 	size_t nheld;
 };
 
@@ -54,14 +61,76 @@ static size_t whole_characters(const char *text, size_t n)
 	return n;
 }
 
+size_t screen_style_length(const char *text, size_t n)
+{
+	for (int i = 0; styled && n && text[0] == '\033' && i < SCREEN_STYLES; i++) {
+		size_t length = strlen(styles[i]);
+
+		if (length <= n && !memcmp(text, styles[i], length))
+			return length;
+	}
+	return 0;
+}
+
+/* How many of the @n bytes come before one that may yet become a style. */
+static size_t whole_styles(const char *text, size_t n)
+{
+	size_t from = n < STYLE ? 0 : n - (STYLE - 1);
+
+	for (size_t at = from; styled && at < n; at++)
+		for (int i = 0; i < SCREEN_STYLES; i++)
+			if (n - at < strlen(styles[i]) && !memcmp(text + at, styles[i], n - at))
+				return at;
+	return n;
+}
+
+/* The bytes before the next style. */
+static size_t count_foreign(const char *text, size_t n)
+{
+	size_t at = 0;
+
+	while (styled && at < n && !screen_style_length(text + at, n - at))
+		at++;
+	return styled ? at : n;
+}
+
 int screen_write(int fd, const char *text, size_t n)
 {
-	size_t size = PRINTABLE_GROWS * n + 1;
+	size_t size = PRINTABLE_GROWS * n + 1, used = 0;
 	char *lines = malloc(size);
-	int err = lines ? write_all(fd, lines, printable_lines(lines, size, text, n)) : -ENOMEM;
+	int err;
 
+	if (!lines)
+		return -ENOMEM;
+	for (size_t at = 0; at < n;) {
+		size_t foreign = count_foreign(text + at, n - at), style;
+
+		used += printable_lines(lines + used, size - used, text + at, foreign);
+		at += foreign;
+		style = screen_style_length(text + at, n - at);
+		memcpy(lines + used, text + at, style);
+		used += style;
+		at += style;
+	}
+	err = write_all(fd, lines, used);
 	free(lines);
 	return err;
+}
+
+void screen_use_colour(enum screen_colour colour)
+{
+	const char *no = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	styled = colour == SCREEN_ALWAYS;
+	if (colour == SCREEN_AUTO)
+		styled = isatty(STDOUT_FILENO) && !(no && *no) && terminal &&
+			 strcmp(terminal, "dumb");
+}
+
+void screen_style(FILE *out, enum screen_style style)
+{
+	if (styled)
+		fputs(styles[style], out);
 }
 
 static ssize_t put_screen(void *cookie, const char *text, size_t n)
@@ -77,7 +146,7 @@ static ssize_t put_screen(void *cookie, const char *text, size_t n)
 		memcpy(screen->held + screen->nheld, text + done, more);
 		screen->nheld += more;
 		done += more;
-		whole = whole_characters(screen->held, screen->nheld);
+		whole = whole_styles(screen->held, whole_characters(screen->held, screen->nheld));
 		err = screen_write(screen->fd, screen->held, whole);
 		screen->nheld -= whole;
 		memmove(screen->held, screen->held + whole, screen->nheld);

@@ -4,8 +4,10 @@
  *
  * Code that prints foreign text makes it printable (core/base/printable.h), so that it is one
  * line and can be read back. This catches what was forgotten: except the ends of
- * lines, no byte is written that a terminal obeys. One thread.
+ * lines, and the styles below where they are on, no byte is written that a terminal obeys. One
+ * thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -17,3 +19,28 @@ int screen_columns(int fd);
 
 /* Write @n bytes of lines to @fd at once where it takes them. Returns 0 or -errno. */
 int screen_write(int fd, const char *text, size_t n);
+
+/* What the terminal may be told, as ECMA-48 has it (SGR). */
+enum screen_style {
+	SCREEN_PLAIN, /* ends each of the others */
+	SCREEN_BOLD,
+	SCREEN_DIM,
+	SCREEN_RED,
+	SCREEN_YELLOW,
+	SCREEN_STYLES,
+};
+
+/* --color */
+enum screen_colour { SCREEN_AUTO, SCREEN_ALWAYS, SCREEN_NEVER };
+
+/*
+ * From now on styles are written, or not. SCREEN_AUTO: if standard output is a terminal, unless
+ * NO_COLOR is set and not empty, or the terminal is dumb. Until then they are not.
+ */
+void screen_use_colour(enum screen_colour colour);
+
+/* Begin a style in what goes to standard output; nothing where styles are not written. */
+void screen_style(FILE *out, enum screen_style style);
+
+/* The bytes of the style that @text begins with, where they are written; 0: there is none. */
+size_t screen_style_length(const char *text, size_t n);

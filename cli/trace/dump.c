@@ -11,28 +11,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/trace/about.h"
 #include "cli/trace/bytes.h"
 #include "cli/trace/flushes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/pager.h"
+#include "cli/screen.h"
 #include "cli/trace/json_event.h"
+#include "cli/trace/line.h"
 #include "cli/trace/names.h"
 #include "cli/trace/render.h"
 #include "cli/trace/select.h"
 #include "cli/trace/stacks.h"
+#include "cli/trace/values.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 #include "core/base/printable.h"
+
+enum {
+	MORE = 24,  /* columns before what follows a line that is cut */
+	WIDE = 120, /* columns that have room for the names of threads */
+};
 
 struct dump {
 	struct render render;
 	struct trace *trace;
 	struct select select;
 	int64_t deadline;
-	bool with_stacks, frames, all;
+	bool with_stacks, frames, all, uncut, no_pager;
+	unsigned int colour; /* enum screen_colour */
+	struct line line;
 	unsigned int json;
 	struct json_event events;
 	struct text text;      /* of the event as JSON */
@@ -40,7 +52,7 @@ struct dump {
 	struct flushes flushes;
 	uint64_t payload;          /* core/wire/payload.h */
 	struct select_lines lines; /* to be printed */
-	uint64_t line;             /* of the event; 0: none yet */
+	uint64_t nth;              /* the event's line; 0: none yet */
 	uint64_t around;           /* the line of --around's event */
 	bool counting;             /* nothing is printed yet */
 };
@@ -64,6 +76,12 @@ const struct option_row cli_dump_options[] = {
 	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
 	{ "payload", 0, "none|hash|N|full", "what to show of payloads",
 	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
+	{ "full", 0, NULL, "lines that are longer than the terminal is wide, too",
+	  FLAG_AT(struct dump, uncut) },
+	{ "color", 0, "auto|always|never", "colours: auto is on a terminal, unless NO_COLOR is set",
+	  CHOICE_AT(struct dump, colour), .preset = "auto" },
+	{ "no-pager", 0, NULL, "on a terminal, print to it as it is",
+	  FLAG_AT(struct dump, no_pager) },
 	CLI_DEADLINE(struct dump),
 	{ 0 },
 };
@@ -71,7 +89,7 @@ const struct option_row cli_dump_options[] = {
 
 static bool is_shown(const struct dump *d)
 {
-	return !d->counting && d->line >= d->lines.first && d->line <= d->lines.last;
+	return !d->counting && d->nth >= d->lines.first && d->nth <= d->lines.last;
 }
 
 static int print_json(struct dump *d, const struct trace_event *event)
@@ -84,19 +102,57 @@ static int print_json(struct dump *d, const struct trace_event *event)
 	return 0;
 }
 
-/* " by to_rts (app.c:20) < main (app.c:66)" */
-static void print_brief_stack(const struct dump *d, const struct trace_event *event)
+/* What follows the line: behind it, or in one of its own where lines are cut. */
+static FILE *begin_more(struct dump *d)
 {
-	const struct stack *stack = stacks_find(d->stacks, about_stack(event));
-
-	if (!stack)
-		return;
-	fputs("  by ", stdout);
-	print_foreign(stdout, stack->brief);
+	if (!d->line.columns) {
+		fputc(' ', stdout);
+		return stdout;
+	}
+	line_end(&d->line);
+	d->render.out = line_begin(&d->line);
+	fprintf(d->render.out, "%*s", MORE, "");
+	return d->render.out;
 }
 
-/* Without its newline. */
-static void print_line(const struct dump *d, const struct trace_event *event)
+/* " by to_rts (app.c:20) < main (app.c:66)" */
+static void print_brief_stack(struct dump *d, const struct trace_event *event)
+{
+	const struct stack *stack = stacks_find(d->stacks, about_stack(event));
+	FILE *out;
+
+	if (!stack || !stack->brief || d->select.wanted.thread)
+		return;
+	out = begin_more(d);
+	fputs(d->line.columns ? "by " : " by ", out);
+	print_foreign(out, stack->brief);
+}
+
+/* A status that a narrow line has no room for. */
+static void print_failure(struct dump *d, const struct trace_event *event)
+{
+	char id[32];
+	FILE *out;
+
+	if (event->kind != TRACE_POLL || !d->line.columns || d->line.columns >= WIDE)
+		return;
+	for (uint32_t i = 0; i < event->poll->nwc; i++) {
+		const struct wc *wc = &event->poll->wc[i];
+
+		if (!wc->status || !choice_has_wc(&d->select.choice, wc))
+			continue;
+		out = begin_more(d);
+		screen_style(out, SCREEN_RED);
+		values_enum(out, enum_find("ibv_wc_status"), wc->status);
+		screen_style(out, SCREEN_PLAIN);
+		if (wc->request.thread)
+			fprintf(out, " of %s", event_id_text(wc->request, id));
+		return;
+	}
+}
+
+/* Where there is no room for it, T says which thread it is. */
+static void print_place(struct dump *d, FILE *out, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
 	char id[32], tag[40] = "-", shown[PRINTABLE_GROWS * sizeof(tag)];
@@ -104,14 +160,30 @@ static void print_line(const struct dump *d, const struct trace_event *event)
 
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
-	if (d->select.around.thread)
-		fputs(select_is_around(&d->select, event) ? "> " : "  ", stdout);
-	pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
-	printf("%14.9f  %-8s  %s%*s  ", (double)event->time / 1e9, event_id_text(event->id, id),
-	       shown, pad > 0 ? pad : 0, "");
+	screen_style(out, SCREEN_DIM);
+	fprintf(out, "%14.9f  %-8s", (double)event->time / 1e9, event_id_text(event->id, id));
+	if (!d->line.columns || d->line.columns >= WIDE) {
+		pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
+		fprintf(out, "  %s%*s", shown, pad > 0 ? pad : 0, "");
+	}
+	screen_style(out, SCREEN_PLAIN);
+	fputs("  ", out);
+}
+
+/* Without its newline. */
+static void print_line(struct dump *d, const struct trace_event *event)
+{
+	bool marked = select_is_around(&d->select, event);
+
+	d->render.out = line_begin(&d->line);
+	if (d->select.around.thread) {
+		screen_style(d->render.out, marked ? SCREEN_YELLOW : SCREEN_PLAIN);
+		fputs(marked ? "> " : "  ", d->render.out);
+	}
+	print_place(d, d->render.out, event);
 	render_event(&d->render, event);
-	if (!d->select.wanted.thread)
-		print_brief_stack(d, event);
+	print_failure(d, event);
+	print_brief_stack(d, event);
 }
 
 static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
@@ -153,8 +225,9 @@ static bool is_apart(const struct dump *d, const struct trace_event *event)
 static void end_run(struct dump *d)
 {
 	if (d->flushes.open && is_shown(d)) {
-		flushes_print(stdout, &d->flushes);
-		putchar('\n');
+		if (d->flushes.more)
+			flushes_print(begin_more(d), &d->flushes);
+		line_end(&d->line);
 	}
 	d->flushes.open = false;
 }
@@ -166,9 +239,9 @@ static int take_event(struct dump *d, const struct trace_event *event)
 	if (!apart && flushes_take(&d->flushes, event))
 		return 0;
 	end_run(d);
-	d->line++;
+	d->nth++;
 	if (select_is_around(&d->select, event))
-		d->around = d->line;
+		d->around = d->nth;
 	if (is_shown(d) && d->json)
 		return print_json(d, event);
 	if (is_shown(d))
@@ -179,7 +252,7 @@ static int take_event(struct dump *d, const struct trace_event *event)
 	}
 	if (!is_shown(d))
 		return 0;
-	putchar('\n');
+	line_end(&d->line);
 	return print_payloads(d, event);
 }
 
@@ -219,8 +292,8 @@ static bool is_over(const struct dump *d)
 	const struct select *s = &d->select;
 
 	if (!d->counting)
-		return d->line > d->lines.last;
-	return s->around.thread && !s->last && d->around && d->line - d->around > s->context;
+		return d->nth > d->lines.last;
+	return s->around.thread && !s->last && d->around && d->nth - d->around > s->context;
 }
 
 static void print_whole(const struct dump *d, const struct trace_event *event)
@@ -238,7 +311,7 @@ static int read_events(struct dump *d)
 
 	if (err)
 		return err;
-	d->line = 0;
+	d->nth = 0;
 	while ((err = cursor_next(cursor, &event)) > 0 && !is_over(d)) {
 		if (!select_has(&d->select, d->trace, event))
 			continue;
@@ -268,7 +341,7 @@ static int dump_events(struct dump *d)
 		d->counting = false;
 		if (err || (d->select.around.thread && !d->around))
 			return err;
-		d->lines = select_lines(&d->select, d->line, d->around);
+		d->lines = select_lines(&d->select, d->nth, d->around);
 	}
 	return read_events(d);
 }
@@ -294,7 +367,7 @@ static int check_found(const struct dump *d)
 {
 	const struct select *s = &d->select;
 	struct event_id id = s->wanted.thread ? s->wanted : s->around;
-	bool found = s->wanted.thread ? d->line : d->around;
+	bool found = s->wanted.thread ? d->nth : d->around;
 	char text[32];
 
 	if (!id.thread || found)
@@ -336,11 +409,22 @@ static int dump_trace(struct dump *d)
 		status = cli_status(dump_events(d));
 	json_values_fini(&d->events.values);
 	text_fini(&d->text);
+	line_fini(&d->line);
 	stacks_free(d->stacks);
 	names_free(d->render.names);
 	map_fini(&datagrams);
 	cli_tell_loss(d->trace);
 	return status ? status : check_found(d);
+}
+
+/* A deadline is for those who do not read along. */
+static void open_screen(struct dump *d)
+{
+	if (!d->uncut && !d->select.wanted.thread && isatty(STDOUT_FILENO))
+		d->line.columns = screen_columns(STDOUT_FILENO);
+	screen_use_colour((enum screen_colour)d->colour);
+	if (!d->no_pager && !d->deadline)
+		pager_open();
 }
 
 int cli_dump(int argc, char **argv)
@@ -357,7 +441,9 @@ int cli_dump(int argc, char **argv)
 	status = cli_open("dump", &arguments, 2, &d.trace);
 	if (status)
 		return status;
+	open_screen(&d);
 	status = dump_trace(&d);
+	pager_close();
 	trace_close(d.trace);
 	select_end(&d.select);
 	return status;

@@ -52,6 +52,6 @@ void flushes_print(FILE *out, const struct flushes *run)
 	char id[32], time[FORMAT_TEXT];
 
 	if (run->more)
-		fprintf(out, " and %" PRIu64 " more flushed, the last at %s, %s later", run->more,
+		fprintf(out, "and %" PRIu64 " more flushed, the last at %s, %s later", run->more,
 			event_id_text(run->last, id), format_time(run->ended - run->began, time));
 }

@@ -16,6 +16,7 @@
 #include "cli/trace/bytes.h"
 #include "cli/trace/choice.h"
 #include "cli/format.h"
+#include "cli/screen.h"
 #include "cli/trace/fields.h"
 #include "cli/trace/names.h"
 #include "cli/trace/values.h"
@@ -42,8 +43,19 @@ static void put_error(FILE *out, int error)
 {
 	const char *name = error > 0 ? strerrorname_np(error) : NULL;
 
-	if (name)
-		fprintf(out, " %s (%s)", name, strerror(error));
+	if (!name)
+		return;
+	screen_style(out, SCREEN_RED);
+	fprintf(out, " %s (%s)", name, strerror(error));
+	screen_style(out, SCREEN_PLAIN);
+}
+
+static void put_verb(FILE *out, const char *name)
+{
+	screen_style(out, SCREEN_BOLD);
+	fputs(name, out);
+	screen_style(out, SCREEN_PLAIN);
+	fputc('(', out);
 }
 
 static void put_return(const struct values *v, const struct call *call)
@@ -54,7 +66,10 @@ static void put_return(const struct values *v, const struct call *call)
 	char time[FORMAT_TEXT];
 
 	if (call->end < 0) {
-		fputs(" = ?  never returned", v->out);
+		fputs(" = ?  ", v->out);
+		screen_style(v->out, SCREEN_RED);
+		fputs("never returned", v->out);
+		screen_style(v->out, SCREEN_PLAIN);
 		return;
 	}
 	if (verb->effect == EFFECT_CREATE && call->object)
@@ -98,7 +113,7 @@ static void put_call(const struct values *v, const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 
-	fprintf(v->out, "%s(", verb->name);
+	put_verb(v->out, verb->name);
 	for (unsigned int i = 0; i < verb->args.nfields; i++) {
 		const struct field_info *field = &verb->args.fields[i];
 		const struct json_node *in = args_member(call->args, field->name);
@@ -205,7 +220,7 @@ static void put_post(const struct render *r, const struct values *v,
 	const struct post *post = event->post;
 	const char *sep = r->full ? ",\n    " : ", ";
 
-	fprintf(v->out, "%s(", verb_infos[post->verb].name);
+	put_verb(v->out, verb_infos[post->verb].name);
 	values_handle(v, verb_infos[post->verb].object, post->handle);
 	fputs(r->full ? ", [\n    " : ", [", v->out);
 	for (uint32_t i = 0; i < post->nwr; i++) {
@@ -259,13 +274,22 @@ static void put_success(const struct render *r, const struct values *v, const st
 		fprintf(v->out, ", src_qp=0x%x", wc->src_qp);
 }
 
+static void put_status(FILE *out, int status)
+{
+	if (status)
+		screen_style(out, status == WC_FLUSHED ? SCREEN_YELLOW : SCREEN_RED);
+	values_enum(out, wc_statuses, status);
+	if (status)
+		screen_style(out, SCREEN_PLAIN);
+}
+
 /* Of a failed one only these are defined: ibv_poll_cq(3). */
 static void put_wc(const struct render *r, const struct values *v, const struct wc *wc)
 {
 	const struct object *qp = wc->qp ? trace_object(v->trace, wc->qp) : NULL;
 
 	fprintf(v->out, "{wr_id=0x%" PRIx64 ", status=", wc->wr_id);
-	values_enum(v->out, wc_statuses, wc->status);
+	put_status(v->out, wc->status);
 	if (wc->status)
 		fprintf(v->out, ", vendor_err=0x%x", wc->vendor_err);
 	else
@@ -300,7 +324,7 @@ static void put_poll(const struct render *r, const struct values *v,
 	const char *sep = r->full ? ",\n    " : ", ";
 	bool iterator = poll->verb != VERB_poll_cq;
 
-	fprintf(v->out, "%s(", verb_infos[poll->verb].name);
+	put_verb(v->out, verb_infos[poll->verb].name);
 	values_handle(v, OBJECT_cq, poll->handle);
 	/* the iterator returned 0 where it stands on one, or the error */
 	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
@@ -329,7 +353,7 @@ static void put_poll(const struct render *r, const struct values *v,
 
 static void put_notify(const struct values *v, const struct notify *notify)
 {
-	fputs("ibv_req_notify_cq(", v->out);
+	put_verb(v->out, "ibv_req_notify_cq");
 	values_handle(v, OBJECT_cq, notify->handle);
 	fprintf(v->out, ", %d) = %d", notify->solicited_only, notify->ret);
 	if (notify->ret)

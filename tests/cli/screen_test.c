@@ -82,3 +82,51 @@ TEST(block_is_escaped)
 	assert_came("a\n\\x1b\n");
 	assert_int_equal(screen_write(-1, "a", 1), -EBADF);
 }
+
+TEST(a_style_passes_where_styles_are_on)
+{
+	FILE *out = screen_open(ends[1]);
+
+	screen_use_colour(SCREEN_ALWAYS);
+	screen_style(out, SCREEN_RED);
+	fputs("a", out);
+	screen_style(out, SCREEN_PLAIN);
+	assert_int_equal(fclose(out), 0);
+	screen_use_colour(SCREEN_NEVER);
+	assert_came("\033[31ma\033[0m");
+}
+
+TEST(no_style_is_written_where_they_are_off)
+{
+	FILE *out = screen_open(ends[1]);
+
+	screen_style(out, SCREEN_RED);
+	fputs("a\033[31m", out);
+	assert_int_equal(fclose(out), 0);
+	assert_came("a\\x1b[31m");
+}
+
+TEST(other_sequences_are_caught_where_styles_are_on)
+{
+	FILE *out = screen_open(ends[1]);
+
+	screen_use_colour(SCREEN_ALWAYS);
+	fputs("\033[32m\033[2J\033[3\033[0;31m\033\033[1m", out);
+	assert_int_equal(fclose(out), 0);
+	screen_use_colour(SCREEN_NEVER);
+	assert_came("\\x1b[32m\\x1b[2J\\x1b[3\\x1b[0;31m\\x1b\033[1m");
+}
+
+TEST(a_style_may_come_in_pieces)
+{
+	FILE *out = screen_open(ends[1]);
+
+	screen_use_colour(SCREEN_ALWAYS);
+	for (const char *at = "\033[31ma\033[0"; *at; at++) {
+		fputc(*at, out);
+		fflush(out);
+	}
+	assert_int_equal(fclose(out), 0);
+	screen_use_colour(SCREEN_NEVER);
+	assert_came("\033[31ma\\x1b[0");
+}

@@ -149,6 +149,56 @@ nothing_outside_the_mask_of_a_query() {
 			'{"qp_state":"IBV_QPS_RTS"}'
 }
 
+on_terminal() { # columns, options of dump; without notes, such as that the recorder waited
+	local columns=$1
+	shift
+	env -u NO_COLOR TERM=xterm python3 "$root/tests/e2e/lib/on_terminal.py" "$columns" \
+		bash -c 'exec "$0" dump "$@" 2>notes' "$VERBATIM" "$@"
+}
+plain() { sed 's/\x1b\[[0-9]*m//g'; }
+
+lines_are_cut_to_the_terminal() {
+	on_terminal 80 --no-pager "$t" | plain >out
+	is "longest" "$(awk '{ if (length > n) n = length } END { print n }' out)" 80 &&
+		says '^ .* 1:[0-9]* *ibv_modify_qp(qp1, {qp_state=.*\.\.\.) = 0 <.*>$' out &&
+		is "$(awk '{ print $2 }' out)" "$(ids <all)" || return
+	on_terminal 80 --no-pager errors.db | plain >out
+	says '^ *and 5 more flushed, the last at 1:[0-9]*' out &&
+		says '^ *IBV_WC_REM_ACCESS_ERR of 1:[0-9]*$' out
+}
+full_lines_are_those_of_a_pipe() {
+	is "$(on_terminal 80 --no-pager --full -k errors.db | plain)" "$(dump -k errors.db)" &&
+		is "$(on_terminal 80 --no-pager -f json errors.db)" "$(dump -f json errors.db)"
+}
+colours_are_a_terminals() {
+	local red=$'\e\\[31mIBV_WC_REM_ACCESS_ERR'
+	is "in a pipe" "$(dump errors.db | grep -c $'\e')" 0 &&
+		says "$red" <(on_terminal 200 --no-pager errors.db) &&
+		is NO_COLOR "$(NO_COLOR=1 TERM=xterm python3 "$root/tests/e2e/lib/on_terminal.py" \
+			200 "$VERBATIM" dump --no-pager errors.db | grep -c $'\e')" 0 &&
+		is never "$(on_terminal 200 --no-pager --color never errors.db |
+			grep -c $'\e')" 0 || return
+	dump --color always errors.db >out
+	says "$red" out && is always "$(plain <out)" "$(cat errors)"
+}
+a_pager_has_what_is_printed() {
+	is "$(PAGER="sed s/^/P/" on_terminal 200 --full --color never errors.db)" \
+		"$(sed 's/^/P/' errors)"
+}
+a_pager_that_is_quit_ends_us_quietly() {
+	is "$(PAGER='sed -n 1q' on_terminal 80 "$t"; echo status $?)" "status 0" || return
+	[ -x "$(command -v less)" ] || return 0
+	LESS=R python3 "$root/tests/e2e/lib/on_terminal.py" 80 --keys q \
+		env TERM=xterm "$VERBATIM" dump "$t" >out || { echo "status $?"; return 1; }
+	[ "$(wc -l <out)" -lt 60 ]
+}
+no_pager_where_it_is_missing() {
+	is "$(PAGER=no-such-pager on_terminal 200 --full --color never errors.db)" \
+		"$(cat errors)" &&
+		is "$(PAGER=cat on_terminal 200 --full --color never errors.db)" "$(cat errors)" &&
+		is "$(PAGER="sed s/^/P/" dump errors.db)" "$(cat errors)"
+}
+
 try around_is_a_window_of_the_whole 1 0
 try around_is_a_window_of_the_whole 3 20
 try around_is_a_window_of_the_whole 150 20
@@ -160,7 +210,10 @@ for each in around_has_both_ends around_with_others_has_the_neighbours_that_they
 	    runs_of_flushes_stay_one_line wrong_selectors_are_refused \
 	    json_has_payloads json_is_an_object_an_event \
 	    json_of_one_event_has_its_object_and_stack stacks_are_behind_each_line \
-	    names_are_beside_objects nothing_outside_the_mask_of_a_query; do
+	    names_are_beside_objects nothing_outside_the_mask_of_a_query \
+	    lines_are_cut_to_the_terminal full_lines_are_those_of_a_pipe \
+	    colours_are_a_terminals a_pager_has_what_is_printed \
+	    a_pager_that_is_quit_ends_us_quietly no_pager_where_it_is_missing; do
 	try $each
 done
 try json_has_what_the_text_has verbs.db

@@ -35,6 +35,8 @@ ROWS = ['coverage(thread, n, process, time, what, detail, times) VALUES(1, 1, 1,
         ' fingerprint, count) VALUES({0}, {0}, {0}, 1, 1, 1, 1, {0}, {0}, {0}, {0}, 1)']
 # what verbatim sql makes of the tables
 MADE = ['calls', 'failures', 'mrs', 'peers', 'qps', 'queue_depth', 'requests']
+# cli/screen.c lets these through where colours are on
+STYLES = rb'\x1b\[(?:0|1|2|31|33)m'
 problems = []
 
 
@@ -126,7 +128,7 @@ class Commands:
         listed = re.search(r'--format[ =]([a-z|]+)', told)
         return listed.group(1).split('|') if listed else [None]
 
-    def run(self, name, args, form=None):
+    def run(self, name, args, form=None, styled=False):
         what = '%s %s' % (name, ' '.join(ascii(os.fsdecode(a))[1:-1][:40] for a in args))
         try:
             done = subprocess.run([self.verbatim, name] + args, capture_output=True, timeout=60,
@@ -134,7 +136,8 @@ class Commands:
         except subprocess.TimeoutExpired:
             problems.append('%s: hangs' % what)
             return b''
-        check_bytes(what, 'stdout', done.stdout, form != 'csv')
+        out = re.sub(STYLES, b'', done.stdout) if styled else done.stdout
+        check_bytes(what, 'stdout', out, form != 'csv')
         check_bytes(what, 'stderr', done.stderr, True)
         if done.returncode < 0:
             problems.append('%s: ended by signal %d' % (what, -done.returncode))
@@ -170,6 +173,7 @@ def run_sql(commands, trace):
 def run_dump(commands, trace):
     commands.run('dump', ['--payload', 'full', trace])
     commands.run('dump', ['--failed', trace])
+    commands.run('dump', ['--color', 'always', '-ky', trace], styled=True)
     for line in commands.run('dump', ['--format', 'json', '-k', trace]).splitlines():
         parse('dump --format json', 'json', line)
     for event in re.findall(rb'^ *[\d.]+  (\d+:\d+) ', commands.run('dump', [trace]), re.M)[::3]:

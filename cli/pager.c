@@ -1,0 +1,128 @@
+/*
+ * A pager between standard output and the terminal
+ *
+ * The pager has the terminal, and our output is a pipe to it. The reader quits it when he likes:
+ * what we then write raises SIGPIPE. Whoever ends us, we wait for the pager first, for the shell
+ * must not get a terminal back that somebody else reads.
+ */
+#include "cli/pager.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH_LENGTH = 4096 };
+
+static pid_t pager;     /* 0: there is none */
+static int errors = -1; /* what standard error was; -1: it still is */
+
+/* Is the program in PATH, or where its name says? */
+static bool find_program(const char *name, size_t n)
+{
+	const char *path = getenv("PATH");
+	char file[PATH_LENGTH];
+
+	if (memchr(name, '/', n)) {
+		snprintf(file, sizeof(file), "%.*s", (int)n, name);
+		return !access(file, X_OK);
+	}
+	for (size_t length; path && *path; path += length + !!path[length]) {
+		length = strcspn(path, ":");
+		snprintf(file, sizeof(file), "%.*s/%.*s", (int)length, path, (int)n, name);
+		if (!access(file, X_OK))
+			return true;
+	}
+	return false;
+}
+
+/* The command of the pager; NULL: none is wanted, or it is not there. */
+static const char *find_pager(void)
+{
+	const char *command = getenv("PAGER"), *terminal = getenv("TERM");
+	size_t n;
+
+	if (!isatty(STDOUT_FILENO) || !terminal || !strcmp(terminal, "dumb"))
+		return NULL;
+	if (!command)
+		command = "less";
+	command += strspn(command, " ");
+	n = strcspn(command, " ");
+	return n && strcmp(command, "cat") && find_program(command, n) ? command : NULL;
+}
+
+/* Async-signal-safe. */
+static void wait_for_pager(void)
+{
+	close(STDOUT_FILENO);
+	if (errors >= 0)
+		dup2(errors, STDERR_FILENO);
+	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void end_by_signal(int signal)
+{
+	wait_for_pager();
+	_exit(signal == SIGPIPE ? 0 : 128 + signal);
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction action = { .sa_handler = end_by_signal };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+/* Returns its process, or 0. */
+static pid_t spawn_pager(const char *command, int input)
+{
+	char *argv[] = { "sh", "-c", (char *)command, NULL };
+	posix_spawn_file_actions_t actions;
+	pid_t child;
+	int err;
+
+	setenv("LESS", "FRX", 0); /* leave at once what fits; colours; leave the text there */
+	setenv("LV", "-c", 0);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+	err = posix_spawn(&child, "/bin/sh", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return err ? 0 : child;
+}
+
+void pager_open(void)
+{
+	const char *command = find_pager();
+	int ends[2];
+
+	if (!command || pipe2(ends, O_CLOEXEC))
+		return;
+	pager = spawn_pager(command, ends[0]);
+	close(ends[0]);
+	if (pager) {
+		catch_signals();
+		if (isatty(STDERR_FILENO)) {
+			errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+			dup2(ends[1], STDERR_FILENO);
+		}
+		dup2(ends[1], STDOUT_FILENO);
+	}
+	close(ends[1]);
+}
+
+void pager_close(void)
+{
+	if (!pager)
+		return;
+	fflush(stdout);
+	wait_for_pager();
+	pager = 0;
+}
