@@ -21,6 +21,7 @@
 #include "core/wire/log.h"
 
 #define SHOW_NS 10000000000ull
+#define MAGIC   "SQLite format 3"
 
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments)
 {
@@ -65,11 +66,38 @@ int cli_misuse(const char *command, const char *format, ...)
 	return CLI_USAGE;
 }
 
+bool cli_is_trace(const char *path)
+{
+	size_t n = strlen(path);
+	char head[sizeof(MAGIC)] = "";
+	FILE *file;
+
+	if (n > 3 && !strcmp(path + n - 3, ".db") && !strchr(path, ' '))
+		return true;
+	file = fopen(path, "rbe");
+	if (!file)
+		return false;
+	n = fread(head, 1, sizeof(head), file);
+	fclose(file);
+	return n == sizeof(head) && !memcmp(head, MAGIC, sizeof(head));
+}
+
+int cli_refuse_second(const char *command, const char *path)
+{
+	return cli_misuse(
+		command,
+		"one trace at a time: '%s' is another; check, dump and query read several "
+		"as one",
+		path);
+}
+
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace)
 {
 	if (arguments->n < 1)
 		return cli_misuse(command, "no trace is given");
+	if (arguments->n > most && cli_is_trace(arguments->at[most]))
+		return cli_refuse_second(command, arguments->at[most]);
 	if (arguments->n > most)
 		return cli_misuse(command, "too much is given: '%s'", arguments->at[most]);
 	signal(SIGPIPE,

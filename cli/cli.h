@@ -40,6 +40,12 @@ enum cli_exit cli_status(int err);
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace);
 
+/* Does @path end in ".db", or is it a file that may be a trace? Not what a query is. */
+bool cli_is_trace(const char *path);
+
+/* For a command that reads one trace, and was given @path as well: as cli_misuse(). */
+int cli_refuse_second(const char *command, const char *path);
+
 /* The same for one trace or several, as one (core/store/read/joint.h). */
 int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace);
 

@@ -23,7 +23,7 @@
 	C(info, "Say what is in a trace", \
 	  "TRACE") \
 	C(dump, "Print the events of a trace, a line each", \
-	  "TRACE [T:N]") \
+	  "TRACE... [T:N]") \
 	C(stat, "Count and time what a run did", \
 	  "TRACE") \
 	C(diff, "Compare runs: what changed, where, and whether it is a regression", \

@@ -20,6 +20,7 @@
 #include "cli/format.h"
 #include "cli/pager.h"
 #include "cli/screen.h"
+#include "cli/trace/job.h"
 #include "cli/trace/json_event.h"
 #include "cli/trace/line.h"
 #include "cli/trace/names.h"
@@ -27,7 +28,7 @@
 #include "cli/trace/select.h"
 #include "cli/trace/stacks.h"
 #include "cli/trace/values.h"
-#include "core/store/read/trace.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 #include "core/base/printable.h"
@@ -279,7 +280,8 @@ static void print_object(const struct dump *d, uint32_t id)
 		return;
 	putchar('\n');
 	print_foreign(stdout, object->name);
-	printf(": object %u, handle 0x%" PRIx64 ", made by %s, ", object->id, object->handle,
+	printf(": object %u, handle 0x%" PRIx64 ", made by %s, ",
+	       trace_part_object(d->trace, object->process, object->id), object->handle,
 	       event_id_text(object->created, made));
 	if (object->destroyed.thread)
 		printf("destroyed by %s\n", event_id_text(object->destroyed, gone));
@@ -347,7 +349,7 @@ static int dump_events(struct dump *d)
 }
 
 /* Those that a trace does not say the type of are left out. */
-static void find_datagrams(struct trace *trace, struct map *datagrams)
+static void find_datagrams_of(struct trace *trace, size_t part, struct map *datagrams)
 {
 	static const char sql[] = "SELECT o.id FROM object o JOIN call c"
 				  " ON c.thread = o.created_thread AND c.n = o.created_n"
@@ -355,12 +357,21 @@ static void find_datagrams(struct trace *trace, struct map *datagrams)
 				  " '%\"qp_type\":\"IBV_QPT_UD\"%'";
 	sqlite3_stmt *stmt;
 
-	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
+	if (sqlite3_prepare_v2(trace_db(trace_part(trace, part)), sql, -1, &stmt, NULL))
 		return;
 	while (sqlite3_step(stmt) == SQLITE_ROW)
-		if (map_put(datagrams, (uint64_t)sqlite3_column_int64(stmt, 0), 1))
+		if (map_put(datagrams,
+			    trace_whole_object(trace, part,
+					       (uint32_t)sqlite3_column_int64(stmt, 0)),
+			    1))
 			break;
 	sqlite3_finalize(stmt);
+}
+
+static void find_datagrams(struct trace *trace, struct map *datagrams)
+{
+	for (size_t i = 0; i < trace_nparts(trace); i++)
+		find_datagrams_of(trace, i, datagrams);
 }
 
 static int check_found(const struct dump *d)
@@ -431,14 +442,17 @@ int cli_dump(int argc, char **argv)
 {
 	struct dump d = { .select = SELECT_ALL };
 	char complaint[OPTIONS_COMPLAINT];
-	struct arguments arguments;
+	struct arguments arguments, traces, left;
 	int status;
 
 	cli_parse(argc, argv, &d, &arguments);
 	cli_deadline(d.deadline);
-	if (arguments.n > 1 && select_read_event(arguments.at[1], &d.select.wanted, complaint))
+	job_split(&arguments, &traces, &left);
+	if (left.n > 1)
+		return cli_misuse("dump", "too much is given: '%s'", left.at[1]);
+	if (left.n && select_read_event(left.at[0], &d.select.asked, complaint))
 		return cli_misuse("dump", "%s", complaint);
-	status = cli_open("dump", &arguments, 2, &d.trace);
+	status = job_open("dump", &traces, &d.trace);
 	if (status)
 		return status;
 	open_screen(&d);

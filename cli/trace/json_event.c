@@ -17,6 +17,7 @@
 #include "cli/trace/fields.h"
 #include "cli/trace/names.h"
 #include "cli/trace/stacks.h"
+#include "core/store/read/joint.h"
 
 /* "errno": 22, "error": "EINVAL" */
 static void put_error(struct json *json, int error)
@@ -300,7 +301,8 @@ static void put_fork(struct json_values *jv, const struct fork_event *fork)
 	json_put_text(&jv->json, "how", fork->how ? fork->how : "fork");
 	json_put_bool(&jv->json, "replaced", fork->kind == TRACE_REPLACED);
 	if (fork->child)
-		json_put_uint(&jv->json, "child", fork->child);
+		json_put_uint(&jv->json, "child",
+			      trace_part_process(jv->values.trace, fork->child));
 	if (fork->pid)
 		json_put_int(&jv->json, "child_pid", fork->pid);
 	put_error(&jv->json, fork->error);
@@ -406,12 +408,16 @@ static void put_place(struct json_values *jv, const struct trace_event *event)
 		[TRACE_MARK] = "mark",     [TRACE_MEMORY] = "memory", [TRACE_MISUSE] = "misuse",
 		[TRACE_PROCESS] = "begin", [TRACE_EXIT] = "end",
 	};
-	const struct thread *thread = trace_thread(jv->values.trace, event->id.thread);
+	struct trace *trace = jv->values.trace;
+	const struct thread *thread = trace_thread(trace, event->id.thread);
 	struct json *json = &jv->json;
 
 	json_put_int(json, "time_ns", event->time);
 	put_id(json, "event", event->id);
-	json_put_uint(json, "process", event->process);
+	if (trace_nparts(trace) > 1)
+		json_put_text(json, "trace",
+			      trace_part_name(trace, trace_part_of(trace, event->process)));
+	json_put_uint(json, "process", trace_part_process(trace, event->process));
 	json_put_text(json, "comm", thread ? thread->comm : NULL);
 	if (thread)
 		json_put_int(json, "tid", thread->tid);

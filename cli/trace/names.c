@@ -139,11 +139,11 @@ static void put_key(const struct names *names, FILE *out, const struct object *o
 		    uint32_t process, int64_t time)
 {
 	const struct object *pd = trace_object(names->trace, object->parent);
-	char when[FORMAT_TEXT];
+	char when[FORMAT_TEXT], other[PROCESS_TEXT];
 
 	fputc('<', out);
 	if (object->process != process)
-		fprintf(out, "process %u ", object->process);
+		fprintf(out, "%s ", process_id_text(object->process, other));
 	put_object(out, object);
 	if (object->destroyed_at < time) {
 		fprintf(out, ", deregistered %s before",
@@ -257,10 +257,11 @@ void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, i
 void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time)
 {
 	const struct object *other = names && number ? find_peer(names, queue, number, time) : NULL;
+	char text[PROCESS_TEXT];
 
 	if (!other)
 		return;
-	fprintf(out, "<process %u ", other->process);
+	fprintf(out, "<%s ", process_id_text(other->process, text));
 	put_object(out, other);
 	fputc('>', out);
 }
@@ -278,10 +279,11 @@ static const struct object *find_peer_by(struct names *names, uint32_t queue, in
 static void put_queue(struct names *names, FILE *out, const struct object *qp, int64_t time)
 {
 	const struct object *other = find_peer_by(names, qp->id, time);
+	char text[PROCESS_TEXT];
 
 	fprintf(out, "<0x%x", qp->number);
 	if (other) {
-		fprintf(out, ", peer process %u ", other->process);
+		fprintf(out, ", peer %s ", process_id_text(other->process, text));
 		put_object(out, other);
 	}
 	fputc('>', out);

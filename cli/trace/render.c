@@ -21,6 +21,7 @@
 #include "cli/trace/names.h"
 #include "cli/trace/values.h"
 #include "core/store/read/trace.h"
+#include "core/store/read/joint.h"
 #include "core/wire/event.h"
 #include "core/base/printable.h"
 
@@ -363,8 +364,9 @@ static void put_notify(const struct values *v, const struct notify *notify)
 static void put_end(FILE *out, const struct process *p)
 {
 	const char *how = p->ending ? p->ending : "";
+	char text[PROCESS_TEXT];
 
-	fprintf(out, "+++ process %u (pid %d) has ended", p->id, p->pid);
+	fprintf(out, "+++ %s (pid %d) has ended", process_id_text(p->id, text), p->pid);
 	if (!strcmp(how, "exec"))
 		fputs(" by exec", out);
 	else if (p->status != -1 && WIFEXITED(p->status)) {
@@ -383,6 +385,7 @@ static void put_end(FILE *out, const struct process *p)
 static void put_process(const struct values *v, bool began)
 {
 	const struct process *p = trace_process(v->trace, v->process);
+	char text[PROCESS_TEXT];
 
 	if (!p)
 		return;
@@ -390,7 +393,7 @@ static void put_process(const struct values *v, bool began)
 		put_end(v->out, p);
 		return;
 	}
-	fprintf(v->out, "+++ process %u: pid %d, ", p->id, p->pid);
+	fprintf(v->out, "+++ %s: pid %d, ", process_id_text(p->id, text), p->pid);
 	print_foreign(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
 	fputs(" +++", v->out);
 }
@@ -400,6 +403,7 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 	const struct process *child = fork->child ? trace_process(v->trace, fork->child) : NULL;
 	const char *how = fork->how ? fork->how : "fork";
 	const char *who = fork->kind == TRACE_REPLACED ? "new program" : "child";
+	char text[PROCESS_TEXT];
 
 	print_foreign(v->out, how);
 	fputs("()", v->out);
@@ -407,9 +411,9 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 		fputs(" failed", v->out);
 		put_error(v->out, fork->error);
 	} else if (fork->kind == TRACE_REPLACED && child) {
-		fprintf(v->out, ", from here on process %u", child->id);
+		fprintf(v->out, ", from here on %s", process_id_text(child->id, text));
 	} else if (child) {
-		fprintf(v->out, " = %d, process %u", child->pid, child->id);
+		fprintf(v->out, " = %d, %s", child->pid, process_id_text(child->id, text));
 	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
 		fputs("  runs a shell", v->out); /* which calls no verb, though its children may */
 	} else if (!strcmp(how, "vfork")) {
@@ -456,7 +460,9 @@ static void put_misuse(const struct values *v, const struct misuse_event *seen)
 	if (seen->field)
 		fputs(", status ", v->out), values_enum(v->out, statuses, seen->status);
 	if (seen->other)
-		fprintf(v->out, ", thread %u is in it", seen->other);
+		fprintf(v->out, ", thread %u is in it",
+			trace_part_event(v->trace, (struct event_id){ .thread = seen->other })
+				.thread);
 }
 
 void render_event(const struct render *r, const struct trace_event *event)

@@ -7,6 +7,8 @@
 #include "cli/trace/select.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "cli/quantity.h"
 #include "cli/trace/about.h"
 #include "core/base/vec.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPLAINT])
@@ -24,20 +27,56 @@ int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPL
 
 int select_read_event(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
-	struct event_id *id = field;
-	size_t length = strcspn(text, ":");
-	char thread[16];
+	struct select_event *event = field;
+	const char *n = strrchr(text, ':'),
+		   *thread = n ? memrchr(text, ':', (size_t)(n - text)) : n;
+	char digits[16] = "";
 	uint64_t number;
 
-	snprintf(thread, sizeof(thread), "%.*s", (int)length, text);
-	if (text[length] && length < sizeof(thread) &&
-	    quantity_number(thread, UINT32_MAX, &number) && number &&
-	    quantity_number(text + length + 1, UINT64_MAX, &id->n)) {
-		id->thread = (uint32_t)number;
+	thread = thread ? thread + 1 : text;
+	if (n && n - thread < (ptrdiff_t)sizeof(digits))
+		memcpy(digits, thread, (size_t)(n - thread));
+	if (quantity_number(digits, UINT32_MAX, &number) && number &&
+	    quantity_number(n + 1, UINT64_MAX, &event->id.n) &&
+	    thread - text <= (ptrdiff_t)sizeof(event->trace)) {
+		event->id.thread = (uint32_t)number;
+		memset(event->trace, 0, sizeof(event->trace));
+		memcpy(event->trace, text, thread > text ? (size_t)(thread - text) - 1 : 0);
 		return 0;
 	}
 	snprintf(complaint, OPTIONS_COMPLAINT, "'%.60s' names no event: give T:N", text);
 	return -EINVAL;
+}
+
+/* As it is in @trace. */
+static int find_event(const char *command, struct trace *trace, const struct select_event *asked,
+		      struct event_id *ret_id)
+{
+	const char *name = asked->trace, *first = trace_part_name(trace, 0);
+	char id[32];
+	int err;
+
+	if (!asked->id.thread)
+		return 0;
+	err = trace_find_event(trace, name, asked->id, ret_id);
+	snprintf(id, sizeof(id), "%u:%" PRIu64, asked->id.thread, asked->id.n);
+	if (err == -EINVAL && first)
+		return cli_misuse(command, "say which trace the event is of: %s:%s", first, id);
+	if (err == -EINVAL)
+		return cli_misuse(command, "one trace is given: the event is %s there", id);
+	return err ? cli_misuse(command, "%s no event %s%s%s",
+				first ? "the traces have" : "the trace has", name, *name ? ":" : "",
+				id)
+		   : 0;
+}
+
+/* Of several traces each has its own numbers. */
+static int refuse_numbers(const char *command, const struct select *s, const struct trace *trace)
+{
+	if (trace_nparts(trace) < 2 || !(s->filter.thread || s->filter.process))
+		return 0;
+	return cli_misuse(command, "give one trace with --thread or --process: each has its own "
+				   "numbers");
 }
 
 static bool is_asked_for(const struct select *s, const struct object *object)
@@ -45,7 +84,7 @@ static bool is_asked_for(const struct select *s, const struct object *object)
 	char id[16];
 
 	snprintf(id, sizeof(id), "%u", object->id);
-	return !strcmp(s->object, object->name) || !strcmp(s->object, id);
+	return !strcmp(s->object, object->name) || (!ids_range(0, 1) && !strcmp(s->object, id));
 }
 
 static int find_objects(const char *command, struct select *s, struct trace *trace)
@@ -70,6 +109,14 @@ static int find_objects(const char *command, struct select *s, struct trace *tra
 /* To ask for a thread, process or object that the trace lacks is wrong usage. */
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
+	int status = find_event(command, trace, &s->asked, &s->wanted);
+
+	if (!status)
+		status = find_event(command, trace, &s->asked_around, &s->around);
+	if (!status)
+		status = refuse_numbers(command, s, trace);
+	if (status)
+		return status;
 	if (s->wanted.thread && s->around.thread)
 		return cli_misuse(command, "give the event to --around or by itself, not both");
 	if (s->to >= 0) /* the cursor's is still in, and 0 no end */

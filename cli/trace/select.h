@@ -9,7 +9,11 @@
 
 struct select {
 	struct trace_filter filter;
-	int64_t to;             /* -1: to the end */
+	int64_t to; /* -1: to the end */
+	struct select_event {
+		char trace[16]; /* "b.db"; "" */
+		struct event_id id;
+	} asked, asked_around;  /* as they were given */
 	struct event_id wanted; /* T:N alone; thread 0: none */
 	const char *object;     /* as it was asked for; NULL: any */
 	uint32_t *objects;      /* their ids: several processes may have a qp2 */
@@ -29,7 +33,8 @@ struct select {
 	}
 
 int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPLAINT]);
-int select_read_event(const char *text, void *id, char complaint[OPTIONS_COMPLAINT]);
+/* "3:1042", "b.db:3:1042", into a struct select_event. */
+int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMPLAINT]);
 
 /* clang-format off */
 /* The rows of a command whose settings have a struct select named select. */
@@ -53,7 +58,7 @@ int select_read_event(const char *text, void *id, char complaint[OPTIONS_COMPLAI
 	{ "wr-id", 0, "N", "only requests and completions with this wr_id",                 \
 	  PARSED_AT(settings, select.choice.wr_id, choice_read_wr_id) },                    \
 	{ "around", 0, "EVENT", "only what is next to this event, T:N, in all threads",    \
-	  PARSED_AT(settings, select.around, select_read_event) },                          \
+	  PARSED_AT(settings, select.asked_around, select_read_event) },                          \
 	{ "context", 'C', "N", "with --around: so many lines before and behind it",         \
 	  NUMBER_AT(settings, select.context), .preset = "10" },                            \
 	{ "last", 0, "N", "only the last N lines of these",                                 \

@@ -249,6 +249,8 @@ int cli_sql(int argc, char **argv)
 	if (status)
 		return status;
 	cli_deadline(set.deadline);
+	if (query && cli_is_trace(query))
+		return cli_refuse_second("sql", query);
 	status = cli_open("sql", &arguments, 2, &trace);
 	if (status)
 		return status;

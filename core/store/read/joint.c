@@ -422,14 +422,35 @@ uint32_t trace_part_process(const struct trace *trace, uint32_t process)
 
 struct event_id trace_part_event(const struct trace *trace, struct event_id id)
 {
-	size_t i = trace->joint ? trace->joint->n : 0;
-
-	if (!i || !id.thread)
-		return id;
-	while (i > 1 && trace->joint->parts[i - 1].ids.threads >= id.thread)
-		i--;
-	id.thread -= trace->joint->parts[i - 1].ids.threads;
+	if (trace->joint && id.thread)
+		id.thread -= joint_of_thread(trace->joint, id.thread)->ids.threads;
 	return id;
+}
+
+uint32_t trace_part_object(const struct trace *trace, uint32_t process, uint32_t object)
+{
+	return trace->joint && object ? object - joint_of_process(trace->joint, process)->objects
+				      : object;
+}
+
+uint32_t trace_whole_object(const struct trace *trace, size_t part, uint32_t object)
+{
+	return trace->joint ? joint_number(object, trace->joint->parts[part].objects) : object;
+}
+
+int trace_find_event(struct trace *trace, const char *name, struct event_id id,
+		     struct event_id *ret_id)
+{
+	size_t n = trace_nparts(trace), i = 0;
+
+	if (!trace->joint == (*name != '\0'))
+		return -EINVAL;
+	while (i < n && *name && strcmp(trace->joint->parts[i].ids.name, name))
+		i++;
+	if (i == n || !trace_thread(trace_part(trace, i), id.thread))
+		return -ENOENT;
+	*ret_id = trace_whole_event(trace, i, id);
+	return 0;
 }
 
 uint32_t trace_whole_process(const struct trace *trace, size_t part, uint32_t process)

@@ -29,10 +29,20 @@ const char *trace_part_path(const struct trace *trace, size_t i);
 size_t trace_part_of(const struct trace *trace, uint32_t process);
 uint32_t trace_part_process(const struct trace *trace, uint32_t process);
 struct event_id trace_part_event(const struct trace *trace, struct event_id id);
+uint32_t trace_part_object(const struct trace *trace, uint32_t process, uint32_t object);
 
 /* The other way: @process of trace @part, an event of it. */
 uint32_t trace_whole_process(const struct trace *trace, size_t part, uint32_t process);
 struct event_id trace_whole_event(const struct trace *trace, size_t part, struct event_id id);
+uint32_t trace_whole_object(const struct trace *trace, size_t part, uint32_t object);
+
+/*
+ * The event that a user calls "2:42", or "b.db:2:42" (@name is "b.db", else ""). -EINVAL: it has a
+ * name where the trace is not joint, or none where it is; -ENOENT: there is no such trace, or no
+ * such thread in it.
+ */
+int trace_find_event(struct trace *trace, const char *name, struct event_id id,
+		     struct event_id *ret_id);
 
 /* The clock of trace @i; a trace that is not joint has its own. */
 struct trace_clock trace_clock(const struct trace *trace, size_t i);

@@ -12,6 +12,15 @@ struct joint_part *joint_of_process(struct joint *joint, uint32_t process)
 	return &joint->parts[i - 1];
 }
 
+struct joint_part *joint_of_thread(struct joint *joint, uint32_t thread)
+{
+	size_t i = joint->n;
+
+	while (i > 1 && joint->parts[i - 1].ids.threads >= thread)
+		i--;
+	return &joint->parts[i - 1];
+}
+
 struct joint_part *joint_of_stack(struct joint *joint, uint32_t stack)
 {
 	size_t i = joint->n;

@@ -30,6 +30,7 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 	return number ? number + before : 0;
 }
 
-/* The trace that a process, or a stack, is of. */
+/* The trace that a process, a thread, or a stack, is of. */
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process);
+struct joint_part *joint_of_thread(struct joint *joint, uint32_t thread);
 struct joint_part *joint_of_stack(struct joint *joint, uint32_t stack);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/store/read/payload_read.h"
+#include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
@@ -70,6 +71,11 @@ void trace_payloads_fini(struct trace *trace)
 
 bool trace_has_payloads(struct trace *trace)
 {
+	for (size_t i = 0; trace->joint && i < trace->joint->n; i++)
+		if (trace_has_payloads(trace->joint->parts[i].trace))
+			return true;
+	if (trace->joint)
+		return false;
 	if (!trace->finder && finder_new(trace))
 		return false;
 	return trace->finder->any;
@@ -142,6 +148,12 @@ static int find_plain(struct finder *f, struct event_id id, uint32_t i, struct p
 
 int trace_payload(struct trace *trace, struct event_id id, uint32_t i, struct payload *ret_payload)
 {
+	if (trace->joint) {
+		const struct joint_part *part = joint_of_thread(trace->joint, id.thread);
+
+		id.thread -= part->ids.threads;
+		return trace_payload(part->trace, id, i, ret_payload);
+	}
 	if (!trace_has_payloads(trace))
 		return 0;
 	return trace->plain ? find_plain(trace->finder, id, i, ret_payload)
