@@ -31,7 +31,7 @@
 	C(sql, "Ask a trace questions in SQL", \
 	  "TRACE [QUERY]") \
 	C(query, "Ask what was so at a moment: a state, a queue, a key, a request", \
-	  "TRACE QUESTION") \
+	  "TRACE... QUESTION") \
 	C(unpack, "Turn a trace into one that any SQLite program can read", \
 	  "-o FILE TRACE") \
 	C(import, "Make a trace of what an LTTng session has recorded", \

@@ -13,6 +13,7 @@
 #include "analyzer/model/words.h"
 #include "cli/format.h"
 #include "core/base/printable.h"
+#include "core/store/read/joint.h"
 
 struct table *properties_new(const char *name)
 {
@@ -60,7 +61,13 @@ static void print_head_json(struct answer *answer, const struct view *view,
 	}
 	printf("%s\n  {\n    \"object\": ", answer->begun ? "," : "");
 	json_text(object ? object->name : NULL);
-	printf(",\n    \"process\": %u,\n    \"when\": ", object ? object->process : 0);
+	if (object && trace_nparts(answer->trace) > 1) {
+		printf(",\n    \"trace\": ");
+		json_text(trace_part_name(answer->trace,
+					  trace_part_of(answer->trace, object->process)));
+	}
+	printf(",\n    \"process\": %u,\n    \"when\": ",
+	       object ? trace_part_process(answer->trace, object->process) : 0);
 	json_text(view ? view_when(view, when) : NULL);
 }
 
@@ -125,6 +132,16 @@ void answer_more(struct answer *answer, uint64_t n)
 	if (answer->most && n > answer->most)
 		answer_say(answer, "%s more: --most 0 shows all",
 			   format_count(n - answer->most, text));
+}
+
+void answer_process(struct table *table, uint32_t process)
+{
+	char text[PROCESS_TEXT];
+
+	if (ids_range(0, process))
+		table_text(table, process_id_text(process, text));
+	else
+		table_number(table, process);
 }
 
 const char *name_object(struct trace *trace, const struct object *object, char text[VIEW_TEXT])
@@ -194,7 +211,7 @@ const char *name_remote(const struct view *view, const struct life *queue,
 {
 	const struct peer *other;
 	const struct key *key;
-	char name[96];
+	char name[96], process[PROCESS_TEXT];
 
 	snprintf(text, VIEW_TEXT, "-");
 	if (request->opcode == QUEUE_RECEIVE || (!request->rkey && !request->remote_addr))
@@ -202,7 +219,7 @@ const char *name_remote(const struct view *view, const struct life *queue,
 	key = find_remote(view, queue, request->rkey, &other);
 	if (key) {
 		name_key(view, key, request->remote_addr, name, sizeof(name));
-		snprintf(text, VIEW_TEXT, "process %u %s", other->process, name);
+		snprintf(text, VIEW_TEXT, "%s %s", process_id_text(other->process, process), name);
 	} else {
 		snprintf(text, VIEW_TEXT, "0x%" PRIx64 ", rkey 0x%x", request->remote_addr,
 			 request->rkey);

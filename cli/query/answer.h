@@ -63,6 +63,9 @@ static inline bool answer_shows(struct answer *answer, uint64_t i)
 /* How many of a list of @n were not shown. */
 void answer_more(struct answer *answer, uint64_t n);
 
+/* The number of a process, with its trace where there are several. */
+void answer_process(struct table *table, uint32_t process);
+
 /* "qp1 of process 2 (server)" */
 const char *name_object(struct trace *trace, const struct object *object, char text[VIEW_TEXT]);
 

@@ -41,7 +41,7 @@ static void add_key(struct table *table, const struct view *view, const struct k
 {
 	char text[VIEW_TEXT];
 
-	table_number(table, key->process);
+	answer_process(table, key->process);
 	table_text(table, words_key(view->trace, key, text, sizeof(text)));
 	add_hex(table, key->addr);
 	table_number(table, (int64_t)key->length);
@@ -112,7 +112,7 @@ static void list_processes(struct answer *answer, const struct view *view)
 			continue;
 		if (!pinned->regions)
 			continue;
-		table_number(table, id);
+		answer_process(table, id);
 		table_number(table, pinned->regions);
 		table_number(table, (int64_t)pinned->bytes);
 		add_limit(table, process);

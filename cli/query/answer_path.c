@@ -193,16 +193,16 @@ static void see_arrival(struct path *path, const struct model_complete *complete
 {
 	uint64_t n = count_of(&path->arrived, wc->qp) + 1;
 	const struct object *qp = trace_object(path->answer->trace, wc->qp);
-	char text[VIEW_TEXT], id[32], more[2 * VIEW_TEXT];
+	char text[VIEW_TEXT], id[32], more[2 * VIEW_TEXT], process[PROCESS_TEXT];
 
 	map_put(&path->arrived, wc->qp, n);
 	if (!path->message || wc->qp != path->peer || n != path->message || path->delivered ||
 	    (complete->queue && complete->queue->doubt))
 		return;
 	path->delivered = true;
-	snprintf(more, sizeof(more), "process %u %s, %u bytes: %s; receive posted by %s",
-		 complete->event->process, qp ? qp->name : "?", wc->byte_len, wc_text(wc, text),
-		 event_id_text(wc->request, id));
+	snprintf(more, sizeof(more), "%s %s, %u bytes: %s; receive posted by %s",
+		 process_id_text(complete->event->process, process), qp ? qp->name : "?",
+		 wc->byte_len, wc_text(wc, text), event_id_text(wc->request, id));
 	add_step(path, "receive", complete->event->id, complete->event->time, more);
 }
 
@@ -310,7 +310,7 @@ static void add_found(struct found *found, const struct trace_event *event, uint
 	snprintf(text, sizeof(text), "%s[%u]", event_id_text(event->id, id), i);
 	table_text(found->table, text);
 	table_number(found->table, event->time);
-	table_number(found->table, event->process);
+	answer_process(found->table, event->process);
 	table_text(found->table, object ? object->name : NULL);
 	table_text(found->table, opcode_text(wr->opcode));
 }

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/query/answer.h"
+#include "cli/trace/job.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
@@ -40,7 +41,8 @@ static bool is_asked_for(const struct question *question, uint32_t process,
 	if (process && object->process != process)
 		return false;
 	snprintf(id, sizeof(id), "%u", object->id);
-	return !strcmp(question->object, object->name) || !strcmp(question->object, id);
+	return !strcmp(question->object, object->name) ||
+	       (!ids_range(0, 1) && !strcmp(question->object, id));
 }
 
 /* Those of @process, or 0. Returns 0 or -ENOMEM. */
@@ -217,20 +219,35 @@ static int read_question(const struct arguments *arguments, struct question *que
 	size_t used = 0;
 
 	text[0] = '\0';
-	for (int i = 1; i < arguments->n && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s", i > 1 ? " " : "",
+	for (int i = 0; i < arguments->n && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "",
 					 arguments->at[i]);
-	if (arguments->n < 2)
+	if (!arguments->n)
 		return cli_misuse("query", "no question is given");
 	if (question_read(text, question, complaint))
 		return cli_misuse("query", "%s", complaint);
 	return CLI_FINE;
 }
 
+/* What it names, as it is in @trace. */
+static int find_named(struct question *question, struct trace *trace)
+{
+	struct instant *at = &question->at;
+	int status = job_find_event("query", trace, at->trace, at->id, &at->id);
+
+	if (!status)
+		status = job_find_event("query", trace, question->trace, question->id,
+					&question->id);
+	if (!status)
+		status = job_find_process("query", trace, question->in, question->process,
+					  &question->process);
+	return status;
+}
+
 int cli_query(int argc, char **argv)
 {
 	struct settings set = { 0 };
-	struct arguments arguments;
+	struct arguments arguments, traces, words;
 	struct question question;
 	struct answer answer;
 	char text[512];
@@ -241,14 +258,20 @@ int cli_query(int argc, char **argv)
 	answer = (struct answer){
 		.question = &question, .text = text, .json = set.json, .most = set.most
 	};
+	job_split(&arguments, &traces, &words);
 	if (arguments.n)
-		status = read_question(&arguments, &question, text, sizeof(text));
+		status = read_question(&words, &question, text, sizeof(text));
 	else
 		status = cli_misuse("query", "no trace is given");
 	if (!status)
-		status = cli_open("query", &arguments, arguments.n, &answer.trace);
+		status = job_open("query", &traces, &answer.trace);
 	if (status)
 		return status;
+	status = find_named(&question, answer.trace);
+	if (status) {
+		trace_close(answer.trace);
+		return status;
+	}
 	if (question.kind == QUESTION_path)
 		cli_tell_waits(answer.trace);
 	cli_show_progress("query", answer.trace);

@@ -87,17 +87,23 @@ static bool read_number(const char *text, uint64_t *ret_number)
 	return !errno && !*end;
 }
 
-/* "3:1042", "3:1042[1]" */
-static bool read_event(const char *text, struct event_id *ret_id, uint32_t *ret_index)
+/* "3:1042", "3:1042[1]", "b.db:3:1042" */
+static bool read_event(const char *text, struct event_id *ret_id, uint32_t *ret_index,
+		       char trace[QUESTION_TRACE])
 {
+	const char *start = text ? strrchr(text, ':') : NULL;
 	unsigned int thread, index = 0;
 	int whole = 0, part = 0;
 	uint64_t n;
 
-	if (!text || sscanf(text, "%u:%" SCNu64 "%n[%u]%n", &thread, &n, &whole, &index, &part) < 2)
+	while (start && start > text && start[-1] != ':')
+		start--;
+	if (!start || start - text > QUESTION_TRACE ||
+	    sscanf(start, "%u:%" SCNu64 "%n[%u]%n", &thread, &n, &whole, &index, &part) < 2)
 		return false;
-	if (!thread || !n || (size_t)(part ?: whole) != strlen(text) || (part && !ret_index))
+	if (!thread || !n || (size_t)(part ?: whole) != strlen(start) || (part && !ret_index))
 		return false;
+	snprintf(trace, QUESTION_TRACE, "%.*s", start > text ? (int)(start - text) - 1 : 0, text);
 	*ret_id = (struct event_id){ thread, n };
 	if (ret_index)
 		*ret_index = index;
@@ -111,24 +117,30 @@ static int read_instant(struct words *words, struct instant *instant)
 	instant->given = true;
 	if (word && !strcasecmp(word, "end"))
 		return 0;
-	if (read_event(word, &instant->id, NULL) ||
+	if (read_event(word, &instant->id, NULL, instant->trace) ||
 	    (word && quantity_time(word, true, &instant->time)))
 		return 0;
 	return refuse_words(words, "'%s' is no moment: give T:N, a time as 83.6ms, or 'end'",
 			    word ?: "at");
 }
 
-static int read_process(struct words *words, uint32_t *process)
+/* "process 2", "2", "b.db process 2" */
+static int read_process(struct words *words, struct question *question)
 {
 	const char *word = next_word(words);
 	uint64_t number;
 
+	if (word && words->next < words->n && !strcasecmp(words->at[words->next], "process") &&
+	    strlen(word) < QUESTION_TRACE) {
+		snprintf(question->in, QUESTION_TRACE, "%s", word);
+		word = next_word(words);
+	}
 	if (word && !strcasecmp(word, "process"))
 		word = next_word(words);
 	if (!read_number(word, &number) || !number || number > UINT32_MAX)
 		return refuse_words(words, "'%s' is no process: give its number in the trace",
 				    word ?: "in");
-	*process = (uint32_t)number;
+	question->process = (uint32_t)number;
 	return 0;
 }
 
@@ -179,7 +191,7 @@ static int read_path(struct words *words, const char *word, struct question *que
 	}
 	if (word && !strcasecmp(word, "request"))
 		word = next_word(words);
-	if (read_event(word, &question->id, &question->index))
+	if (read_event(word, &question->id, &question->index, question->trace))
 		return 0;
 	return refuse_words(words,
 			    "'%s' is no event: give the post as T:N, T:N[1] for its second "
@@ -238,7 +250,7 @@ static int read_where(struct words *words, struct question *question)
 		if (!strcasecmp(word, "at") || !strcasecmp(word, "after"))
 			err = read_instant(words, &question->at);
 		else if (!strcasecmp(word, "in"))
-			err = read_process(words, &question->process);
+			err = read_process(words, question);
 		else
 			words->at[left++] = (char *)word;
 	}

@@ -9,7 +9,7 @@
 
 #include "core/store/db/ids.h"
 
-enum { QUESTION_NAME = 64, QUESTION_COMPLAINT = 256 };
+enum { QUESTION_NAME = 64, QUESTION_COMPLAINT = 256, QUESTION_TRACE = 16 };
 
 /* clang-format off */
 /* X(name, word, what follows it, help) */
@@ -30,8 +30,9 @@ enum question_kind {
 
 /* A point of the recording: after an event, or after all events up to a time. */
 struct instant {
-	struct event_id id; /* thread 0: none */
-	int64_t time;       /* ns since the start; INT64_MAX: the end */
+	struct event_id id;         /* thread 0: none */
+	char trace[QUESTION_TRACE]; /* that it is of: "b.db"; "" */
+	int64_t time;               /* ns since the start; INT64_MAX: the end */
 	bool given;
 };
 
@@ -39,11 +40,13 @@ struct question {
 	enum question_kind kind;
 	struct instant at;
 	uint32_t process;           /* "in process 2"; 0: any */
+	char in[QUESTION_TRACE];    /* "in b.db process 2" */
 	char object[QUESTION_NAME]; /* "qp3", or an id */
 	uint64_t number, length;    /* an address and how many bytes; a key; a wr_id */
 	bool by_key, by_wr_id;
 	struct event_id id; /* of a path: the post or the poll */
-	uint32_t index;     /* of the request or completion in it */
+	char trace[QUESTION_TRACE];
+	uint32_t index; /* of the request or completion in it */
 };
 
 /* Returns 0, or -EINVAL with @complaint filled. */

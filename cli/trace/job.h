@@ -3,6 +3,7 @@
  * The traces of a job, on one time line. One thread.
  */
 #include "cli/options.h"
+#include "core/store/db/ids.h"
 
 struct trace;
 
@@ -18,3 +19,14 @@ void job_split(const struct arguments *all, struct arguments *ret_traces,
  * or the exit status, after one line to stderr.
  */
 int job_open(const char *command, const struct arguments *traces, struct trace **ret_trace);
+
+/*
+ * The event that was given as @id, and as of trace @name, "" where none is: trace_find_event().
+ * Thread 0 stays. Returns 0, or the exit status after one line.
+ */
+int job_find_event(const char *command, struct trace *trace, const char *name, struct event_id id,
+		   struct event_id *ret_id);
+
+/* The same for a process. */
+int job_find_process(const char *command, struct trace *trace, const char *name, uint32_t process,
+		     uint32_t *ret_process);

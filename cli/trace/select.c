@@ -7,7 +7,6 @@
 #include "cli/trace/select.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/quantity.h"
 #include "cli/trace/about.h"
+#include "cli/trace/job.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
@@ -46,28 +46,6 @@ int select_read_event(const char *text, void *field, char complaint[OPTIONS_COMP
 	}
 	snprintf(complaint, OPTIONS_COMPLAINT, "'%.60s' names no event: give T:N", text);
 	return -EINVAL;
-}
-
-/* As it is in @trace. */
-static int find_event(const char *command, struct trace *trace, const struct select_event *asked,
-		      struct event_id *ret_id)
-{
-	const char *name = asked->trace, *first = trace_part_name(trace, 0);
-	char id[32];
-	int err;
-
-	if (!asked->id.thread)
-		return 0;
-	err = trace_find_event(trace, name, asked->id, ret_id);
-	snprintf(id, sizeof(id), "%u:%" PRIu64, asked->id.thread, asked->id.n);
-	if (err == -EINVAL && first)
-		return cli_misuse(command, "say which trace the event is of: %s:%s", first, id);
-	if (err == -EINVAL)
-		return cli_misuse(command, "one trace is given: the event is %s there", id);
-	return err ? cli_misuse(command, "%s no event %s%s%s",
-				first ? "the traces have" : "the trace has", name, *name ? ":" : "",
-				id)
-		   : 0;
 }
 
 /* Of several traces each has its own numbers. */
@@ -109,10 +87,11 @@ static int find_objects(const char *command, struct select *s, struct trace *tra
 /* To ask for a thread, process or object that the trace lacks is wrong usage. */
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
-	int status = find_event(command, trace, &s->asked, &s->wanted);
+	int status = job_find_event(command, trace, s->asked.trace, s->asked.id, &s->wanted);
 
 	if (!status)
-		status = find_event(command, trace, &s->asked_around, &s->around);
+		status = job_find_event(command, trace, s->asked_around.trace, s->asked_around.id,
+					&s->around);
 	if (!status)
 		status = refuse_numbers(command, s, trace);
 	if (status)

@@ -72,6 +72,35 @@ what_is_not_clear_is_refused() {
 		refuses 2 "each has its own numbers" dump a.db b.db -p 1 &&
 		refuses 3 "a.db is given twice" dump a.db a.db
 }
+# What the one trace says of its own end is what both say of it.
+query_is_of_one_of_them() {
+	"$VERBATIM" query b.db state of qp1 at 1:37 >alone
+	"$VERBATIM" query a.db b.db state of qp1 at b.db:1:37 2>/dev/null >joint
+	says "^qp1 of b.db process 1" joint &&
+		is "$(sed -E 's/b\.db:1:/1:/g; s/b\.db //g; s/ at [0-9.]+ ms/ at T/g' joint)" \
+			"$(sed -E 's/ at [0-9.]+ ms/ at T/g' alone)"
+}
+query_follows_a_message_to_the_other() {
+	local id
+	id=$("$VERBATIM" sql b.db "SELECT thread || ':' || n FROM wr WHERE opcode = 2 LIMIT 1")
+	"$VERBATIM" query a.db b.db path of "b.db:$id" 2>/dev/null >out
+	says "post  *b.db:$id .*IBV_WR_SEND" out &&
+		says "receive  *a.db:1:.*a.db process 1 qp1, 64 bytes: IBV_WC_SUCCESS" out
+}
+query_names_the_trace_of_each() {
+	"$VERBATIM" query a.db b.db peer of qp1 in b.db process 1 2>/dev/null >out
+	says "peer  *qp1 of a.db process 1 (far_end)" out || return
+	"$VERBATIM" query a.db b.db registered at end -f json 2>/dev/null >out &&
+		jq -e . out >/dev/null
+}
+query_refuses_what_is_not_clear() {
+	refuses 2 "say which trace the event is of: a.db:1:37" \
+		query a.db b.db state of qp1 at 1:37 &&
+		refuses 2 "say which trace the process is of: a.db process 1" \
+			query a.db b.db peer of qp1 in process 1 &&
+		refuses 2 "the traces have no b.db process 7" \
+			query a.db b.db peer of qp1 in b.db process 7
+}
 others_take_one() {
 	local each
 	for each in stat info sql replay; do
@@ -86,4 +115,8 @@ try a_message_is_posted_before_it_arrives
 try an_event_by_its_name
 try peers_are_named
 try what_is_not_clear_is_refused
+try query_is_of_one_of_them
+try query_follows_a_message_to_the_other
+try query_names_the_trace_of_each
+try query_refuses_what_is_not_clear
 try others_take_one
