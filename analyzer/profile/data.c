@@ -386,6 +386,12 @@ static void note_before(struct profiler *p, const struct model_complete *told)
 	uint32_t id = queue && queue->owner ? queue->owner->id : 0;
 
 	note_queue(p, find_side(p, id, told->event->process, queue && queue->send), queue);
+	if (queue && !queue->cq && !queue->send && told->cq && told->cq->id) {
+		struct profile_cq *cq = rows_cq(p, told->cq->id, told->event->process);
+
+		if (cq)
+			cq->shared = true;
+	}
 }
 
 void data_complete(struct profiler *p, const struct model_complete *told)

@@ -110,6 +110,7 @@ struct profile_cq {
 	uint32_t capacity, asked;
 	unsigned int doubt;
 	bool known;
+	bool shared;     /* receives of an SRQ complete there, too, which are not in @high */
 	bool batches;    /* it was polled by ibv_start_poll */
 	bool lengthless; /* an extended one that does not tell byte_len */
 };

@@ -379,6 +379,12 @@ static void print_queues(const struct stat_view *view)
 	print_depths(view);
 }
 
+/* Is it known how many completions could lie there? */
+static bool is_bound(const struct profile_cq *cq)
+{
+	return cq->known && !cq->doubt && !cq->shared;
+}
+
 static void add_cq(struct table *table, const struct object *object, const struct profile_cq *cq,
 		   bool json)
 {
@@ -395,7 +401,7 @@ static void add_cq(struct table *table, const struct object *object, const struc
 	table_text(table, cq->polls ? text : NULL);
 	if (json)
 		table_number(table, cq->most);
-	if (json && cq->known && !cq->doubt)
+	if (json && is_bound(cq))
 		table_number(table, (int64_t)cq->high);
 	else if (json)
 		table_text(table, NULL);
@@ -403,12 +409,12 @@ static void add_cq(struct table *table, const struct object *object, const struc
 		table_number(table, room);
 		return;
 	}
-	if (cq->known && !cq->doubt)
+	if (is_bound(cq))
 		snprintf(text, sizeof(text), "%" PRIu64 " of %u", cq->high, room);
-	table_text(table, cq->known && !cq->doubt ? text : "?");
+	table_text(table, is_bound(cq) ? text : "?");
 }
 
-/* `could_lie': what may have lain there at once, at most; receives of an SRQ are not in it. */
+/* `could_lie': what may have lain there at once, at most. */
 static struct table *cq_table(const struct stat_view *view, bool json)
 {
 	/* clang-format off */
