@@ -46,13 +46,13 @@ struct noted {
 	int64_t time;
 	int64_t slack; /* of the clock of the other end */
 	int status;
-	int64_t gone;        /* of the other queue pair, by its destroy or its process; INT64_MAX */
-	int state;           /* of it; QP_UNKNOWN */
-	struct moment moved; /* what led to the state */
-	bool empty;          /* its receive queue was empty */
-	bool waiting;        /* for its first receive after that */
-	uint32_t room;       /* of that queue; 0 not known */
-	uint64_t queue;      /* handle of it: QP or SRQ */
+	struct moment destroy;        /* of the other queue pair, returned or not; zeroed: none */
+	int state;                    /* of it; QP_UNKNOWN */
+	struct moment moved;          /* what led to the state */
+	bool empty;                   /* its receive queue was empty */
+	bool waiting;                 /* for its first receive after that */
+	uint32_t room;                /* of that queue; 0 not known */
+	uint64_t queue;               /* handle of it: QP or SRQ */
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
@@ -280,7 +280,7 @@ static void note_peer(struct causes *causes, struct model *model,
 	noted->slack = peer_slack(model_peers(model), complete->event->process, peer->process);
 	noted->cause.process = peer->process;
 	noted->cause.qp = peer->id;
-	noted->gone = peer->gone;
+	noted->destroy = other && other->state == LIFE_DYING ? other->ending : peer->destroyed;
 	noted->state = other ? qp_state(other) : QP_UNKNOWN;
 	say_cause(&noted->cause.name, "%s %s",
 		  words_process(causes->trace, peer->process, process, sizeof(process)),
@@ -363,7 +363,6 @@ void causes_complete(struct causes *causes, struct model *model,
 				 .index = complete->index,
 				 .time = complete->event->time,
 				 .status = wc->status,
-				 .gone = INT64_MAX,
 				 .state = QP_UNKNOWN,
 				 .rnr_retry = -1,
 				 .min_rnr_timer = -1 };
@@ -541,15 +540,15 @@ static bool is_deaf(const struct noted *noted)
 
 static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
 {
-	const struct object *object = trace_object(causes->trace, noted->cause.qp);
+	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
 
 	if (!noted->cause.process || say_killed(causes, ends, noted))
 		return;
-	if (object && object->destroyed.thread && object->destroyed_at + noted->slack < noted->time)
-		say_cause(&noted->cause.peer, "its ibv_destroy_qp %s began %s before",
-			  event_id_text(object->destroyed, id),
-			  words_span(noted->time - object->destroyed_at, when));
+	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
+		say_cause(&noted->cause.peer, "its %s %s began %s before",
+			  verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
+			  words_span(noted->time - destroy->time, when));
 	else if (noted->empty)
 		say_receives(noted);
 	else if (!say_failed(causes, noted) && noted->moved.id.thread &&

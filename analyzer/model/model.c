@@ -54,8 +54,7 @@ static void on_leave(void *arg, struct life *life, bool freed)
 		life->misuse = NULL;
 	}
 	if (life->kind == OBJECT_qp && !life->inherited)
-		peer_leave(&model->peers, life,
-			   life->destroyed.time ? life->destroyed.time : model->now);
+		peer_leave(&model->peers, life, model->now);
 }
 
 /* What was left out makes all queues uncertain; what was lost, those older than that. */

@@ -74,7 +74,7 @@ static void drop_oldest(struct peers *peers)
 	drop_peer(peers, peer);
 }
 
-void peer_leave(struct peers *peers, struct life *qp, int64_t time)
+void peer_leave(struct peers *peers, struct life *qp, int64_t now)
 {
 	struct peer *peer = qp->peer;
 
@@ -82,7 +82,8 @@ void peer_leave(struct peers *peers, struct life *qp, int64_t time)
 		return;
 	qp->peer = NULL;
 	peer->life = NULL;
-	peer->gone = time;
+	peer->gone = qp->destroyed.time ? qp->destroyed.time : now;
+	peer->destroyed = qp->destroyed;
 	peer->older = peers->newest;
 	*(peer->older ? &peer->older->newer : &peers->oldest) = peer;
 	peers->newest = peer;

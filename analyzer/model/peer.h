@@ -36,10 +36,11 @@ struct peer {
 	uint32_t process, id;       /* id: object; 0 unknown */
 	uint32_t number;            /* qp_num */
 	uint64_t context, pd;
-	struct device *device; /* its context's; NULL: not known */
-	int64_t gone;          /* when; INT64_MAX: it is there */
-	struct peer_work left; /* what it had done until it was gone */
-	bool connected;        /* what follows is known */
+	struct device *device;   /* its context's; NULL: not known */
+	int64_t gone;            /* when; INT64_MAX: it is there */
+	struct moment destroyed; /* where that is what ended it */
+	struct peer_work left;   /* what it had done until it was gone */
+	bool connected;          /* what follows is known */
 	bool is_rc, is_global;
 	uint16_t dlid;
 	uint8_t dgid[16];
@@ -81,7 +82,7 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 
 /* A queue pair was made, on @context (NULL: not known); it is gone. 0 or -ENOMEM. */
 int peer_add(struct peers *peers, struct life *qp, struct life *context);
-void peer_leave(struct peers *peers, struct life *qp, int64_t time);
+void peer_leave(struct peers *peers, struct life *qp, int64_t now);
 
 /* It was told its other end, or reset. */
 void peer_connect(struct peers *peers, const struct life *qp);

@@ -50,16 +50,13 @@ is() {
 says() { grep -q -e "$1" "$2" || { echo "no '$1' in: $(cat "$2")"; return 1; }; }
 sql() { "$VERBATIM" sql "$t" "$1"; }
 
-# What `record --check` put into the trace is what `verbatim check` says, facts first. Of an error
-# completion only one of them may know of flushes that came when the queue pair was gone, and of the
-# destroy of the other end.
+# What `record --check` put into the trace is what `verbatim check` says, facts first.
 same_as_live() { # trace
-	local later='/^error-completion/s/; [0-9]* flushed behind it//; s/; peer: [^|]*//'
 	is "found live" "$("$VERBATIM" sql "$1" "SELECT rule, event(thread, n), object, message,
-			fingerprint, count FROM finding ORDER BY id" | sed "$later")" \
+			fingerprint, count FROM finding ORDER BY id")" \
 		"$("$VERBATIM" check --format sarif "$1" | jq -r '.runs[0].results[] |
 			[.ruleId, .properties.event, .properties.object, .message.text,
-			.partialFingerprints[], .occurrenceCount] | join("|")' | sed "$later")"
+			.partialFingerprints[], .occurrenceCount] | join("|")')"
 }
 
 # Wait for a condition; a minute is for ever.
