@@ -141,7 +141,7 @@ static void print_top(struct screen *screen)
 		processes++;
 	put_part(&sizes, processes, "process", "processes");
 	text_addf(&sizes, "%s%s", sizes.used ? ", " : "", judge_span(find_end(report), when));
-	put_part(&sizes, report->findings->events, "event", "events");
+	put_part(&sizes, trace_events(report->trace), "event", "events");
 	text_addf(&t, "%s: %s, %" PRIu64 " lost  ", report->path, sizes.at ? sizes.at : "",
 		  trace_loss(report->trace).events);
 	print_verdict(screen, &t);

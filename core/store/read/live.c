@@ -402,8 +402,10 @@ int live_refresh(struct live *live, bool last)
 
 	for (uint32_t id = live->trace->nthreads + 1; id <= live->writer->nlogs && !err; id++)
 		err = trace_read_thread(live->trace, id);
-	for (uint32_t i = 0; i < live->trace->nthreads; i++)
+	for (uint32_t i = 0; i < live->trace->nthreads; i++) {
 		live->trace->threads[i].process = live->writer->logs[i]->process;
+		live->trace->threads[i].events = live->writer->logs[i]->n;
+	}
 	if (!err)
 		trace_read_loss(live->trace);
 	return err;

@@ -124,6 +124,15 @@ struct trace_loss trace_loss(struct trace *trace)
 	return trace->loss;
 }
 
+uint64_t trace_events(struct trace *trace)
+{
+	uint64_t gone = trace->loss.late + trace->loss.overwritten, n = 0;
+
+	for (uint32_t i = 0; i < trace->nthreads; i++)
+		n += trace->threads[i].events - trace->threads[i].carried;
+	return n > gone ? n - gone : 0;
+}
+
 int64_t trace_whole_from(const struct trace *trace)
 {
 	return trace->live ? INT64_MIN : trace->whole_from;

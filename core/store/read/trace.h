@@ -304,6 +304,12 @@ struct trace_loss {
 };
 struct trace_loss trace_loss(struct trace *trace);
 
+/*
+ * How many events were recorded, of all threads, and are not in the trace before. More than a
+ * cursor gives: some only say what the program is made of.
+ */
+uint64_t trace_events(struct trace *trace);
+
 /* Before that time posts and polls may be missing; INT64_MIN: none are. */
 int64_t trace_whole_from(const struct trace *trace);
 
