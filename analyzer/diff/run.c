@@ -68,18 +68,27 @@ static size_t length_of(const char *function)
 	return n;
 }
 
+/* A build without optimisation has the functions of the header as its own. */
+static bool is_of_header(const struct symbol *symbol)
+{
+	return symbol->file && !strcmp(symbol->file, "verbs.h");
+}
+
 /* The innermost function of the program; "" where it is not known. */
 static char *name_function(struct reading *r, uint32_t stack, char text[DIFF_PLACE])
 {
 	struct report report = { .trace = r->trace, .symbols = r->symbols };
 	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = stack ? report_stack(&report, stack, lines) : 0, i = 0;
 	const char *function;
 
 	text[0] = '\0';
-	if (!stack || !report_stack(&report, stack, lines))
+	if (!n)
 		return strdup("");
-	symbol_text(&lines[0].symbol, text, DIFF_PLACE);
-	function = lines[0].symbol.function ? lines[0].symbol.function : "";
+	while (i + 1 < n && is_of_header(&lines[i].symbol))
+		i++;
+	symbol_text(&lines[i].symbol, text, DIFF_PLACE);
+	function = lines[i].symbol.function ? lines[i].symbol.function : "";
 	return strndup(function, length_of(function));
 }
 

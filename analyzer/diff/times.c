@@ -37,7 +37,7 @@ struct sample {
 static const double class_width = 1.0 / HISTOGRAM_ROW;
 
 /* The bootstrap is the same each time. */
-static uint64_t draw(uint64_t *state)
+static uint64_t draw_number(uint64_t *state)
 {
 	uint64_t x = *state += 0x9e3779b97f4a7c15ull;
 
@@ -60,7 +60,7 @@ static double draw_mean(const double *of, size_t n, uint64_t *state)
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += of[draw(state) % n];
+		sum += of[draw_number(state) % n];
 	return sum / (double)n;
 }
 
@@ -85,11 +85,15 @@ static double find_t(double df)
 		double df, t;
 	} table[] = { { 1, 63.66 }, { 2, 9.925 }, { 3, 5.841 },  { 4, 4.604 },  { 5, 4.032 },
 		      { 6, 3.707 }, { 8, 3.355 }, { 10, 3.169 }, { 15, 2.947 }, { 30, 2.750 } };
-	double t = table[0].t;
+	size_t n = sizeof(table) / sizeof(table[0]), i = 1;
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]) && table[i].df <= df; i++)
-		t = table[i].t;
-	return t;
+	while (i < n && table[i].df < df)
+		i++;
+	if (i == n)
+		return table[n - 1].t;
+	/* between two rows a line is above the curve: the interval is rather too wide */
+	return table[i].t +
+	       (table[i - 1].t - table[i].t) * (table[i].df - df) / (table[i].df - table[i - 1].df);
 }
 
 /* Half the width of the interval, as a logarithm. */

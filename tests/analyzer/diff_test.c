@@ -1,0 +1,345 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "analyzer/diff/diff.h"
+#include "tests/test.h"
+
+enum { RUNS = 4, ROUNDS = 200 };
+
+static struct diff_run *before[RUNS], *after[RUNS];
+static struct diff *diff;
+static uint64_t state_of_chance;
+
+/* From 0 to 1. */
+static double draw_share(void)
+{
+	state_of_chance = state_of_chance * 6364136223846793005ull + 1442695040888963407ull;
+	return (double)(state_of_chance >> 40) / (1 << 24);
+}
+
+/* With standard deviation 1. */
+static double draw_normal(void)
+{
+	double sum = -6;
+
+	for (int i = 0; i < 12; i++)
+		sum += draw_share();
+	return sum;
+}
+
+static struct diff_run *make_run(void)
+{
+	struct diff_run *run = calloc(1, sizeof(*run));
+
+	run->path = "a.db";
+	run->profile = calloc(1, sizeof(*run->profile));
+	run->profile->one_of = 1;
+	run->profile->first_post = -1;
+	run->profile->last_completion = -1;
+	return run;
+}
+
+static int make_runs(void **state)
+{
+	(void)state;
+	state_of_chance = 1;
+	for (int i = 0; i < RUNS; i++) {
+		before[i] = make_run();
+		after[i] = make_run();
+	}
+	return 0;
+}
+
+static int free_runs(void **state)
+{
+	(void)state;
+	diff_free(diff);
+	diff = NULL;
+	for (int i = 0; i < RUNS; i++) {
+		diff_run_free(before[i]);
+		diff_run_free(after[i]);
+	}
+	return 0;
+}
+
+FIXTURE(make_runs, free_runs);
+
+static struct diff_site *add_site(struct diff_run *run, enum verb verb, const char *function)
+{
+	struct diff_site *site;
+
+	run->sites = realloc(run->sites, (run->nsites + 1) * sizeof(*site));
+	site = &run->sites[run->nsites++];
+	memset(site, 0, sizeof(*site));
+	site->verb = verb;
+	site->function = strdup(function);
+	snprintf(site->text, sizeof(site->text), "%s", function);
+	return site;
+}
+
+static void add_attribute(struct diff_site *site, const char *name, const char *value)
+{
+	site->attributes =
+		realloc(site->attributes, (site->nattributes + 1) * sizeof(*site->attributes));
+	site->attributes[site->nattributes] =
+		(struct diff_attribute){ attribute_find(name)->name, calloc(8, sizeof(char *)), 1 };
+	site->attributes[site->nattributes++].values[0] = strdup(value);
+}
+
+static void add_posts(struct diff_run *run, const char *function, uint64_t posts, uint64_t each,
+		      uint64_t signalled)
+{
+	struct diff_site *site = add_site(run, VERB_post_send, function);
+
+	site->sum.posts = posts;
+	site->sum.requests = site->sum.judged = posts * each;
+	site->sum.longest = (uint32_t)each;
+	site->sum.signalled = signalled;
+}
+
+static const struct diff *compare_runs(size_t n)
+{
+	struct diff_side a = { before, n }, b = { after, n };
+
+	diff_free(diff);
+	diff = NULL;
+	assert_int_equal(diff_runs(&a, &b, 10, &diff), 0);
+	return diff;
+}
+
+static const struct diff_change *find_change(const char *what)
+{
+	for (size_t i = 0; i < diff->nchanges; i++)
+		if (!strcmp(diff->changes[i].what, what))
+			return &diff->changes[i];
+	return NULL;
+}
+
+static enum diff_verdict verdict_of(const char *what)
+{
+	const struct diff_change *change = find_change(what);
+
+	assert_non_null(change);
+	return change->verdict;
+}
+
+TEST(runs_of_nothing_are_the_same)
+{
+	assert_int_equal(compare_runs(RUNS)->nchanges, 0);
+	assert_int_equal(compare_runs(1)->nchanges, 0);
+}
+
+/* Structure */
+
+TEST(fewer_requests_a_doorbell_is_a_regression)
+{
+	add_posts(before[0], "put", 1000, 8, 1000);
+	add_posts(after[0], "put", 8000, 1, 1000);
+	assert_int_equal(compare_runs(1)->regressions, 1);
+	assert_int_equal(verdict_of("requests a doorbell"), DIFF_WORSE);
+	assert_non_null(strstr(find_change("requests a doorbell")->place, "ibv_post_send, put"));
+}
+
+/* What lists are long is up to a busy machine where both sides had longer ones. */
+TEST(batches_that_vary_are_no_verdict)
+{
+	add_posts(before[0], "put", 1000, 3, 1000);
+	add_posts(after[0], "put", 1000, 2, 667);
+	before[0]->sites[0].sum.longest = after[0]->sites[0].sum.longest = 8;
+	assert_int_equal(compare_runs(1)->regressions, 0);
+	assert_int_equal(verdict_of("requests a doorbell"), DIFF_UNCLEAR);
+}
+
+TEST(a_share_that_chance_moves_is_the_same)
+{
+	add_posts(before[0], "put", 100, 1, 50);
+	add_posts(after[0], "put", 100, 1, 65);
+	assert_int_equal(compare_runs(1)->nchanges, 0);
+	after[0]->sites[0].sum.signalled = 95;
+	assert_int_equal(compare_runs(1)->regressions, 1);
+}
+
+TEST(a_function_of_another_name_is_the_same_place)
+{
+	add_posts(before[0], "put", 1000, 8, 8000);
+	add_posts(after[0], "put_all", 1000, 8, 1000);
+	compare_runs(1);
+	assert_int_equal(verdict_of("signalled"), DIFF_BETTER);
+}
+
+TEST(functions_that_are_known_on_one_side_only_are_one)
+{
+	add_posts(before[0], "", 2000, 8, 2000);
+	add_posts(after[0], "put", 1000, 8, 1000);
+	add_posts(after[0], "get", 1000, 8, 1000);
+	assert_int_equal(compare_runs(1)->nchanges, 0);
+}
+
+TEST(what_runs_of_a_side_disagree_on_is_no_change)
+{
+	for (int i = 0; i < 2; i++) {
+		add_attribute(add_site(before[i], VERB_create_qp, "make"), "max_inline_data",
+			      i ? "64" : "32");
+		add_attribute(add_site(after[i], VERB_create_qp, "make"), "max_inline_data", "0");
+	}
+	assert_int_equal(compare_runs(2)->nchanges, 0);
+	assert_int_equal(compare_runs(1)->regressions, 1);
+}
+
+TEST(attributes_have_a_direction_or_none)
+{
+	struct diff_site *a = add_site(before[0], VERB_modify_qp, "connect");
+	struct diff_site *b = add_site(after[0], VERB_modify_qp, "connect");
+
+	add_attribute(a, "path_mtu", "IBV_MTU_4096");
+	add_attribute(b, "path_mtu", "IBV_MTU_1024");
+	add_attribute(a, "timeout", "14");
+	add_attribute(b, "timeout", "18");
+	assert_int_equal(compare_runs(1)->regressions, 1);
+	assert_int_equal(verdict_of("path_mtu"), DIFF_WORSE);
+	assert_int_equal(verdict_of("timeout"), DIFF_CHANGED);
+}
+
+/* Twice as long a run has twice as many calls, or as many. */
+TEST(a_longer_run_is_no_change)
+{
+	add_site(before[0], VERB_reg_mr, "value")->sum.posting = 1000;
+	add_site(after[0], VERB_reg_mr, "value")->sum.posting = 2000;
+	before[0]->profile->send.requests = 8000;
+	after[0]->profile->send.requests = 16000;
+	assert_int_equal(compare_runs(1)->nchanges, 0);
+	after[0]->profile->send.requests = 8000;
+	assert_int_equal(compare_runs(1)->regressions, 1);
+	before[0]->lossy = true;
+	assert_int_equal(compare_runs(1)->nchanges, 0);
+}
+
+/* Shape */
+
+/* Gaps about 350 ns, of which @share are 5 us longer, and a tail. */
+static void add_gaps(struct diff_run *run, double scale, double share)
+{
+	struct diff_site *site;
+
+	add_posts(run, "put", 2000, 8, 2000);
+	site = &run->sites[run->nsites - 1];
+	for (int i = 0; i < 2000; i++) {
+		double gap = scale * 350 * exp(0.2 * draw_normal());
+
+		if (draw_share() < 0.03)
+			gap *= exp(8 * draw_share());
+		histogram_add(&site->sum.gap, (int64_t)(gap + (draw_share() < share ? 5000 : 0)));
+	}
+}
+
+static uint64_t alarms_of_gaps(size_t n, double scale, double share)
+{
+	uint64_t alarms = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		free_runs(NULL);
+		for (int i = 0; i < RUNS; i++) {
+			before[i] = make_run();
+			after[i] = make_run();
+			add_gaps(before[i], 1 + 0.1 * draw_normal(), 0);
+			add_gaps(after[i], scale * (1 + 0.1 * draw_normal()), share);
+		}
+		alarms += compare_runs(n)->regressions > 0;
+	}
+	return alarms;
+}
+
+TEST(gaps_alike_are_no_alarm)
+{
+	assert_int_equal(alarms_of_gaps(1, 1, 0), 0);
+	assert_int_equal(alarms_of_gaps(3, 1, 0), 0);
+}
+
+TEST(gaps_that_are_all_longer_are_no_mode)
+{
+	assert_int_equal(alarms_of_gaps(1, 1.5, 0), 0);
+	assert_int_equal(alarms_of_gaps(3, 4, 0), 0);
+}
+
+TEST(a_new_mode_is_found)
+{
+	assert_true(alarms_of_gaps(1, 1, 0.06) > ROUNDS * 98 / 100);
+	assert_true(alarms_of_gaps(3, 1, 0.03) > ROUNDS * 98 / 100);
+}
+
+/* Times */
+
+/* A run is @times as slow as others, but for its chance of @spread. */
+static void add_latency(struct diff_run *run, double times, double spread)
+{
+	struct profile_requests *row = calloc(1, sizeof(*row));
+	double own = times * exp(spread * draw_normal());
+
+	row->least = row->most = 64;
+	for (int i = 0; i < 200; i++)
+		histogram_add(&row->latency, (int64_t)(3000 * own * exp(0.3 * draw_normal())));
+	run->profile->requests[0][profile_size_class(64)] = row;
+}
+
+static uint64_t alarms_of_times(size_t n, double times, double spread)
+{
+	uint64_t alarms = 0;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		free_runs(NULL);
+		for (int i = 0; i < RUNS; i++) {
+			before[i] = make_run();
+			after[i] = make_run();
+			add_latency(before[i], 1, spread);
+			add_latency(after[i], times, spread);
+		}
+		alarms += compare_runs(n)->regressions > 0;
+	}
+	return alarms;
+}
+
+TEST(one_run_a_side_is_no_verdict)
+{
+	assert_int_equal(alarms_of_times(1, 100, 0.05), 0);
+	assert_int_equal(verdict_of("RDMA_WRITE 64 B p50"), DIFF_UNCLEAR);
+}
+
+/* 0.5 % of all are expected, on the side that is an alarm. */
+TEST(times_alike_are_alarms_as_often_as_the_confidence_says)
+{
+	assert_true(alarms_of_times(3, 1, 0.02) == 0);
+	assert_true(alarms_of_times(3, 1, 0.3) <= ROUNDS * 2 / 100);
+	assert_true(alarms_of_times(2, 1, 0.3) <= ROUNDS * 2 / 100);
+}
+
+TEST(slower_runs_are_found)
+{
+	assert_true(alarms_of_times(3, 2, 0.05) > ROUNDS * 90 / 100);
+	assert_true(alarms_of_times(4, 1.5, 0.05) > ROUNDS * 90 / 100);
+}
+
+TEST(the_bootstrap_is_the_same_each_time)
+{
+	double low;
+
+	for (int i = 0; i < RUNS; i++) {
+		add_latency(before[i], 1, 0.1);
+		add_latency(after[i], 1.2, 0.1);
+	}
+	low = compare_runs(RUNS)->changes[0].low;
+	assert_true(compare_runs(RUNS)->changes[0].low == low);
+	assert_true(low < 20 && diff->changes[0].high > 0);
+}
+
+/* Environment */
+
+TEST(facts_that_differ_are_told)
+{
+	diff_run_add_fact(before[0], "host", "a");
+	diff_run_add_fact(after[0], "host", "a");
+	diff_run_add_fact(after[0], "UCX_TLS", "rc");
+	assert_int_equal(compare_runs(1)->nchanges, 1);
+	assert_string_equal(find_change("UCX_TLS")->before_text, "not set");
+	assert_string_equal(find_change("UCX_TLS")->after_text, "rc");
+	assert_int_equal(diff->regressions, 0);
+}
