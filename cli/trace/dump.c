@@ -431,7 +431,7 @@ static int dump_trace(struct dump *d)
 /* A deadline is for those who do not read along. */
 static void open_screen(struct dump *d)
 {
-	if (!d->uncut && !d->select.wanted.thread && isatty(STDOUT_FILENO))
+	if (!d->uncut && !d->select.asked.id.thread && isatty(STDOUT_FILENO))
 		d->line.columns = screen_columns(STDOUT_FILENO);
 	screen_use_colour((enum screen_colour)d->colour);
 	if (!d->no_pager && !d->deadline)

@@ -170,6 +170,11 @@ full_lines_are_those_of_a_pipe() {
 	is "$(on_terminal 80 --no-pager --full -k errors.db | plain)" "$(dump -k errors.db)" &&
 		is "$(on_terminal 80 --no-pager -f json errors.db)" "$(dump -f json errors.db)"
 }
+one_event_is_never_cut() {
+	local id
+	id=$(grep ibv_create_qp all | head -1 | ids)
+	is "$(on_terminal 80 --no-pager "$t" "$id" | plain)" "$(dump "$t" "$id")"
+}
 colours_are_a_terminals() {
 	local red=$'\e\\[31mIBV_WC_REM_ACCESS_ERR'
 	is "in a pipe" "$(dump errors.db | grep -c $'\e')" 0 &&
@@ -212,7 +217,7 @@ for each in around_has_both_ends around_with_others_has_the_neighbours_that_they
 	    json_of_one_event_has_its_object_and_stack stacks_are_behind_each_line \
 	    names_are_beside_objects nothing_outside_the_mask_of_a_query \
 	    lines_are_cut_to_the_terminal full_lines_are_those_of_a_pipe \
-	    colours_are_a_terminals a_pager_has_what_is_printed \
+	    one_event_is_never_cut colours_are_a_terminals a_pager_has_what_is_printed \
 	    a_pager_that_is_quit_ends_us_quietly no_pager_where_it_is_missing; do
 	try $each
 done
