@@ -272,7 +272,8 @@ static void compare_rates(struct diff *diff)
 			int64_t ns = profile->last_completion - profile->first_post;
 
 			known &= profile->send.requests >= TIMED && profile->first_post >= 0 &&
-				 ns > 0 && !diff->sides[side].runs[i]->lossy;
+				 ns > 0 && !diff->sides[side].runs[i]->lossy &&
+				 !profile->filtered && profile->one_of <= 1;
 			if (known)
 				sample.of[side][i] =
 					log((double)profile->send.requests * 1e9 / (double)ns);

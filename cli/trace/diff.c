@@ -72,7 +72,7 @@ static int add_facts(struct trace *trace, struct diff_run *run)
 		const char *name = (const char *)sqlite3_column_text(stmt, 0);
 		const char *value = (const char *)sqlite3_column_text(stmt, 1);
 
-		err = name ? diff_run_add_fact(run, name, value ? value : "") : 0;
+		err = name ? diff_run_add_fact(run, name, value && *value ? value : "none") : 0;
 	}
 	if (err > 0 && err != SQLITE_DONE)
 		err = log_err(-EBADMSG, "environment: %s", sqlite3_errmsg(trace_db(trace)));

@@ -140,7 +140,7 @@ static void print_side(const char *name, const struct diff_side *side)
 	putchar('\n');
 }
 
-static void print_waited(const char *name, const struct diff_side *side)
+static void print_waited(const struct diff_side *side)
 {
 	int64_t ns = 0, took = 0;
 	size_t known = 0;
@@ -154,11 +154,35 @@ static void print_waited(const char *name, const struct diff_side *side)
 		took += profile->duration;
 	}
 	if (known < side->n)
-		printf("%-8swaits for the recorder were not recorded in %zu of %zu runs\n", name,
+		printf("        waits for the recorder were not recorded in %zu of %zu runs\n",
 		       side->n - known, side->n);
 	else if (ns)
-		printf("%-8sthe recorder made the program wait %s of %s in all\n", name,
+		printf("        the recorder made the program wait %s of %s in all\n",
 		       format_time(ns, text), format_time(took, of));
+}
+
+/* What makes the numbers of a side less than exact. */
+static void print_doubts(const struct diff_side *side)
+{
+	size_t lossy = 0, sampled = 0, filtered = 0;
+
+	for (size_t i = 0; i < side->n; i++) {
+		const struct diff_run *run = side->runs[i];
+
+		lossy += run->lossy;
+		sampled += run->profile->one_of > 1;
+		filtered += run->profile->filtered && run->profile->one_of <= 1;
+	}
+	if (lossy)
+		printf("        INCOMPLETE: events of %zu of %zu runs are missing; calls are not "
+		       "compared\n",
+		       lossy, side->n);
+	if (sampled)
+		printf("        SAMPLED: counts of %zu of %zu runs are estimates, without times\n",
+		       sampled, side->n);
+	if (filtered)
+		printf("        FILTERED: %zu of %zu runs have only what --filter let through\n",
+		       filtered, side->n);
 }
 
 static void print_section(const struct diff *diff, enum diff_section section)
@@ -181,9 +205,11 @@ static void print_section(const struct diff *diff, enum diff_section section)
 int diff_print_text(const struct diff *diff)
 {
 	print_side("before", &diff->sides[0]);
-	print_waited("", &diff->sides[0]);
+	print_doubts(&diff->sides[0]);
+	print_waited(&diff->sides[0]);
 	print_side("after", &diff->sides[1]);
-	print_waited("", &diff->sides[1]);
+	print_doubts(&diff->sides[1]);
+	print_waited(&diff->sides[1]);
 	putchar('\n');
 	for (int s = 0; s < DIFF_SECTIONS; s++)
 		print_section(diff, (enum diff_section)s);
@@ -243,6 +269,8 @@ static void put_side(struct json *json, const char *name, const struct diff_side
 		json_put_text(json, "trace", run->path);
 		json_put_int(json, "duration_ns", run->profile->duration);
 		json_put_bool(json, "lossy", run->lossy);
+		json_put_uint(json, "one_of", run->profile->one_of);
+		json_put_bool(json, "filtered", run->profile->filtered);
 		json_put_name(json, "waited_ns");
 		if (waited->known)
 			text_addf(json->out, "%" PRId64, waited->ns);
