@@ -49,13 +49,13 @@ enum { TIME, THREAD, N, EVENT, PROCESS, OBJECT, NAME, SIDE, DEPTH, CHANGE, SIGNA
        QP };
 
 static const struct made_column columns[] = {
-	[TIME] = { "time", "INTEGER", MADE_TIME }, [THREAD] = { "thread", "INTEGER" },
-	[N] = { "n", "INTEGER" }, [EVENT] = { "event", "TEXT" },
-	[PROCESS] = { "process", "INTEGER", MADE_PROCESS },
-	[OBJECT] = { "object", "INTEGER", MADE_OBJECT }, [NAME] = { "name", "TEXT" },
-	[SIDE] = { "side", "TEXT" }, [DEPTH] = { "depth", "INTEGER" },
-	[CHANGE] = { "change", "INTEGER" }, [SIGNALED] = { "signaled", "INTEGER" },
-	[ROOM] = { "room", "INTEGER" }, [DOUBT] = { "doubt", "TEXT" },
+	[TIME] = BOUND_COLUMN("time", MADE_TIME), [THREAD] = INTEGER_COLUMN("thread"),
+	[N] = INTEGER_COLUMN("n"), [EVENT] = TEXT_COLUMN("event"),
+	[PROCESS] = BOUND_COLUMN("process", MADE_PROCESS),
+	[OBJECT] = BOUND_COLUMN("object", MADE_OBJECT), [NAME] = TEXT_COLUMN("name"),
+	[SIDE] = TEXT_COLUMN("side"), [DEPTH] = INTEGER_COLUMN("depth"),
+	[CHANGE] = INTEGER_COLUMN("change"), [SIGNALED] = INTEGER_COLUMN("signaled"),
+	[ROOM] = INTEGER_COLUMN("room"), [DOUBT] = TEXT_COLUMN("doubt"),
 	[QP] = { "qp", "", MADE_OBJECT, true }, { 0 },
 };
 /* clang-format on */

@@ -56,25 +56,28 @@ enum { OBJECT, NAME, PROCESS, TYPE, NUMBER, STATE, PEER, PEER_PROCESS, PEER_NAME
        PORT, PATH_MTU, DEST_QP_NUM, TIMEOUT, RETRY_CNT, RNR_RETRY, MIN_RNR_TIMER, CREATED_AT,
        DESTROYED_AT, SENDS, SEND_HIGH, RECVS, RECV_HIGH, DOUBT };
 
-#define NUMBERS(as) { as, "INTEGER", MADE_NO_KEY, false }
 static const struct made_column columns[] = {
-	[OBJECT] = { "object", "INTEGER", MADE_OBJECT }, [NAME] = { "name", "TEXT" },
-	[PROCESS] = { "process", "INTEGER", MADE_PROCESS }, [TYPE] = { "type", "TEXT" },
-	[NUMBER] = NUMBERS("number"), [STATE] = { "state", "TEXT" }, [PEER] = NUMBERS("peer"),
-	[PEER_PROCESS] = NUMBERS("peer_process"), [PEER_NAME] = { "peer_name", "TEXT" },
-	[SEND_CQ] = NUMBERS("send_cq"), [RECV_CQ] = NUMBERS("recv_cq"), [SRQ] = NUMBERS("srq"),
-	[PD] = NUMBERS("pd"), [MAX_SEND_WR] = NUMBERS("max_send_wr"),
-	[MAX_RECV_WR] = NUMBERS("max_recv_wr"), [MAX_SEND_SGE] = NUMBERS("max_send_sge"),
-	[MAX_RECV_SGE] = NUMBERS("max_recv_sge"), [MAX_INLINE_DATA] = NUMBERS("max_inline_data"),
-	[SQ_SIG_ALL] = NUMBERS("sq_sig_all"), [PORT] = NUMBERS("port"),
-	[PATH_MTU] = NUMBERS("path_mtu"), [DEST_QP_NUM] = NUMBERS("dest_qp_num"),
-	[TIMEOUT] = NUMBERS("timeout"), [RETRY_CNT] = NUMBERS("retry_cnt"),
-	[RNR_RETRY] = NUMBERS("rnr_retry"), [MIN_RNR_TIMER] = NUMBERS("min_rnr_timer"),
-	[CREATED_AT] = NUMBERS("created_at"), [DESTROYED_AT] = NUMBERS("destroyed_at"),
-	[SENDS] = NUMBERS("sends"), [SEND_HIGH] = NUMBERS("send_high"), [RECVS] = NUMBERS("recvs"),
-	[RECV_HIGH] = NUMBERS("recv_high"), [DOUBT] = { "doubt", "TEXT" }, { 0 },
+	[OBJECT] = BOUND_COLUMN("object", MADE_OBJECT), [NAME] = TEXT_COLUMN("name"),
+	[PROCESS] = BOUND_COLUMN("process", MADE_PROCESS), [TYPE] = TEXT_COLUMN("type"),
+	[NUMBER] = INTEGER_COLUMN("number"), [STATE] = TEXT_COLUMN("state"),
+	[PEER] = INTEGER_COLUMN("peer"), [PEER_PROCESS] = INTEGER_COLUMN("peer_process"),
+	[PEER_NAME] = TEXT_COLUMN("peer_name"), [SEND_CQ] = INTEGER_COLUMN("send_cq"),
+	[RECV_CQ] = INTEGER_COLUMN("recv_cq"), [SRQ] = INTEGER_COLUMN("srq"),
+	[PD] = INTEGER_COLUMN("pd"), [MAX_SEND_WR] = INTEGER_COLUMN("max_send_wr"),
+	[MAX_RECV_WR] = INTEGER_COLUMN("max_recv_wr"),
+	[MAX_SEND_SGE] = INTEGER_COLUMN("max_send_sge"),
+	[MAX_RECV_SGE] = INTEGER_COLUMN("max_recv_sge"),
+	[MAX_INLINE_DATA] = INTEGER_COLUMN("max_inline_data"),
+	[SQ_SIG_ALL] = INTEGER_COLUMN("sq_sig_all"), [PORT] = INTEGER_COLUMN("port"),
+	[PATH_MTU] = INTEGER_COLUMN("path_mtu"), [DEST_QP_NUM] = INTEGER_COLUMN("dest_qp_num"),
+	[TIMEOUT] = INTEGER_COLUMN("timeout"), [RETRY_CNT] = INTEGER_COLUMN("retry_cnt"),
+	[RNR_RETRY] = INTEGER_COLUMN("rnr_retry"),
+	[MIN_RNR_TIMER] = INTEGER_COLUMN("min_rnr_timer"),
+	[CREATED_AT] = INTEGER_COLUMN("created_at"),
+	[DESTROYED_AT] = INTEGER_COLUMN("destroyed_at"), [SENDS] = INTEGER_COLUMN("sends"),
+	[SEND_HIGH] = INTEGER_COLUMN("send_high"), [RECVS] = INTEGER_COLUMN("recvs"),
+	[RECV_HIGH] = INTEGER_COLUMN("recv_high"), [DOUBT] = TEXT_COLUMN("doubt"), { 0 },
 };
-#undef NUMBERS
 
 /* what takes all events */
 static const uint64_t counts = 1ull << STATE | 1ull << SENDS | 1ull << SEND_HIGH | 1ull << RECVS |

@@ -27,6 +27,13 @@ struct made_column {
 	bool argument; /* the table's: a column that is not shown */
 };
 
+/* Columns of a made_table; what a BOUND_COLUMN is compared with narrows what is read. */
+/* clang-format off */
+#define INTEGER_COLUMN(name) { name, "INTEGER", MADE_NO_KEY, false }
+#define TEXT_COLUMN(name) { name, "TEXT", MADE_NO_KEY, false }
+#define BOUND_COLUMN(name, key) { name, "INTEGER", key, false }
+/* clang-format on */
+
 struct made_bounds {
 	uint32_t process, object; /* 0: any */
 	int64_t to;               /* INT64_MAX: any */
