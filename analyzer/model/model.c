@@ -30,8 +30,8 @@
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
 
-/* Copies of inherited objects, at most: 0.9 GB. */
-enum { COPIES_MAX = 3000000 };
+/* Copies of inherited objects, at most: 1.4 GB. */
+enum { COPIES_MAX = 2000000 };
 
 static void on_leave(void *arg, struct life *life, bool freed)
 {
