@@ -165,7 +165,7 @@ FUZZ_OBJ  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link)
 FUZZ_LIB  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c)
 FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads \
-	marks)
+	marks compl_001 far_end)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
 ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))

@@ -75,7 +75,7 @@ static void spoil_events(uint8_t *data, size_t n, struct dice *dice)
 		if (bytes > sizeof(*event) && dice_roll(dice, 4))
 			dice_spoil(dice, (uint8_t *)(event + 1), bytes - sizeof(*event));
 		else if (dice_roll(dice, 2))
-			event->type = (uint8_t)dice_roll(dice, 24);
+			event->type = (uint8_t)dice_roll(dice, EVENT_TYPES + 2);
 		else
 			dice_spoil(dice, (uint8_t *)event, sizeof(*event));
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/doctor/elf.h"
+#include "cli/query/question.h"
 #include "cli/record/filter.h"
 #include "core/store/db/sockaddr.h"
 #include "core/base/text.h"
@@ -50,6 +51,14 @@ static void write_json(const char *text)
 	text_fini(&out);
 }
 
+static void read_question(const char *text)
+{
+	struct question question;
+	char complaint[QUESTION_COMPLAINT];
+
+	question_read(text, &question, complaint);
+}
+
 static void read_elf(const uint8_t *bytes, size_t n)
 {
 	struct elf elf;
@@ -67,7 +76,7 @@ static void read_elf(const uint8_t *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	static void (*const readers[])(const char *) = { read_filter, read_size, read_json,
-							 write_json };
+							 write_json, read_question };
 	enum { READERS = sizeof(readers) / sizeof(*readers) };
 	char address[SOCKADDR_TEXT], *text;
 	unsigned int which = n ? *bytes % (READERS + 2) : 0;

@@ -24,6 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		"stat t.db",
 		"stat --format json t.db",
 		"check t.db",
+		"check t.db u.db",
+		"dump t.db u.db",
+		"diff t.db u.db",
+		"query t.db state of qp1 in process 1",
+		"query t.db outstanding on cq1 in process 1",
+		"query t.db registered",
+		"query t.db path of wr_id 1",
 		"check --format json t.db",
 		"check --format sarif t.db",
 		"check --format junit --save t.db",
@@ -31,6 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		"sql --json t.db SELECT*FROM\twr",
 		"sql --csv t.db SELECT*FROM\twc",
 		"sql t.db SELECT*FROM\tpayload",
+		"sql t.db SELECT*FROM\trequests",
+		"sql t.db SELECT*FROM\tqps",
+		"sql t.db SELECT*FROM\tqueue_depth",
 	};
 	struct dice dice = dice_of_bytes(bytes, n);
 	uint32_t line = dice_roll(&dice, sizeof(lines) / sizeof(*lines));
