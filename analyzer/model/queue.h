@@ -98,8 +98,10 @@ struct queue_stats {
 	uint64_t chased;    /* of one request, right behind another such of the same thread */
 	uint64_t small;     /* sends that fit inline */
 	uint64_t small_inline;
-	uint32_t last_thread; /* of the last post */
-	uint64_t last_n;
+	enum verb last_verb; /* of the last post */
+	uint32_t last_thread, last_stack;
+	uint64_t last_number; /* of the event */
+	uint64_t last_n;      /* the same, 0 where it was of several requests */
 	int64_t last_time;
 };
 

@@ -115,6 +115,9 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 	stats->last_n = event->post->nwr == 1 ? event->id.n : 0;
 	stats->last_thread = event->id.thread;
 	stats->last_time = event->time;
+	stats->last_number = event->id.n;
+	stats->last_verb = event->post->verb;
+	stats->last_stack = event->post->stack;
 	if (queue->send && queue->limits.inline_given)
 		count_small(queue, event->post, taken);
 }

@@ -44,6 +44,19 @@ static struct finding *add_life(struct check *check, enum rule_id rule, const st
 	return finding;
 }
 
+/* Where it is posted: the last of the posts is an example. */
+static void add_post(struct finding *finding, const struct queue *queue, uint32_t process)
+{
+	const struct queue_stats *stats = &queue->stats;
+	struct moment last = { .id = { stats->last_thread, stats->last_number },
+			       .verb = stats->last_verb,
+			       .process = process,
+			       .stack = stats->last_stack,
+			       .time = stats->last_time };
+
+	finding_step(finding, "posted last", &last);
+}
+
 /* PERF-001 */
 void perf_001(struct check *check, const struct model_exit *end)
 {
@@ -98,6 +111,7 @@ static void tell_singles(struct check *check, const struct life *life, const str
 		stats->chased, stats->posts, queue->send ? "send" : "receive", name,
 		QUEUE_CHASED / 1000,
 		(double)stats->posts / (double)(stats->posts - stats->chased + 1));
+	add_post(finding, queue, life->process);
 }
 
 /* PERF-002 */
@@ -138,37 +152,49 @@ void perf_003(struct check *check, const struct life *life)
 			     stats->acked, life->name);
 }
 
+static void tell_signalled(struct check *check, const struct life *life, const char *name)
+{
+	const struct queue *queue = life->sq;
+	struct finding *finding =
+		add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", true);
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "All %" PRIu64 " sends of %s were signalled%s, and up to %u were outstanding.",
+		     queue->posted, name, queue->all_signalled ? " (sq_sig_all)" : "", queue->high);
+	add_post(finding, queue, life->process);
+}
+
+static void tell_small(struct check *check, const struct life *life, const char *name)
+{
+	const struct queue *queue = life->sq;
+	struct finding *finding =
+		add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%" PRIu64 " of %" PRIu64
+		     " sends of %s had at most %u bytes, which fit inline, and none was sent so.",
+		     queue->stats.small, queue->posted, name, queue->limits.inline_given);
+	add_post(finding, queue, life->process);
+}
+
 /* PERF-004 */
 void perf_004(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->sq;
-	struct finding *finding;
 	char name[64];
 
 	if (!queue)
 		return;
 	judge_name(life, name, sizeof(name));
 	if (queue->posted >= LEAST && queue->stats.signalled == queue->posted &&
-	    queue->high >= DEEP) {
-		finding = add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags",
-				   true);
-		if (finding)
-			finding_text(&finding->says,
-				     "All %" PRIu64
-				     " sends of %s were signalled%s, and up to %u were "
-				     "outstanding.",
-				     queue->posted, name,
-				     queue->all_signalled ? " (sq_sig_all)" : "", queue->high);
-	}
-	if (queue->stats.small < LEAST || queue->stats.small_inline)
-		return;
-	finding = add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
-	if (finding)
-		finding_text(&finding->says,
-			     "%" PRIu64 " of %" PRIu64
-			     " sends of %s had at most %u bytes, which fit "
-			     "inline, and none was sent so.",
-			     queue->stats.small, queue->posted, name, queue->limits.inline_given);
+	    queue->high >= DEEP)
+		tell_signalled(check, life, name);
+	if (queue->stats.small >= LEAST && !queue->stats.small_inline)
+		tell_small(check, life, name);
 }
 
 /* PERF-005 */

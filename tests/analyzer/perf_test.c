@@ -91,6 +91,23 @@ TEST(requests_are_posted_one_by_one)
 	story_tells(&s, RULE_PERF_002, "10500 of 12000 posts to the send queue");
 }
 
+TEST(posts_are_shown_where_they_were_made)
+{
+	const struct finding *f;
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_in_lists(&s, 8, 1);
+	end_well(&s);
+	story_check(&s, NULL);
+	f = s.findings->all[0];
+	assert_int_equal(f->nsteps, 2);
+	assert_string_equal(f->steps[0].what, "created");
+	assert_string_equal(f->steps[1].what, "posted last");
+	assert_int_equal(f->steps[1].moment.verb, VERB_post_send);
+	story_end(&s);
+}
+
 TEST(requests_are_posted_by_lists)
 {
 	struct story s;
