@@ -54,6 +54,12 @@ const char *words_access(uint32_t access)
 	return enum_name(enum_find("ibv_access_flags"), access & -access) ?: "an access flag";
 }
 
+const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT])
+{
+	snprintf(text, WORDS_COUNT, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+	return text;
+}
+
 const char *words_bytes(uint64_t bytes, char text[32])
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyzer/model/pinned.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
 #include "core/store/db/sql.h"
@@ -17,18 +18,18 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 			 const struct pinned *pinned, const struct process *process)
 {
 	const char *verb = verb_infos[event->call->verb].name;
-	char asked[32], have[32], limit[32], process_name[PROCESS_TEXT];
+	char asked[32], have[32], limit[32], process_name[PROCESS_TEXT], regions[WORDS_COUNT];
 	struct moment moment = moment_of(event);
 
 	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s(): length", verb);
-	finding_text(&finding->says,
-		     "%s() of %s failed with ENOMEM: %s had %s pinned by %u regions, "
-		     "RLIMIT_MEMLOCK is %s, and it had no CAP_IPC_LOCK.",
-		     verb, judge_bytes(wanted, asked),
-		     process_id_text(event->process, process_name),
-		     judge_bytes(pinned->bytes, have), pinned->regions,
-		     judge_bytes(process->memlock, limit));
+	finding_text(
+		&finding->says,
+		"%s() of %s failed with ENOMEM: %s had %s pinned by %s, "
+		"RLIMIT_MEMLOCK is %s, and it had no CAP_IPC_LOCK.",
+		verb, judge_bytes(wanted, asked), process_id_text(event->process, process_name),
+		judge_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
+		judge_bytes(process->memlock, limit));
 	if (pinned->regions)
 		finding_step(finding, "registered before", &pinned->last);
 	finding_step(finding, "refused", &moment);
@@ -65,7 +66,7 @@ void env_001(struct check *check, const struct trace_event *returned)
 static void find_blind_spots(struct check *check, size_t part)
 {
 	const struct trace_clock clock = trace_clock(check->trace, part);
-	char text[PROCESS_TEXT];
+	char text[PROCESS_TEXT], count[WORDS_COUNT];
 	sqlite3_stmt *stmt;
 
 	if (sql_prepare(trace_db(trace_part(check->trace, part)),
@@ -91,11 +92,12 @@ static void find_blind_spots(struct check *check, size_t part)
 						   (uint64_t)sqlite3_column_int64(stmt, 5) });
 			finding->thread = finding->event.thread;
 			finding_text(&finding->where, "%s()", name);
-			finding_text(&finding->says,
-				     "%s called %s() %" PRIu64
-				     " times: what it sends and receives there is not in the "
-				     "trace.",
-				     process_id_text(process, text), name, times);
+			finding_text(
+				&finding->says,
+				"%s called %s() %s: what it sends and receives there is not in the "
+				"trace.",
+				process_id_text(process, text), name,
+				words_count(times, "time", count));
 			if (finding->says && finding->says[0] == 'p')
 				finding->says[0] = 'P';
 		}

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analyzer/model/words.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
@@ -102,6 +103,7 @@ bool evidence_goes_round(const char *function)
 static void direct_spot(struct findings *findings, const char *name, bool called, uint64_t n)
 {
 	const size_t i = find_direct(name);
+	char count[WORDS_COUNT];
 
 	findings->blind |= strchr(direct[i].kinds, 'q') != NULL;
 	findings->bypassed |= strpbrk(direct[i].kinds, "dq") != NULL;
@@ -113,8 +115,8 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 			/* posts that we did not see only hide mistakes */
 			if (called)
 				findings_unchecked(findings, rule, *kind == 'd',
-						   "%s() %s (%" PRIu64 " calls, table coverage)",
-						   name, direct[i].text, n);
+						   "%s() %s (%s, table coverage)", name,
+						   direct[i].text, words_count(n, "call", count));
 			else
 				findings_unchecked(findings, rule, *kind == 'd',
 						   "%s(), which the program may call, %s", name,
@@ -125,6 +127,8 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 
 static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 {
+	char count[WORDS_COUNT];
+
 	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
 		if (strcmp(blind[i].what, what))
 			continue;
@@ -133,9 +137,8 @@ static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 		for (int rule = 0; rule < RULE_COUNT; rule++)
 			if (blind[i].all || looks_at(rule, blind[i].kind))
 				findings_unchecked(findings, rule, !blind[i].all,
-						   "%s were not recorded (%" PRIu64
-						   " times, table coverage)",
-						   blind[i].text, n);
+						   "%s were not recorded (%s, table coverage)",
+						   blind[i].text, words_count(n, "time", count));
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 enum { CHURN = 1000 }; /* registrations within a second */
@@ -147,7 +148,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 	enum fork_safety safety;
 	struct finding *finding;
 	struct moment moment;
-	char bytes[32];
+	char bytes[32], regions[WORDS_COUNT];
 
 	if (!is_fork(fork) || !pinned->regions)
 		return;
@@ -163,11 +164,12 @@ void fork_001(struct check *check, const struct trace_event *fork)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "Process %u called %s() while %u regions with %s were registered: this kernel "
+		     "Process %u called %s() while %s with %s %s registered: this kernel "
 		     "does not copy their pages, and fork support is off (ibv_fork_init(), "
 		     "RDMAV_FORK_SAFE=1).",
-		     fork->process, fork->fork->how ? fork->fork->how : "fork", pinned->regions,
-		     judge_bytes(pinned->bytes, bytes));
+		     fork->process, fork->fork->how ? fork->fork->how : "fork",
+		     words_count(pinned->regions, "region", regions),
+		     judge_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
 	moment = moment_of(fork);
 	finding_step(finding, "registered last", &pinned->last);
 	finding_step(finding, "forked", &moment);
@@ -319,7 +321,7 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	const struct pinned *pinned = model_pinned(check->model, returned->process);
 	struct finding *finding;
 	struct moment moment;
-	char span[32];
+	char span[32], regions[WORDS_COUNT];
 
 	if (pinned->streak != CHURN || returned->call->failed ||
 	    verb_infos[returned->call->verb].object != OBJECT_mr ||
@@ -335,9 +337,9 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	finding_text(&finding->where, "%s()", verb_infos[returned->call->verb].name);
 	finding_text(&finding->says,
 		     "Process %u registered memory %d times within %s under fork support, and had "
-		     "%u regions then.",
+		     "%s then.",
 		     moment.process, CHURN, judge_span(moment.time - pinned->streak_began, span),
-		     pinned->regions);
+		     words_count(pinned->regions, "region", regions));
 	finding_step(finding, "registered", &moment);
 }
 

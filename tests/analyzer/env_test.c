@@ -48,7 +48,7 @@ TEST(a_registration_passes_the_limit)
 	/* 2 MiB from the middle of a page are one page more */
 	assert_string_equal(f->says,
 			    "ibv_reg_mr() of 2.0 MiB failed with ENOMEM: process 1 had 6 MiB "
-			    "pinned by 1 regions, RLIMIT_MEMLOCK is 8 MiB, and it had no "
+			    "pinned by 1 region, RLIMIT_MEMLOCK is 8 MiB, and it had no "
 			    "CAP_IPC_LOCK.");
 	assert_int_equal(f->event.n, 8);
 	assert_int_equal(f->steps[0].moment.id.n, 6);

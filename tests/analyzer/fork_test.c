@@ -184,7 +184,7 @@ TEST(a_fork_with_registered_memory)
 	story_leaves(&s);
 	f = story_only(&s, RULE_FORK_001);
 	assert_string_equal(f->where, "fork()");
-	assert_string_equal(f->says, "Process 1 called fork() while 1 regions with 8 KiB were "
+	assert_string_equal(f->says, "Process 1 called fork() while 1 region with 8 KiB was "
 				     "registered: this kernel does not copy their pages, and fork "
 				     "support is off (ibv_fork_init(), RDMAV_FORK_SAFE=1).");
 	assert_int_equal(f->event.n, 8);
