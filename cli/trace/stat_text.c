@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/profile/cluster.h"
 #include "cli/format.h"
@@ -355,6 +356,17 @@ static uint64_t count_posting(const struct profile_place **places, size_t n)
 	return calls;
 }
 
+/* A function's name is the program's. */
+static const char *shown_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE])
+{
+	char name[STAT_PLACE];
+
+	if (!*stat_place(view, stack, name))
+		return "place not known";
+	printable_text(text, STAT_PLACE, name, strlen(name));
+	return text;
+}
+
 static void print_registrations(const struct stat_view *view, const struct profile_place **places,
 				size_t n)
 {
@@ -372,7 +384,7 @@ static void print_registrations(const struct stat_view *view, const struct profi
 		}
 		printf("  %7s  %7s  %7s  ", format_count(place->calls, count),
 		       format_bytes(place->bytes, bytes), format_time(place->ns, ns));
-		printf("%.44s\n", *stat_place(view, place->stack, name) ? name : "place not known");
+		printf("%.44s\n", shown_place(view, place->stack, name));
 	}
 	if (more)
 		printf("  and %zu more places\n", more);
@@ -394,7 +406,7 @@ static void print_while_posting(const struct stat_view *view, const struct profi
 			       "queue\n");
 		printf("  %7s  %7s  %-20s  ", format_count(place->posting, count),
 		       format_time(place->posting_ns, ns), verb_infos[place->verb].name);
-		printf("%.38s\n", *stat_place(view, place->stack, name) ? name : "place not known");
+		printf("%.38s\n", shown_place(view, place->stack, name));
 	}
 }
 
@@ -420,7 +432,7 @@ static void print_post_places(const struct stat_view *view)
 			printf("%4.0f %%\n", percent_of(p->small_inline, p->small));
 		else
 			printf("%6s\n", "-");
-		printf("    %.74s\n", *stat_place(view, p->stack, name) ? name : "place not known");
+		printf("    %.74s\n", shown_place(view, p->stack, name));
 	}
 	if (n > PLACES)
 		printf("  and %zu more places\n", n - PLACES);
