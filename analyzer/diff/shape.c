@@ -132,7 +132,7 @@ static bool has_stayed(const struct shapes *shapes)
 	int64_t a = histogram_percentile(&shapes->all[0], 50);
 	int64_t b = histogram_percentile(&shapes->all[1], 50);
 
-	return a > 0 && b > 0 && a * MOVED >= b && b * MOVED >= a;
+	return a > 0 && b > 0 && a < SLICE && b < SLICE && a * MOVED >= b && b * MOVED >= a;
 }
 
 /* The values between which nine tenths of the window are. */

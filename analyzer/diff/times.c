@@ -176,6 +176,12 @@ static const struct profile_requests *find_requests(const struct diff_run *run,
 	return run->profile->requests[row->opcode][row->size];
 }
 
+/* At least 1: it has a logarithm. */
+static double find_percentile(const struct diff_run *run, const struct row *row, double percent)
+{
+	return fmax(1, (double)histogram_percentile(&find_requests(run, row)->latency, percent));
+}
+
 static uint64_t count_timed(const struct diff *diff, const struct row *row)
 {
 	uint64_t least = UINT64_MAX;
@@ -222,9 +228,8 @@ static void compare_percentile(struct diff *diff, const struct row *row, double 
 	if (begin_sample(diff, &sample)) {
 		for (int side = 0; side < 2; side++)
 			for (size_t i = 0; i < sample.n[side]; i++)
-				sample.of[side][i] = log((double)histogram_percentile(
-					&find_requests(diff->sides[side].runs[i], row)->latency,
-					percent));
+				sample.of[side][i] = log(
+					find_percentile(diff->sides[side].runs[i], row, percent));
 		name_size(diff, row, size);
 		snprintf(what, sizeof(what), "%s %s p%g", profile_opcode_name(row->opcode), size,
 			 percent);
@@ -269,14 +274,13 @@ static void compare_rates(struct diff *diff)
 	for (int side = 0; side < 2 && known; side++)
 		for (size_t i = 0; i < sample.n[side]; i++) {
 			const struct profile *profile = diff->sides[side].runs[i]->profile;
-			int64_t ns = profile->last_completion - profile->first_post;
+			double ns = (double)profile->last_completion - (double)profile->first_post;
 
 			known &= profile->send.requests >= TIMED && profile->first_post >= 0 &&
 				 ns > 0 && !diff->sides[side].runs[i]->lossy &&
 				 !profile->filtered && profile->one_of <= 1;
 			if (known)
-				sample.of[side][i] =
-					log((double)profile->send.requests * 1e9 / (double)ns);
+				sample.of[side][i] = log((double)profile->send.requests * 1e9 / ns);
 		}
 	if (known)
 		add_sample(diff, "requests a second", DIFF_COUNT, &sample, -1, 0);

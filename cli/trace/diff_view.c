@@ -107,9 +107,12 @@ static void print_change(const struct diff_change *change, bool first)
 
 	format_values(change, values);
 	format_bounds(change, bounds);
-	printf("%-11s %-*s ", first ? section_names[change->section] : "", WHAT, change->what);
+	printf("%-11s ", first ? section_names[change->section] : "");
+	print_foreign(stdout, change->what);
 	if (strlen(change->what) > WHAT)
 		printf("\n%*s", 12 + WHAT + 1, "");
+	else
+		printf("%*s ", (int)(WHAT - strlen(change->what)), "");
 	if (change->unit == DIFF_TEXT && strlen(values) > VALUES) {
 		printf("%*s %s\n", VALUES, "", verdict_names[change->verdict]);
 		print_texts(change);
@@ -142,7 +145,7 @@ static void print_side(const char *name, const struct diff_side *side)
 
 static void print_waited(const struct diff_side *side)
 {
-	int64_t ns = 0, took = 0;
+	uint64_t ns = 0, took = 0; /* those of a damaged trace may be anything */
 	size_t known = 0;
 	char text[FORMAT_TEXT], of[FORMAT_TEXT];
 
@@ -150,15 +153,15 @@ static void print_waited(const struct diff_side *side)
 		const struct profile *profile = side->runs[i]->profile;
 
 		known += profile->waited.known;
-		ns += profile->waited.ns;
-		took += profile->duration;
+		ns += (uint64_t)profile->waited.ns;
+		took += (uint64_t)profile->duration;
 	}
 	if (known < side->n)
 		printf("        waits for the recorder were not recorded in %zu of %zu runs\n",
 		       side->n - known, side->n);
 	else if (ns)
 		printf("        the recorder made the program wait %s of %s in all\n",
-		       format_time(ns, text), format_time(took, of));
+		       format_time((int64_t)ns, text), format_time((int64_t)took, of));
 }
 
 /* What makes the numbers of a side less than exact. */
