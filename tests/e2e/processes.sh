@@ -113,7 +113,8 @@ leaks_of_a_descendant_are_found() {
 	record sh -c "$apps/spawn keep; true" || return
 	"$VERBATIM" check --format json t.db >out; is $? 1 || return
 	is "$(jq -r '[.findings[] | .rule] | unique[]' out)" LIFE-004 &&
-		is "$(jq -r '.not_checked[].because | select(test("--memory|--strict") | not)' out)" ""
+		is "$(jq -r '.not_checked[].because | select(test("--memory|--strict") | not)' \
+			out)" ""
 }
 
 killed_descendant_does_not_leak() {
