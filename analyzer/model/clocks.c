@@ -5,6 +5,7 @@
  *
  *	a queue pair is made		before the other end is told its number (to RTR)
  *	a message is posted		before it is received
+ *	a receive is posted		before the message in it completes at the sender
  *
  * In one direction that says that the offset of the clocks is at least so much, in the other that
  * it is at most so much. The tightest of all are kept for each span of time, and the line between
@@ -22,6 +23,7 @@
 #include "analyzer/model/bounds.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
+#include "analyzer/model/receive_order.h"
 #include "core/base/vec.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
@@ -47,6 +49,7 @@ struct end {
 	uint32_t part;
 	int64_t since; /* told of its peer: earlier messages are of another connection */
 	struct times sent, received;
+	struct receive_order order; /* its sends, the other end's receives */
 };
 
 /* Two queue pairs, by the trace's numbers of them. */
@@ -64,6 +67,7 @@ struct clocks {
 	size_t npairs;
 	struct map by_qp; /* 1 + 2 * pair + end */
 	struct map seen;  /* numbers of queue pairs */
+	struct map reset; /* queue pairs that were: their receives are gone */
 	uint32_t *numbers;
 	size_t nnumbers;
 	int err;
@@ -92,6 +96,14 @@ static struct edge *find_edge(struct clocks *clocks, uint32_t a, uint32_t b)
 	return edge;
 }
 
+/* Are all receives that it has taken in the trace, and none of them of an earlier connection? */
+static bool has_receives(const struct clocks *clocks, const struct object *qp)
+{
+	uint64_t reset;
+
+	return qp->created.thread && !map_get(&clocks->reset, qp->id, &reset);
+}
+
 static void add_pair(void *arg, const struct peer *peer, const struct peer *other)
 {
 	struct clocks *clocks = arg;
@@ -114,6 +126,8 @@ static void add_pair(void *arg, const struct peer *peer, const struct peer *othe
 			       .ends = { { .part = a, .since = peer->since },
 					 { .part = b, .since = other->since } },
 			       .broken = !peer->is_rc || !other->is_rc };
+	pair->ends[0].order.broken = !has_receives(clocks, theirs) || !has_receives(clocks, mine);
+	pair->ends[1].order.broken = pair->ends[0].order.broken;
 	edge->pairs++;
 	if (mine->created.thread)
 		bounds_at_least(&edge->objects, mine->created_at - other->since, other->since);
@@ -128,6 +142,8 @@ static void on_modify(void *arg, const struct model_modify *modify)
 	uint32_t number = modify->object->number, *place;
 	uint64_t seen;
 
+	if (modify->to == ABI_QPS_RESET && map_put(&clocks->reset, modify->object->id, 1))
+		clocks->err = -ENOMEM;
 	if (!number || map_get(&clocks->seen, number, &seen))
 		return;
 	place = vec_push(clocks->numbers, clocks->nnumbers);
@@ -192,6 +208,18 @@ static void match_messages(struct pair *pair, int from)
 	}
 }
 
+/* The receives that end @from's messages are known to have been in. */
+static void match_receives(struct pair *pair, int from)
+{
+	int64_t posted, done;
+
+	while (receive_order_next(&pair->ends[from].order, &posted, &done))
+		if (from)
+			bounds_at_least(&pair->edge->all, posted - done, done);
+		else
+			bounds_at_most(&pair->edge->all, done - posted, posted);
+}
+
 static bool needs_receive(int opcode)
 {
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
@@ -210,6 +238,19 @@ static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t 
 	return pair->broken || time < pair->ends[*ret_end].since ? NULL : pair;
 }
 
+/* From when the queue pair was made on. */
+static void take_receives(const struct clocks *clocks, const struct trace_event *event)
+{
+	int end;
+	struct pair *pair = find_pair(clocks, event->post->object, INT64_MAX, &end);
+	uint32_t n = pair ? post_taken(event->post) : 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		receive_order_post(&pair->ends[!end].order, event->time);
+	if (n)
+		match_receives(pair, !end);
+}
+
 static void take_post(const struct clocks *clocks, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -217,11 +258,32 @@ static void take_post(const struct clocks *clocks, const struct trace_event *eve
 	int end;
 	struct pair *pair = n ? find_pair(clocks, post->object, event->time, &end) : NULL;
 
-	for (uint32_t i = 0; i < n && pair; i++)
-		if (needs_receive(post->wr[i].opcode))
+	if (post->verb == VERB_post_recv && !event->inner)
+		take_receives(clocks, event);
+	for (uint32_t i = 0; i < n && pair; i++) {
+		bool message = needs_receive(post->wr[i].opcode);
+
+		if (message)
 			push_time(pair, &pair->ends[end].sent, event->time);
+		receive_order_send(&pair->ends[end].order, event->id, i, message);
+	}
 	if (pair)
 		match_messages(pair, end);
+}
+
+/* An error is of a connection that is broken: nothing more is said of it. */
+static void take_sent(const struct clocks *clocks, const struct wc *wc, int64_t time)
+{
+	int end;
+	struct pair *pair = find_pair(clocks, wc->qp, time, &end);
+
+	if (!pair)
+		return;
+	if (wc->status)
+		pair->ends[end].order.broken = true;
+	else if (wc->request.thread)
+		receive_order_done(&pair->ends[end].order, wc->request, wc->request_index, time);
+	match_receives(pair, end);
 }
 
 static void take_poll(const struct clocks *clocks, const struct trace_event *event)
@@ -232,8 +294,10 @@ static void take_poll(const struct clocks *clocks, const struct trace_event *eve
 		int end;
 		struct pair *pair;
 
-		if (poll->wc[i].status || !(poll->wc[i].opcode & ABI_WC_RECV))
+		if (poll->wc[i].status || !(poll->wc[i].opcode & ABI_WC_RECV)) {
+			take_sent(clocks, &poll->wc[i], event->time);
 			continue;
+		}
 		pair = find_pair(clocks, poll->wc[i].qp, event->time, &end);
 		if (!pair)
 			continue;
@@ -258,7 +322,6 @@ static bool is_complete(struct trace *trace)
 
 static int read_messages(struct clocks *clocks)
 {
-	struct trace_filter filter = { .unmatched = true };
 	const struct trace_event *event;
 	struct cursor *cursor;
 	bool any = false;
@@ -272,7 +335,7 @@ static int read_messages(struct clocks *clocks)
 				!is_complete(trace_part(clocks->joint, pair->ends[end].part));
 		any |= !pair->broken;
 	}
-	err = any ? cursor_open(clocks->joint, &filter, &cursor) : 0;
+	err = any ? cursor_open(clocks->joint, NULL, &cursor) : 0;
 	if (err || !any)
 		return err;
 	while ((err = cursor_next(cursor, &event)) == 1)
@@ -493,6 +556,7 @@ static void free_clocks(struct clocks *clocks)
 		for (int end = 0; end < 2; end++) {
 			free(clocks->pairs[i]->ends[end].sent.at);
 			free(clocks->pairs[i]->ends[end].received.at);
+			receive_order_fini(&clocks->pairs[i]->ends[end].order);
 		}
 		free(clocks->pairs[i]);
 	}
@@ -503,6 +567,7 @@ static void free_clocks(struct clocks *clocks)
 	free(clocks->numbers);
 	map_fini(&clocks->by_qp);
 	map_fini(&clocks->seen);
+	map_fini(&clocks->reset);
 }
 
 /* By objects alone, or by messages, too; returns 1 where these may tell more. */

@@ -250,6 +250,35 @@ static void exchange_slowly(struct two *two, unsigned int seed)
 	}
 }
 
+/* In one direction: the receives say when it was at the other end, at the latest. */
+TEST(messages_in_one_direction_bound_both_sides)
+{
+	enum { MANY = 400, GAP = 5000000 };
+	unsigned int seed = 7;
+	struct trace_clock clock;
+	double last;
+	struct two two;
+
+	begin_two(&two);
+	two.fast = 50e-6;
+	connect_two(&two);
+	for (int i = 0; i < MANY; i++) {
+		take_turn(&two, 0, (uint64_t)(rand_r(&seed) % GAP));
+		send_message(&two, 0, TAKES + (uint64_t)(rand_r(&seed) % NEAR));
+	}
+	last = (double)two.s[1].now;
+	check_two(&two, "another");
+	clock = trace_clock(two.trace, 1);
+	assert_int_equal(clock.messages, MANY);
+	assert_true(clock.error < NEAR);
+	for (double time = AHEAD; time <= last; time += last - AHEAD)
+		assert_true(fabs((double)trace_clock_time(&clock, (int64_t)time) -
+				 (double)trace_clock(two.trace, 0).offset -
+				 true_time(&two, time)) <= (double)clock.error);
+	assert_true(fabs(trace_clock_fast(&clock) - 50) <= clock.drift_error * 1e6);
+	end_two(&two);
+}
+
 /* Nor would a clock without drift be within it. */
 static void offset_and_drift_are_within_what_is_said(void **state)
 {

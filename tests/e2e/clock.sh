@@ -55,6 +55,8 @@ a_pingpong() { are_on_one_line "$1" "$2" "" ibv_rc_pingpong -g 0 -n 2000; }
 messages() { are_on_one_line "$1" "$2" drift "$apps/far_end" long; }
 latencies() { are_on_one_line "$1" "$2" "" ib_send_lat -F -s 8 -n 20000; }
 writes() { are_on_one_line "$1" "$2" "" ib_write_bw -F -s 1024 -n 5000; }
+one_way() { are_on_one_line "$1" "$2" "" ib_send_bw -F -s 4096 -n 3000 -Q 1 -r 16 -t 16; }
+deep_one_way() { are_on_one_line "$1" "$2" "" ib_send_bw -F -s 4096 -n 5000; }
 offset_and_drift_are_told() {
 	"$VERBATIM" check a.db b.db >out
 	says "b.db: its clock is 10.* s ahead and [0-9.]* +- [0-9.]* ppm fast, +- " out
@@ -74,4 +76,7 @@ try a_pingpong 0.25 120
 try a_pingpong -100 -50
 try writes 10 50
 try writes -10 -50
+try one_way 10 50
+try one_way -10 -50
+try deep_one_way 10 50
 try what_is_no_clock_is_refused
