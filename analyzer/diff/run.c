@@ -132,9 +132,9 @@ static void add_place(struct profile_place *sum, const struct profile_place *pla
 {
 	sum->calls += place->calls;
 	sum->errors += place->errors;
-	sum->ns += place->ns;
 	sum->posting += place->posting;
-	sum->posting_ns += place->posting_ns;
+	if (__builtin_add_overflow(sum->posting_ns, place->posting_ns, &sum->posting_ns))
+		sum->posting_ns = INT64_MAX; /* of a damaged trace */
 	sum->bytes += place->bytes;
 	sum->posts += place->posts;
 	sum->requests += place->requests;

@@ -318,6 +318,20 @@ TEST(slower_runs_are_found)
 	assert_true(alarms_of_times(4, 1.5, 0.05) > ROUNDS * 90 / 100);
 }
 
+/* Of a damaged trace; there is no logarithm of 0. */
+TEST(times_of_0_are_compared)
+{
+	for (int i = 0; i < RUNS; i++) {
+		add_latency(before[i], 0, 0);
+		add_latency(after[i], 0, 0);
+	}
+	compare_runs(RUNS);
+	assert_true(diff->nchanges > 0);
+	assert_int_equal(diff->regressions, 0);
+	for (size_t i = 0; i < diff->nchanges; i++)
+		assert_true(isfinite(diff->changes[i].low) && isfinite(diff->changes[i].high));
+}
+
 TEST(the_bootstrap_is_the_same_each_time)
 {
 	double low;
