@@ -187,7 +187,7 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 			 event_id_text(first->child->created.id, id));
 	else if (first)
 		snprintf(text, size, "%s is kept by %s, made by thread %u at %s", r->object->name,
-			 first->child->name, first->child->created.id.thread,
+			 first->child->name, thread_number(first->child->created.id.thread),
 			 event_id_text(first->child->created.id, id));
 	return first || r->object->ngroups;
 }

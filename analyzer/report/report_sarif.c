@@ -188,10 +188,12 @@ static void put_step(struct sarif *s, const struct finding_step *step, unsigned 
 /* The steps of one thread; executionOrder says how those of several follow each other. */
 static void put_thread_flow(struct sarif *s, const struct finding *f, uint32_t thread)
 {
-	char name[32];
+	const struct id_range *of = ids_range(thread, 0);
+	char name[48];
 
 	json_open(&s->json, NULL, '{');
-	snprintf(name, sizeof(name), "thread %u", thread);
+	snprintf(name, sizeof(name), "%s%sthread %u", of ? of->name : "", of ? " " : "",
+		 thread_number(thread));
 	json_put_text(&s->json, "id", name);
 	json_open(&s->json, "locations", '[');
 	for (unsigned int i = 0; i < f->nsteps; i++)

@@ -94,7 +94,8 @@ static void list_children(const struct model_destroy *destroy, char *text, size_
 	text[0] = '\0';
 	if (destroy->nchildren == 1 && child->created.id.thread) {
 		snprintf(text, size, "%s, made by thread %u at %s,", child->name,
-			 child->created.id.thread, event_id_text(child->created.id, id));
+			 thread_number(child->created.id.thread),
+			 event_id_text(child->created.id, id));
 		return;
 	}
 	for (unsigned int i = 0; i < shown && used < size; i++)

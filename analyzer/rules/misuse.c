@@ -109,7 +109,7 @@ void compl_005_strict(struct check *check, const struct model_misuse *misuse)
 
 static const char *put_thread(uint32_t thread, char text[32])
 {
-	snprintf(text, 32, thread ? "thread %u" : "another thread", thread);
+	snprintf(text, 32, thread ? "thread %u" : "another thread", thread_number(thread));
 	return text;
 }
 
@@ -132,7 +132,8 @@ void thread_001(struct check *check, const struct model_misuse *misuse)
 		finding_text(&finding->says,
 			     "Thread %u called %s on %s while %s was using it; %s was made %s, so "
 			     "that nothing locks it.",
-			     misuse->at.id.thread, call, object->name, other, object->name,
+			     thread_number(misuse->at.id.thread), call, object->name, other,
+			     object->name,
 			     object->kind == OBJECT_cq
 				     ? "with a thread domain or as single-threaded"
 				     : "with a thread domain");
@@ -140,7 +141,7 @@ void thread_001(struct check *check, const struct model_misuse *misuse)
 		finding_text(&finding->says,
 			     "Between ibv_wr_start() of thread %u on %s and its %s %s ended the "
 			     "batch.",
-			     misuse->at.id.thread, object->name, call, other);
+			     thread_number(misuse->at.id.thread), object->name, call, other);
 	end_misuse(finding, misuse);
 }
 
@@ -180,12 +181,12 @@ void thread_002_strict(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	judge_name(object, name, sizeof(name));
-	finding_text(&finding->says, "When thread %u called %s() on %s, %s was in %s() on it.",
-		     destroy->moment.id.thread, verb_infos[destroy->moment.verb].name, name,
-		     put_thread(note->crowded.other, other),
-		     note->crowded.other_verb < VERB_COUNT
-			     ? verb_infos[note->crowded.other_verb].name
-			     : "a verb");
+	finding_text(
+		&finding->says, "When thread %u called %s() on %s, %s was in %s() on it.",
+		thread_number(destroy->moment.id.thread), verb_infos[destroy->moment.verb].name,
+		name, put_thread(note->crowded.other, other),
+		note->crowded.other_verb < VERB_COUNT ? verb_infos[note->crowded.other_verb].name
+						      : "a verb");
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "destroyed", &destroy->moment);
 }

@@ -24,8 +24,8 @@ static void say_race(struct finding *finding, const struct model_destroy *destro
 	finding_text(
 		&finding->says,
 		"Thread %u called %s() on %s at %s, %s after thread %u had begun %s(), which %s.",
-		object->met.id.thread, verb_infos[object->met.verb].name, name,
-		event_id_text(object->met.id, id), began, destroy->moment.id.thread,
+		thread_number(object->met.id.thread), verb_infos[object->met.verb].name, name,
+		event_id_text(object->met.id, id), began, thread_number(destroy->moment.id.thread),
 		verb_infos[destroy->moment.verb].name, end);
 }
 

@@ -457,6 +457,8 @@ TEST(names_are_of_the_trace_while_it_is_open)
 	assert_string_equal(process_id_text(1, text), "t1 process 1");
 	assert_string_equal(process_id_text(4, text), "t2 process 2");
 	assert_string_equal(event_id_text((struct event_id){ 3, 5 }, id), "t2:1:5");
+	assert_int_equal(thread_number(3), 1);
+	assert_int_equal(thread_number(1), 1);
 	assert_int_equal(trace_part_process(two.trace, 4), 2);
 	assert_int_equal(trace_part_event(two.trace, (struct event_id){ 3, 5 }).thread, 1);
 	assert_int_equal(trace_whole_process(two.trace, 1, 2), 4);

@@ -26,6 +26,13 @@ const struct id_range *ids_range(uint32_t thread, uint32_t process)
 	return i ? &ranges[i - 1] : NULL;
 }
 
+uint32_t thread_number(uint32_t thread)
+{
+	const struct id_range *of = thread ? ids_range(thread, 0) : NULL;
+
+	return of ? thread - of->threads : thread;
+}
+
 const char *event_id_text(struct event_id id, char text[32])
 {
 	const struct id_range *of = id.thread ? ids_range(id.thread, 0) : NULL;

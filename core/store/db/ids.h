@@ -21,6 +21,9 @@ enum { PROCESS_TEXT = 48 };
 /* The same for a process: "process 2", "b.db process 2". */
 const char *process_id_text(uint32_t process, char text[PROCESS_TEXT]);
 
+/* The number of a thread in its own trace, as in T:N. */
+uint32_t thread_number(uint32_t thread);
+
 /* A trace of a joint one (core/store/read/joint.h): its name, and the numbers that come before. */
 struct id_range {
 	char name[16];
