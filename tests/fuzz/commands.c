@@ -64,7 +64,6 @@ static const struct form forms[] = {
 	{ "trace", "dump t.db u.db", "013", NULL, NULL },
 	{ "trace", "stat t.db", "013", NULL, NULL },
 	{ "trace", "stat --format json t.db", "013", NULL, NULL },
-	{ "trace", "diff u.db t.db", "013", NULL, NULL },
 	{ "trace", "diff --format junit t.db u.db -- t.db t.db", "013", NULL, NULL },
 	{ "trace", "sql t.db SELECT*FROM\tobject,call", "0123", NULL, NULL },
 	{ "trace", "sql --json t.db SELECT*FROM\twr", "0123", NULL, NULL },
