@@ -215,7 +215,7 @@ unpack_refuses_rows_that_cannot_be() {
 	done
 }
 
-# with status 3 and one sentence, beside that of a recorder that was slow; what it prints goes to $to
+# With status 3 and one sentence, beside that of a slow recorder; what it prints goes to $to.
 ends_by_its_deadline() { # command...
 	timeout 60 "$VERBATIM" "$@" 2>err >&"${to:-1}"; is $? 3 && says '--deadline' err &&
 		is "lines" "$(grep -vc 'made the program wait' err)" 1
