@@ -197,7 +197,7 @@ void cli_tell_loss(struct trace *trace)
 }
 
 /* Of one trace; several that are read as one have a table each. */
-static void tell_waits_of(struct trace *trace)
+static void tell_waits_of(struct trace *trace, const char *name)
 {
 	const char *recorded = trace_meta(trace, "waits");
 	char ns[FORMAT_TEXT], times[FORMAT_TEXT], longest[FORMAT_TEXT];
@@ -208,11 +208,13 @@ static void tell_waits_of(struct trace *trace)
 	n = sql_int(trace_db(trace), "SELECT sum(times) FROM waited", 0);
 	if (n <= 0)
 		return;
-	log_note("the recorder made the program wait %s, in %s wait%s, the longest %s: a time that "
-		 "holds one is too long by it (table waited)",
-		 format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
-		 format_count((uint64_t)n, times), n == 1 ? "" : "s",
-		 format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
+	log_note(
+		"%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: a time that "
+		"holds one is too long by it (table waited)",
+		name ? name : "", name ? ": " : "",
+		format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
+		format_count((uint64_t)n, times), n == 1 ? "" : "s",
+		format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
 }
 
 void cli_tell_waits(struct trace *trace)
@@ -220,7 +222,7 @@ void cli_tell_waits(struct trace *trace)
 	size_t n = trace_nparts(trace);
 
 	if (n < 2)
-		tell_waits_of(trace);
+		tell_waits_of(trace, NULL);
 	for (size_t i = 0; i < n && n > 1; i++)
-		tell_waits_of(trace_part(trace, i));
+		tell_waits_of(trace_part(trace, i), trace_part_name(trace, i));
 }
