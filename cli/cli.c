@@ -208,13 +208,12 @@ static void tell_waits_of(struct trace *trace, const char *name)
 	n = sql_int(trace_db(trace), "SELECT sum(times) FROM waited", 0);
 	if (n <= 0)
 		return;
-	log_note(
-		"%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: a time that "
-		"holds one is too long by it (table waited)",
-		name ? name : "", name ? ": " : "",
-		format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
-		format_count((uint64_t)n, times), n == 1 ? "" : "s",
-		format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
+	log_note("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: a time "
+		 "that holds one is too long by it (table waited)",
+		 name ? name : "", name ? ": " : "",
+		 format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
+		 format_count((uint64_t)n, times), n == 1 ? "" : "s",
+		 format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
 }
 
 void cli_tell_waits(struct trace *trace)
