@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 SUITE = '/usr/share/doc/rdma-core/tests'
-LIMIT = 60  # seconds for one test
+LIMIT = 120  # seconds for one test
 
 # Reads a name a line; answers with a line of JSON on descriptor 3.
 WORKER = r'''
@@ -125,6 +125,17 @@ def unpack(folder):
                 shutil.copyfileobj(packed, out)
         elif os.path.isfile(path):
             shutil.copy(path, tests)
+    be_patient(os.path.join(tests, 'base.py'))
+
+
+def be_patient(base):
+    """The two processes of a test of librdmacm meet within 15 s, and are killed after 30: too soon
+    on a machine with hundreds of busy threads."""
+    with open(base) as file:
+        text = file.read()
+    with open(base, 'w') as file:
+        file.write(text.replace('NUM_OF_PROCESSES, timeout=15)', 'NUM_OF_PROCESSES, timeout=60)')
+                   .replace('repeat_times=150 if', 'repeat_times=450 if'))
 
 
 def run_all(folder, title, variables, parts):

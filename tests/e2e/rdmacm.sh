@@ -238,6 +238,9 @@ pyverbs() {
 	fi
 	cp -r $tests "$tmp/tests"
 	find "$tmp/tests" -name '*.gz' -exec gunzip -f {} +
+	# its own limits are too short for a machine with hundreds of busy threads
+	sed -i 's/PROCESSES, timeout=15)/PROCESSES, timeout=60)/
+		s/repeat_times=150 if/repeat_times=450 if/' "$tmp/tests/base.py"
 	(cd "$tmp" && run /usr/bin/python3 tests/run_tests.py -v \
 		tests.test_rdmacm) >"$tmp/client" 2>&1
 	verdict "says client ' ok\$' 10" "says client '^OK\$'"
