@@ -40,7 +40,8 @@ recorded_findings() {
 	"$VERBATIM" check --format json "$recorded_tmp/t.db" >"$recorded_tmp/found"
 	[ $? -le 1 ] || { echo "check failed"; return 1; } # some clients are killed, or refused
 	recorded_is "findings that are not known to be true" \
-		"$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" ""
+		"$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" "" ||
+		{ jq -c '.findings[] | [.rule, .event, .object, .message]' "$recorded_tmp/found"; false; }
 }
 
 recorded_again() { # list, true findings...
