@@ -317,7 +317,9 @@ all dropin
 . tests/e2e/lib/recorded.sh
 # cmtime destroys the queues before the queue pairs that use them; perftest keeps its own context
 # when it is told to use librdmacm's, which keeps udpong's; clients that are refused clean nothing
-# up; rdma_xclient posts inline data without having asked for room
+# up; rdma_xclient posts inline data without having asked for room; a client of pyverbs posts its
+# first receive behind its send, and the answer may be there before
 recorded_again "$0" "LIFE-00[34] .* cmtime" "QUEUE-005 ibv_post_send rdma_xclient" \
+	"STATE-006 ibv_post_send python3.*" \
 	"LIFE-004 .* (ib_[a-z]+_(bw|lat)|udpong|rping|rdma_x(client|server))"
 exit $failed
