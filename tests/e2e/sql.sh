@@ -19,13 +19,15 @@ is_what_the_program_counted() { # arguments of depth
 		is doubts "$(ask d.db 'SELECT count(doubt) FROM queue_depth')" 0 &&
 		is_what_the_device_counted "$@"
 }
-# The device refuses a list where its queue is full: what it took of it has just filled that.
+# The device refuses a list where its queue is full: what it took of it has just filled that. An SRQ
+# has room again once a message has taken a receive, before its completion is polled.
 is_what_the_device_counted() { # arguments of depth
 	is "more than there is room for" \
-		"$(ask d.db 'SELECT count(*) FROM queue_depth WHERE depth > room')" 0 || return
+		"$(ask d.db "SELECT count(*) FROM queue_depth WHERE depth > room
+			AND name NOT LIKE 'srq%'")" 0 || return
 	case $* in *wr*) return ;; esac # it takes all of a list or nothing
-	ask d.db "SELECT DISTINCT depth = room FROM queue_depth d JOIN post p
-			USING (thread, n) WHERE p.ret = $(errno ENOMEM) AND p.bad > 1
+	ask d.db "SELECT DISTINCT depth = room OR name LIKE 'srq%' AND depth > room
+			FROM queue_depth d JOIN post p USING (thread, n) WHERE p.ret = $(errno ENOMEM) AND p.bad > 1
 			AND d.object = p.object" >full &&
 		is "when it is full" "$(cat full)" 1
 }

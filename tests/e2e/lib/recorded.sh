@@ -41,7 +41,7 @@ recorded_findings() {
 	[ $? -le 1 ] || { echo "check failed"; return 1; } # some clients are killed, or refused
 	recorded_is "findings that are not known to be true" \
 		"$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" "" ||
-		{ jq -c '.findings[] | [.rule, .event, .object, .message]' "$recorded_tmp/found"; false; }
+		{ jq -c '.findings[] | [.rule, .event, .message]' "$recorded_tmp/found"; false; }
 }
 
 recorded_again() { # list, true findings...
