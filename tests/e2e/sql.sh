@@ -27,7 +27,8 @@ is_what_the_device_counted() { # arguments of depth
 			AND name NOT LIKE 'srq%'")" 0 || return
 	case $* in *wr*) return ;; esac # it takes all of a list or nothing
 	ask d.db "SELECT DISTINCT depth = room OR name LIKE 'srq%' AND depth > room
-			FROM queue_depth d JOIN post p USING (thread, n) WHERE p.ret = $(errno ENOMEM) AND p.bad > 1
+			FROM queue_depth d JOIN post p USING (thread, n)
+			WHERE p.ret = $(errno ENOMEM) AND p.bad > 1
 			AND d.object = p.object" >full &&
 		is "when it is full" "$(cat full)" 1
 }
