@@ -50,23 +50,6 @@ int reason_error(const struct trace_event *event)
 	}
 }
 
-static enum verb verb_of(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return event->call->verb;
-	case TRACE_POST:
-		return event->post->verb;
-	case TRACE_POLL:
-		return event->poll->verb;
-	case TRACE_NOTIFY:
-		return VERB_req_notify_cq;
-	default:
-		return VERB_COUNT;
-	}
-}
-
 /* The first argument that is an object the model knows. */
 static const struct life *find_argument(struct model *model, const struct trace_event *event)
 {
@@ -144,7 +127,7 @@ const char *reason_call(struct model *model, const struct trace_event *event, ch
 			size_t size)
 {
 	const struct life *object = find_object(model, event);
-	enum verb verb = verb_of(event);
+	enum verb verb = trace_verb(event);
 	char rest[64] = "";
 
 	if (is_call(event))
@@ -252,7 +235,7 @@ static const struct reason_row {
 const char *reason_of(struct model *model, const struct trace_event *event, char *text, size_t size)
 {
 	struct refused refused = { model, event, find_object(model, event) };
-	enum verb verb = verb_of(event);
+	enum verb verb = trace_verb(event);
 	int error = reason_error(event);
 
 	for (size_t i = 0; verb != VERB_COUNT && i < sizeof(rows) / sizeof(rows[0]); i++) {

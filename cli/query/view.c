@@ -28,21 +28,6 @@ static int see_event(struct view *view, const struct trace_event *event)
 	return view->ends ? model_end(view->model, event->process, event->time, MODEL_UNKNOWN) : 0;
 }
 
-static enum verb verb_of(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return event->call->verb;
-	case TRACE_POST:
-		return event->post->verb;
-	case TRACE_POLL:
-		return event->poll->verb;
-	default:
-		return VERB_COUNT;
-	}
-}
-
 /* Returns 1 when the moment is reached, 0 at the end, or -errno. */
 static int read_events(struct view *view, struct reader *reader)
 {
@@ -58,7 +43,7 @@ static int read_events(struct view *view, struct reader *reader)
 		if (!is_reached(view, event))
 			continue;
 		view->at.time = event->time;
-		view->verb = verb_of(event);
+		view->verb = trace_verb(event);
 		return 1;
 	}
 	return err;

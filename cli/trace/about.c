@@ -3,23 +3,6 @@
  */
 #include "cli/trace/about.h"
 
-int about_verb(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return event->call->verb;
-	case TRACE_POST:
-		return event->post->verb;
-	case TRACE_POLL:
-		return event->poll->verb;
-	case TRACE_NOTIFY:
-		return verb_find("ibv_req_notify_cq");
-	default:
-		return -1;
-	}
-}
-
 static bool poll_concerns(const struct poll *poll, uint32_t object)
 {
 	for (uint32_t i = 0; i < poll->nwc; i++)

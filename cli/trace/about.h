@@ -6,9 +6,6 @@
 
 #include "core/store/read/trace.h"
 
-/* The verb of an event; -1 where it is none. */
-int about_verb(const struct trace_event *event);
-
 /* Its object and its call stack; 0: none, or not known. */
 uint32_t about_object(const struct trace_event *event);
 uint32_t about_stack(const struct trace_event *event);

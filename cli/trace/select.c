@@ -153,9 +153,9 @@ static bool concerns_object(const struct select *s, struct trace *trace,
 	return !s->object;
 }
 
-static bool has_verb(const struct verb_list *verbs, int verb)
+static bool has_verb(const struct verb_list *verbs, enum verb verb)
 {
-	return !verbs->given || (verb >= 0 && verbs->has[verb]);
+	return !verbs->given || (verb < VERB_COUNT && verbs->has[verb]);
 }
 
 bool select_has(const struct select *s, struct trace *trace, const struct trace_event *event)
@@ -170,7 +170,7 @@ bool select_has(const struct select *s, struct trace *trace, const struct trace_
 		return false;
 	if (event->kind == TRACE_CALL && event->call->ours)
 		return false;
-	return has_verb(&s->verbs, about_verb(event)) && (!s->failed || about_failed(event)) &&
+	return has_verb(&s->verbs, trace_verb(event)) && (!s->failed || about_failed(event)) &&
 	       choice_has_event(&s->choice, event) && concerns_object(s, trace, event);
 }
 

@@ -137,3 +137,20 @@ int64_t trace_whole_from(const struct trace *trace)
 {
 	return trace->live ? INT64_MIN : trace->whole_from;
 }
+
+enum verb trace_verb(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return event->call->verb;
+	case TRACE_POST:
+		return event->post->verb;
+	case TRACE_POLL:
+		return event->poll->verb;
+	case TRACE_NOTIFY:
+		return VERB_req_notify_cq;
+	default:
+		return VERB_COUNT;
+	}
+}

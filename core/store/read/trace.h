@@ -206,6 +206,9 @@ struct trace_event {
 	};
 };
 
+/* The verb of a call, a post, a poll or an arming; VERB_COUNT: it is none of these. */
+enum verb trace_verb(const struct trace_event *event);
+
 struct process {
 	uint32_t id;
 	int pid, ppid;
