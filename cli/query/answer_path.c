@@ -21,6 +21,7 @@
 #include "cli/format.h"
 #include "cli/query/answer.h"
 #include "core/base/map.h"
+#include "core/wire/log.h"
 
 enum { WC_RECV = 1 << 7 };
 
@@ -42,7 +43,14 @@ struct path {
 	uint64_t message;          /* it is this one of its queue pair; 0: none, or not known */
 	uint32_t qp, peer;         /* objects */
 	bool delivered;
+	int err; /* the first; 0 */
 };
+
+static void set_count(struct path *path, struct map *map, uint32_t qp, uint64_t n)
+{
+	if (map_put(map, qp, n) && !path->err)
+		path->err = log_err(-ENOMEM, "count the messages of a queue pair");
+}
 
 static uint64_t count_of(const struct map *map, uint32_t qp)
 {
@@ -149,7 +157,7 @@ static void on_post(void *arg, const struct model_post *post)
 		if (ours && i == path->index)
 			find_receiver(path, post, n);
 	}
-	map_put(&path->sent, post->object->id, n);
+	set_count(path, &path->sent, post->object->id, n);
 }
 
 static const char *wc_text(const struct wc *wc, char text[VIEW_TEXT])
@@ -195,7 +203,7 @@ static void see_arrival(struct path *path, const struct model_complete *complete
 	const struct object *qp = trace_object(path->answer->trace, wc->qp);
 	char text[VIEW_TEXT], id[32], more[2 * VIEW_TEXT], process[PROCESS_TEXT];
 
-	map_put(&path->arrived, wc->qp, n);
+	set_count(path, &path->arrived, wc->qp, n);
 	if (!path->message || wc->qp != path->peer || n != path->message || path->delivered ||
 	    (complete->queue && complete->queue->doubt))
 		return;
@@ -224,8 +232,8 @@ static void on_modify(void *arg, const struct model_modify *modify)
 
 	if (modify->to || modify->event->call->failed)
 		return;
-	map_put(&path->sent, modify->object->id, 0);
-	map_put(&path->arrived, modify->object->id, 0);
+	set_count(path, &path->sent, modify->object->id, 0);
+	set_count(path, &path->arrived, modify->object->id, 0);
 }
 
 /* Its queue is gone, and with it the request. */
@@ -254,6 +262,19 @@ static void say_missing(const struct path *path)
 					      : "the other end is not in the trace");
 }
 
+static void print_path(struct path *path)
+{
+	answer_begin(path->answer, NULL, NULL);
+	if (path->posted) {
+		answer_table(path->answer, path->steps);
+		path->steps = NULL;
+		say_missing(path);
+	} else {
+		answer_say(path->answer, "not known: a library posted it inside another verb");
+	}
+	answer_end(path->answer);
+}
+
 static int trace_path(struct path *path)
 {
 	const struct model_watcher watcher = {
@@ -270,19 +291,14 @@ static int trace_path(struct path *path)
 	path->view = &view;
 	path->steps = table_new("path", columns);
 	err = view_open(path->answer->trace, end, true, &watcher, &view);
-	if (!err && path->posted) {
-		answer_begin(path->answer, NULL, NULL);
-		answer_table(path->answer, path->steps);
-		path->steps = NULL;
-		say_missing(path);
-		answer_end(path->answer);
-	}
+	if (!err && !path->err)
+		print_path(path);
+	if (!err)
+		view_close(&view);
 	table_free(path->steps);
 	map_fini(&path->sent);
 	map_fini(&path->arrived);
-	if (!err)
-		view_close(&view);
-	return err;
+	return err ? err : path->err;
 }
 
 /* Requests that the question may mean. */
