@@ -49,13 +49,17 @@ the_cq_has_what_the_queue_has() {
 }
 an_unsignalled_request_is_retired_by_a_later_one() {
 	t=$writes
-	local id filter='[.answers[0].path[].step] | join(" ")'
-	id=$(sql "SELECT thread || ':' || n FROM wr w WHERE NOT EXISTS (SELECT 1 FROM wc
-		WHERE wr_thread = w.thread AND wr_n = w.n) LIMIT 1 OFFSET 40")
-	is "$(json path of "$id")" "post memory retired" || return 1
-	filter='.answers[0].path[2].event'
-	is "$(json path of "$id")" "$(sql "SELECT thread || ':' || n FROM wc
-		WHERE wr_thread = ${id%:*} AND wr_n > ${id#*:} ORDER BY wr_n LIMIT 1")"
+	local id at filter
+	for at in 40 150 250 400; do
+		id=$(sql "SELECT thread || ':' || n FROM wr w WHERE NOT EXISTS (SELECT 1 FROM wc
+			WHERE wr_thread = w.thread AND wr_n = w.n) ORDER BY n LIMIT 1 OFFSET $at")
+		filter='[.answers[0].path[].step] | join(" ")'
+		is "steps of $id" "$(json path of "$id")" "post memory retired" || return 1
+		filter='.answers[0].path[2].event'
+		is "end of $id" "$(json path of "$id")" "$(sql "SELECT thread || ':' || n FROM wc
+			WHERE wr_thread = ${id%:*} AND wr_n > ${id#*:} ORDER BY wr_n LIMIT 1")" ||
+			return 1
+	done
 }
 # Its messages are in order: the n-th send meets the n-th completion of a receive.
 a_send_meets_the_receive_of_the_other_end() {
