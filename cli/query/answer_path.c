@@ -189,8 +189,9 @@ static void see_end(struct path *path, const struct model_complete *complete, co
 		path->ended = true;
 	} else if (by && path->queue && complete->queue == path->queue && path->queue->send &&
 		   is_later(path, by)) {
-		snprintf(more, sizeof(more), "not signalled: retired by a later one, %s",
-			 wc_text(wc, text));
+		snprintf(more, sizeof(more),
+			 "not signalled: retired by completion [%u] of a later one, %s",
+			 complete->index, wc_text(wc, text));
 		add_step(path, "retired", complete->event->id, complete->event->time, more);
 		path->ended = true;
 	}

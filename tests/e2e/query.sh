@@ -55,8 +55,9 @@ an_unsignalled_request_is_retired_by_a_later_one() {
 			WHERE wr_thread = w.thread AND wr_n = w.n) ORDER BY n LIMIT 1 OFFSET $at")
 		filter='[.answers[0].path[].step] | join(" ")'
 		is "steps of $id" "$(json path of "$id")" "post memory retired" || return 1
-		filter='.answers[0].path[2].event'
-		is "end of $id" "$(json path of "$id")" "$(sql "SELECT thread || ':' || n FROM wc
+		filter='.answers[0].path[2] | .event + (.what | match("\\[[0-9]+\\]").string)'
+		is "end of $id" "$(json path of "$id")" "$(sql "
+			SELECT thread || ':' || n || '[' || i || ']' FROM wc
 			WHERE wr_thread = ${id%:*} AND wr_n > ${id#*:} ORDER BY wr_n LIMIT 1")" ||
 			return 1
 	done
