@@ -110,7 +110,7 @@ both() { # name, server's command, client's, checks...
 	run $3 >"$tmp/client" 2>&1
 	status=$?
 	wait $server
-	why_status="server $?, client $status: $(tail -1 "$tmp/client")"
+	why_status="server $?, client $status: $(tail -qn 1 "$tmp/server" "$tmp/client")"
 	shift 3
 	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' "$@"
 }
@@ -222,7 +222,7 @@ preloaded_sockets() { # name, rstream's -T, environment
 	"${both[@]}" -T s -s 127.0.0.1 "${how[@]}" $port >"$tmp/client" 2>&1
 	status=$?
 	wait $server
-	why_status="server $?, client $status: $(tail -1 "$tmp/client")"
+	why_status="server $?, client $status: $(tail -qn 1 "$tmp/server" "$tmp/client")"
 	rm -f /dev/shm/sem.rsocket_fork
 	verdict '[[ $why_status = "server 0, client 0"* ]] || { why=$why_status; false; }' \
 		"says client '^custom'"

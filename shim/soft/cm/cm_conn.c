@@ -76,7 +76,8 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 		wait = cm_response_ns;
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
-	if (state == CM_TIMEWAIT || state == CM_CLOSED)
+	/* its death would make the channel readable, and be no event */
+	if (state == CM_DREQ_RCVD || state == CM_TIMEWAIT || state == CM_CLOSED)
 		unwatch_peer(id);
 	id->deadline = wait ? process_now() + wait : 0;
 }
@@ -99,9 +100,6 @@ void cm_conn_peer_died(struct cm_id *id)
 	case CM_ESTABLISHED:
 	case CM_DREQ_SENT:
 		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
-		break;
-	case CM_DREQ_RCVD:
-		cm_conn_enter(id, CM_TIMEWAIT);
 		break;
 	default:
 		cm_conn_enter(id, CM_CLOSED);

@@ -1302,6 +1302,8 @@ static pid_t start_client(int far, int *ret_fd)
 		expect_event(fd, 1, CM_EVENT_CONNECT_RESPONSE, 0);
 		assert_int_equal(ready_qp(fd, id), 0);
 	}
+	if (far > 2)
+		assert_int_equal(disconnect_id(fd, id), 0);
 	pause();
 	_exit(0);
 }
@@ -1325,6 +1327,27 @@ TEST_WITH(killed_client_is_disconnected, NULL, NULL)
 	expect_event(fd, 3, CM_EVENT_ESTABLISHED, 0);
 	kill_it(pid);
 	expect_event(fd, 3, CM_EVENT_DISCONNECTED, 0);
+	expect_event(fd, 3, CM_EVENT_TIMEWAIT_EXIT, 0);
+	close(told);
+	close_channel(fd);
+}
+
+/* A program that polls and finds no event calls it an error: rping does. */
+TEST_WITH(death_after_its_disconnect_is_no_event, NULL, NULL)
+{
+	int fd = new_channel(), told;
+	uint32_t child;
+	pid_t pid;
+
+	make_listener(fd, RDMA_PS_TCP, 2, 1);
+	pid = start_client(3, &told);
+	child = expect_event(fd, 2, CM_EVENT_CONNECT_REQUEST, 0).id;
+	assert_int_equal(accept_with(fd, child, 3, param_of("")), 0);
+	expect_event(fd, 3, CM_EVENT_ESTABLISHED, 0);
+	expect_event(fd, 3, CM_EVENT_DISCONNECTED, 0);
+	kill_it(pid);
+	no_event(fd);
+	assert_int_equal(disconnect_id(fd, child), 0);
 	expect_event(fd, 3, CM_EVENT_TIMEWAIT_EXIT, 0);
 	close(told);
 	close_channel(fd);
