@@ -75,12 +75,16 @@ static bool goes_on(void)
 	return true;
 }
 
-/* Sleeps until something may have happened; a point of cancellation. */
+/*
+ * Sleeps until something may have happened; a point of cancellation. That another thread has closed
+ * the channel meanwhile is such a thing.
+ */
 static int wait_for_event(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int flags = fcntl(fd, F_GETFL);
 
-	if (fcntl(fd, F_GETFL) & O_NONBLOCK)
+	if (flags >= 0 && flags & O_NONBLOCK)
 		return -EAGAIN;
 	if (poll(&p, 1, -1) >= 0)
 		return 0;

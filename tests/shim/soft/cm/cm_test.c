@@ -1030,9 +1030,12 @@ TEST(garbage_of_peers_is_passed_over)
 	establish_ends(e);
 }
 
+enum { CLOSES = 300 };
+
 struct waiter {
 	int fd;
 	int events; /* it has had so many */
+	int us;	    /* between them */
 	struct rdma_ucm_event_resp event;
 };
 
@@ -1071,6 +1074,49 @@ TEST(blocked_thread_can_be_cancelled)
 	assert_ptr_equal(result, PTHREAD_CANCELED);
 	assert_int_equal(fcntl(e->b, F_SETFL, O_NONBLOCK), 0);
 	establish_ends(e);
+}
+
+static void spin(int us)
+{
+	struct timespec now, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += us * 1000;
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
+}
+
+/* It comes back for the next event while its channel is closed, or after: that is EBADF. */
+static void *wait_for_ever(void *arg)
+{
+	struct waiter *w = arg;
+
+	assert_int_equal(get_event(w->fd, &w->event), 0);
+	__atomic_store_n(&w->events, 1, __ATOMIC_RELEASE);
+	spin(w->us);
+	assert_int_equal(get_event(w->fd, &w->event), -EBADF);
+	return NULL;
+}
+
+/* rping ends with a thread in rdma_get_cm_event(), and would report any other error. */
+TEST_WITH(end_of_a_channel_wakes_no_thread, NULL, NULL)
+{
+	struct waiter w;
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < CLOSES; i++) {
+		w = (struct waiter){ .fd = new_channel(), .us = 200 + i % 128 };
+		assert_int_equal(fcntl(w.fd, F_SETFL, 0), 0);
+		resolve_ip(w.fd, create_id(w.fd, RDMA_PS_TCP, 1), "127.0.0.1", PORT);
+		pthread_create(&thread, NULL, wait_for_ever, &w);
+		while (!__atomic_load_n(&w.events, __ATOMIC_ACQUIRE))
+			sched_yield();
+		close_channel(w.fd);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
 }
 
 static void *wait_until_interrupted(void *arg)
