@@ -1035,7 +1035,7 @@ enum { CLOSES = 300 };
 struct waiter {
 	int fd;
 	int events; /* it has had so many */
-	int us;	    /* between them */
+	int us;     /* between them */
 	struct rdma_ucm_event_resp event;
 };
 
@@ -1076,7 +1076,7 @@ TEST(blocked_thread_can_be_cancelled)
 	establish_ends(e);
 }
 
-static void spin(int us)
+static void spin_for(int us)
 {
 	struct timespec now, end;
 
@@ -1094,7 +1094,7 @@ static void *wait_for_ever(void *arg)
 
 	assert_int_equal(get_event(w->fd, &w->event), 0);
 	__atomic_store_n(&w->events, 1, __ATOMIC_RELEASE);
-	spin(w->us);
+	spin_for(w->us);
 	assert_int_equal(get_event(w->fd, &w->event), -EBADF);
 	return NULL;
 }
