@@ -5,8 +5,8 @@
  *	                                  `filled'  `empty'
  *
  * A batch has copies of its events and of what they point to, except what the
- * trace itself holds. Batches are reused in turn; two semaphores count the filled
- * and the empty ones.
+ * trace itself holds. Batches are reused in turn: one semaphore counts the filled ones,
+ * and each batch has one that says that it is empty.
  *
  * Progress is told by reader_next(), whether it is the reading that takes long or what is
  * done with the events.
@@ -23,7 +23,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-enum { BATCHES = 4, EVENTS = 256, BYTES = EVENTS * 320 };
+enum { BATCHES = 4, BATCHES_MAX = 64, EVENTS = 256, BYTES = EVENTS * 320 };
 
 struct batch {
 	struct trace_event events[EVENTS];
@@ -31,15 +31,19 @@ struct batch {
 	int last;    /* 1: there is another batch; else what cursor_next() said */
 	char *bytes; /* what the events point to */
 	size_t used, size;
+	unsigned int left; /* events that are in use, and one until all were given */
+	sem_t emptied;
 };
 
 struct reader {
 	struct trace *trace;
 	struct cursor *cursor;
-	struct batch batches[BATCHES];
-	sem_t filled, emptied;
+	struct batch batches[BATCHES_MAX];
+	unsigned int nbatches;
+	sem_t filled;
 	pthread_t thread;
 	bool started, stop;
+	bool kept; /* reader_release() gives events back */
 	bool some; /* batch has been filled: give_batch() */
 	/* of reader_next() alone */
 	unsigned int batch, at; /* the next event */
@@ -213,16 +217,18 @@ static void *read_all(void *arg)
 	const struct trace_event *e;
 	int more = cursor_next(reader->cursor, &e);
 
-	for (unsigned int i = 0;; i = (i + 1) % BATCHES) {
+	for (unsigned int i = 0;; i = (i + 1) % reader->nbatches) {
 		struct batch *b = &reader->batches[i];
 
-		while (sem_wait(&reader->emptied))
+		while (sem_wait(&b->emptied))
 			;
 		if (__atomic_load_n(&reader->stop, __ATOMIC_RELAXED))
 			return NULL;
 		clear_batch(b);
 		if (more > 0)
 			more = fill_batch(reader->cursor, b, &e);
+		/* pairs with the subtractions in release_events(), by way of the semaphore */
+		__atomic_store_n(&b->left, b->count + 1, __ATOMIC_RELEASE);
 		b->last = more > 0 ? 1 : more;
 		give_batch(reader);
 		if (more <= 0)
@@ -249,13 +255,27 @@ static void wait_for_batch(struct reader *reader)
 	(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
 }
 
-static void leave_batch(struct reader *reader, const struct batch *b)
+static void release_events(struct batch *b, unsigned int n)
+{
+	/* pairs with the store in read_all() */
+	if (__atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL) == 0)
+		sem_post(&b->emptied);
+}
+
+void reader_release(struct reader *reader, const struct trace_event *event)
+{
+	size_t at = (size_t)((const char *)event - (const char *)reader->batches);
+
+	release_events(&reader->batches[at / sizeof(struct batch)], 1);
+}
+
+static void leave_batch(struct reader *reader, struct batch *b)
 {
 	if (b->count)
 		reader->time = b->events[b->count - 1].time;
 	reader->events += b->count;
-	sem_post(&reader->emptied);
-	reader->batch = (reader->batch + 1) % BATCHES;
+	release_events(b, reader->kept ? 1 : b->count + 1);
+	reader->batch = (reader->batch + 1) % reader->nbatches;
 }
 
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
@@ -280,7 +300,7 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 	return reader_next(reader, ret_event);
 }
 
-int reader_open(struct trace *trace, struct reader **ret_reader)
+static int open_reader(struct trace *trace, unsigned int nbatches, struct reader **ret_reader)
 {
 	static const struct trace_filter apart = { .apart = true };
 	struct reader *reader = calloc(1, sizeof(*reader));
@@ -290,9 +310,11 @@ int reader_open(struct trace *trace, struct reader **ret_reader)
 		return log_err(-ENOMEM, "read the trace");
 	reader->trace = trace;
 	sem_init(&reader->filled, 0, 0);
-	sem_init(&reader->emptied, 0, BATCHES);
+	reader->nbatches = nbatches;
+	for (unsigned int i = 0; i < BATCHES_MAX; i++)
+		sem_init(&reader->batches[i].emptied, 0, 1);
 	err = cursor_open(trace, &apart, &reader->cursor);
-	for (unsigned int i = 0; i < BATCHES && !err; i++)
+	for (unsigned int i = 0; i < nbatches && !err; i++)
 		err = reserve_bytes(&reader->batches[i], BYTES);
 	if (!err) {
 		err = -pthread_create(&reader->thread, NULL, read_all, reader);
@@ -308,21 +330,36 @@ int reader_open(struct trace *trace, struct reader **ret_reader)
 	return 0;
 }
 
+int reader_open(struct trace *trace, struct reader **ret_reader)
+{
+	return open_reader(trace, BATCHES, ret_reader);
+}
+
+int reader_open_kept(struct trace *trace, struct reader **ret_reader)
+{
+	int err = open_reader(trace, BATCHES_MAX, ret_reader);
+
+	if (!err)
+		(*ret_reader)->kept = true;
+	return err;
+}
+
 void reader_close(struct reader *reader)
 {
 	if (!reader)
 		return;
 	if (reader->started) {
 		__atomic_store_n(&reader->stop, true, __ATOMIC_RELAXED);
-		sem_post(&reader->emptied);
+		for (unsigned int i = 0; i < BATCHES_MAX; i++)
+			sem_post(&reader->batches[i].emptied);
 		pthread_join(reader->thread, NULL);
 	}
 	cursor_close(reader->cursor);
-	for (unsigned int i = 0; i < BATCHES; i++) {
+	for (unsigned int i = 0; i < BATCHES_MAX; i++) {
 		clear_batch(&reader->batches[i]);
 		free(reader->batches[i].bytes);
+		sem_destroy(&reader->batches[i].emptied);
 	}
 	sem_destroy(&reader->filled);
-	sem_destroy(&reader->emptied);
 	free(reader);
 }

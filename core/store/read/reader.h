@@ -13,6 +13,13 @@ struct reader;
 /* Returns 0 and a reader to be given to reader_close(); or -errno after log_err(). */
 int reader_open(struct trace *trace, struct reader **ret_reader);
 
+/*
+ * For several threads: an event stays valid until reader_release(), by any thread. Reading stops
+ * while the oldest of some 10,000 events is in use.
+ */
+int reader_open_kept(struct trace *trace, struct reader **ret_reader);
+void reader_release(struct reader *reader, const struct trace_event *event);
+
 /* As cursor_next(). */
 int reader_next(struct reader *reader, const struct trace_event **ret_event);
 

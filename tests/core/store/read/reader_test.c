@@ -136,6 +136,39 @@ TEST(may_be_closed_before_the_end)
 	unlink(path);
 }
 
+/* Held until the last of them has come, then given back, the latest first. */
+TEST(kept_events_stay_until_they_are_released)
+{
+	enum { EVENTS = 30000, HELD = 5000 };
+	static const struct trace_event *held[HELD];
+	struct prints prints = { 0 };
+	const struct trace_event *e;
+	struct reader *reader;
+	struct trace *trace;
+	size_t given = 0;
+
+	record_trace(EVENTS);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(reader_open_kept(trace, &reader), 0);
+	for (; given < HELD; given++) {
+		assert_int_equal(reader_next(reader, &e), 1);
+		held[given] = e;
+		keep_print(&prints, e);
+	}
+	for (size_t i = HELD; i-- > 0; reader_release(reader, held[i]))
+		assert_int_equal(prints.list[i].hash, print_event(held[i], true));
+	for (; reader_next(reader, &e) > 0; given++)
+		reader_release(reader, e);
+	assert_true(given >= EVENTS);
+	reader_close(reader);
+	assert_int_equal(reader_open_kept(trace, &reader), 0); /* none is released */
+	assert_int_equal(reader_next(reader, &e), 1);
+	reader_close(reader);
+	free(prints.list);
+	trace_close(trace);
+	unlink(path);
+}
+
 static struct {
 	pthread_t caller;
 	unsigned int calls;
