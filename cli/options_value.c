@@ -44,9 +44,10 @@ static bool takes_seconds(const struct option_row *row)
 
 static bool store_time(const struct option_row *row, const char *text, void *field)
 {
+	bool seconds = takes_seconds(row) || !strcmp(text, "0");
 	int64_t ns;
 
-	if (!quantity_time(text, takes_seconds(row), &ns) || !is_within(row, (uint64_t)ns))
+	if (!quantity_time(text, seconds, &ns) || !is_within(row, (uint64_t)ns))
 		return false;
 	*(int64_t *)field = ns;
 	return true;

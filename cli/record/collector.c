@@ -368,6 +368,19 @@ bool collector_busy(const struct collector *c)
 	return false;
 }
 
+/* A foreign guest is known by the pid that it has in its own namespace. */
+bool collector_has_guest(const struct collector *c, pid_t pid)
+{
+	const struct guest *guest = find_guest(c, pid);
+	pid_t inner;
+
+	if (guest && !guest->foreign)
+		return true;
+	inner = guests_inner_pid(pid);
+	guest = inner && inner != pid ? find_guest(c, inner) : NULL;
+	return guest && guest->foreign;
+}
+
 bool collector_unreadable(const struct collector *c)
 {
 	return c->unreadable;

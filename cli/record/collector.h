@@ -63,6 +63,9 @@ bool collector_busy(const struct collector *collector);
 /* After collector_finish(): was there a ring that could not be read? */
 bool collector_unreadable(const struct collector *collector);
 
+/* Has the living process @pid had a ring: has it called a verb? */
+bool collector_has_guest(const struct collector *collector, pid_t pid);
+
 /* Processes that had a ring, so far. */
 unsigned int collector_processes(const struct collector *collector);
 

@@ -57,7 +57,7 @@ bool guests_has(pid_t pid, const char *dir)
 	return was_started_with(pid, entry) && session_process_alive(pid, 0);
 }
 
-unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
+unsigned int guests_visit(const char *dir, void (*visit)(void *arg, pid_t pid), void *arg)
 {
 	char entry[SESSION_PATH + sizeof(SESSION_ENV) + 1];
 	DIR *proc = opendir("/proc");
@@ -69,13 +69,46 @@ unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
 
 		if (!pid || !was_started_with(pid, entry) || !session_process_alive(pid, 0))
 			continue;
-		if (n < max)
-			pids[n] = pid;
+		visit(arg, pid);
 		n++;
 	}
 	if (proc)
 		closedir(proc);
 	return n;
+}
+
+struct pid_list {
+	pid_t *pids;
+	unsigned int n, max;
+};
+
+static void list_pid(void *arg, pid_t pid)
+{
+	struct pid_list *list = arg;
+
+	if (list->n < list->max)
+		list->pids[list->n++] = pid;
+}
+
+unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max)
+{
+	return guests_visit(dir, list_pid, &(struct pid_list){ .pids = pids, .max = max });
+}
+
+pid_t guests_inner_pid(pid_t pid)
+{
+	char path[40], *text, *at;
+	size_t bytes;
+	pid_t inner = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (read_file(path, &text, &bytes))
+		return 0;
+	at = strstr(text, "\nNSpid:");
+	for (at = at ? at + strlen("\nNSpid:") : NULL; at && (*at == '\t' || isdigit(*at));)
+		inner = (pid_t)strtol(at, &at, 10);
+	free(text);
+	return inner;
 }
 
 bool guests_has_thread(pid_t pid, pid_t tid)

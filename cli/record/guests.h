@@ -15,6 +15,12 @@ enum { GUESTS_MAX = 64 };
  */
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 
+/* Calls @visit for each of them; returns how many there are. */
+unsigned int guests_visit(const char *dir, void (*visit)(void *arg, pid_t pid), void *arg);
+
+/* The pid that the process @pid has in its own, innermost PID namespace; 0: it is gone. */
+pid_t guests_inner_pid(pid_t pid);
+
 /* Is @pid alive, and was it started with VERBATIM_DIR=@dir? */
 bool guests_has(pid_t pid, const char *dir);
 

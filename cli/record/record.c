@@ -58,6 +58,8 @@ const struct option_row cli_record_options[] = {
 	  .otherwise = "a quarter of its memory limit" },
 	{ "max-wait", 0, "TIME", "how long a thread waits for a recorder that stands still",
 	  TIME_AT(SET, max_wait), .least = 1, .preset = "10s" },
+	{ "linger", 0, "TIME", "how long to wait for descendants that have called no verb",
+	  TIME_AT(SET, linger), .preset = "5s" },
 	{ "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand",
 	  SIZE_AT(SET, retention.flight) },
 	{ "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE",

@@ -7,8 +7,9 @@
  * is no race. The first signal that asks us to end is left to the program; a second
  * one ends the recording and leaves the program running.
  *
- * Not here: options (record.c), rings (collector.c), who is a descendant
- * (guests.c), whether the program got a signal without us (signal_witness.c).
+ * Not here: options (record.c), rings (collector.c), which descendants we wait for when the
+ * program has ended (descendants.c), whether the program got a signal without us
+ * (signal_witness.c).
  */
 #include "cli/record/recording.h"
 
@@ -25,6 +26,7 @@
 #include "cli/cli.h"
 #include "cli/record/collector.h"
 #include "cli/record/copies.h"
+#include "cli/record/descendants.h"
 #include "cli/record/device.h"
 #include "cli/format.h"
 #include "cli/record/guests.h"
@@ -40,11 +42,8 @@
 
 enum {
 	TEND_MS = 20,
-	SCAN_MS = 50,
 	SETTLE_MS = 20,        /* by then a signal to a whole group has reached all of it */
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
-	PATIENCE_MS = 2000,    /* before we report what we still wait for */
-	SCAN_LATER_MS = 500,   /* when we have waited for long */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
 	IDLE_CHECK_MS = 100,   /* with --check; */
 	IDLE_STOP_MS = 10,     /* to stop close to a finding, and to see a debugger leave, */
@@ -64,10 +63,10 @@ struct recording {
 	struct idle idle;
 
 	pid_t child;
-	bool ended; /* the child */
-	int status; /* the child's exit status, as in a shell */
-	uint64_t ended_at;
-	uint64_t tended_at, scanned_at;
+	bool ended;                     /* the child */
+	int status;                     /* the child's exit status, as in a shell */
+	struct descendants descendants; /* when it has ended */
+	uint64_t tended_at;
 	bool gone;           /* the session's directory */
 	uint32_t gave_up;    /* threads of the program that waited for us, so far */
 	sigset_t pending;    /* signals to pass on */
@@ -75,7 +74,6 @@ struct recording {
 	uint64_t asked_at;   /* time of the first signal that asked us to end; 0: none */
 	int asked;           /* that signal */
 	bool stop;           /* asked again: leave the program running */
-	bool told;           /* it was reported that we wait for descendants */
 	int error;
 };
 
@@ -95,7 +93,7 @@ static void reap_child(struct recording *r)
 	if (r->ended || waitpid(r->child, &status, WNOHANG) != r->child)
 		return;
 	r->ended = true;
-	r->ended_at = clock_monotonic();
+	r->descendants.ended_at = clock_monotonic();
 	r->status = launch_status(status);
 	collector_ended(r->collector, status);
 }
@@ -124,6 +122,16 @@ static void take_signal(struct recording *r, int signal)
 	r->asked = signal;
 }
 
+/* The program has got @signal, from us or with us; descendants that outlive it may not have. */
+static void note_request(struct recording *r, bool group)
+{
+	r->descendants.asked = true;
+	r->descendants.late = r->ended;
+	r->descendants.group |= group;
+	r->descendants.scanned_at = 0;
+	r->tended_at = 0;
+}
+
 /* A signal that only we got is passed to the program; if that has ended, it is for us. */
 static void pass_on(struct recording *r)
 {
@@ -131,15 +139,18 @@ static void pass_on(struct recording *r)
 		return;
 	signal_witness_look(&r->witness);
 	for (int signal = 1; signal < NSIG; signal++) {
-		if (sigismember(&r->pending, signal) != 1 ||
-		    signal_witness_got(&r->witness, signal))
+		bool group = signal_witness_got(&r->witness, signal);
+
+		if (sigismember(&r->pending, signal) != 1)
+			continue;
+		if (asks_to_end(signal))
+			note_request(r, group);
+		if (group)
 			continue;
 		if (signal == SIGUSR2 && r->retention.flight)
 			r->retention.asked = true;
 		else if (!r->ended)
 			kill(r->child, signal);
-		else if (asks_to_end(signal))
-			r->stop = true;
 	}
 	signal_witness_forget(&r->witness);
 	sigemptyset(&r->pending);
@@ -148,19 +159,13 @@ static void pass_on(struct recording *r)
 		spot_release(&r->spot); /* a stopped program does not see the signal */
 }
 
-/* Each scan reads all of /proc: scan less often when it has found the same for long. */
-static uint64_t scan_ms(const struct recording *r)
-{
-	return clock_monotonic() - r->ended_at < PATIENCE_MS * MS ? SCAN_MS : SCAN_LATER_MS;
-}
-
 /* The longest sleep that nobody notices. */
 static uint64_t longest_sleep(const struct recording *r)
 {
 	if (r->pending_at)
 		return SETTLE_MS / 2 * MS;
 	if (r->ended)
-		return scan_ms(r) * MS;
+		return descendants_pause(&r->descendants);
 	if (collector_idle(r->collector))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
 	if (r->set->stop.finding || r->spot.nstopped || r->spot.core.writer)
@@ -206,39 +211,12 @@ static void look_for_session(struct recording *r)
 		fail_recording(r, -EIO);
 }
 
-static void tell_patience(struct recording *r, const pid_t *pids, unsigned int n)
-{
-	if (r->told || r->progress.quiet || clock_monotonic() - r->ended_at < PATIENCE_MS * MS)
-		return;
-	r->told = true;
-	progress_clear(&r->progress);
-	if (n)
-		log_note("the program has ended; %u of its descendants still run (pid %d%s): "
-			 "Ctrl-C ends the recording",
-			 n, (int)pids[0], n > 1 ? ", ..." : "");
-}
-
-/* Is no process left that could record? */
+/* Is no process left that could record? Not while it is unknown whom a signal has reached. */
 static bool is_deserted(struct recording *r)
 {
-	uint64_t now = clock_monotonic();
-	pid_t pids[GUESTS_MAX];
-	unsigned int n;
-
 	if (!r->ended || r->error)
 		return r->ended;
-	if (now - r->scanned_at < scan_ms(r) * MS)
-		return false;
-	r->scanned_at = now;
-	n = guests_scan(r->session.dir, pids, GUESTS_MAX);
-	if (!n)
-		n = guests_scan(r->session.dir, pids, GUESTS_MAX);
-	tell_patience(r, pids, n);
-	if (n)
-		return false;
-	/* the last of them may have written events that we have not read */
-	r->scanned_at = 0;
-	return !collector_busy(r->collector);
+	return !r->pending_at && descendants_over(&r->descendants);
 }
 
 static int tend_trace(struct recording *r)
@@ -540,7 +518,13 @@ static int run_recording(struct recording *r)
 				 .writer = r->writer,
 				 .progress = &r->progress,
 				 .path = r->set->path };
+	r->descendants = (struct descendants){ .dir = r->session.dir,
+					       .collector = r->collector,
+					       .progress = &r->progress,
+					       .linger = r->set->linger };
 	follow_program(r);
+	if (r->ended)
+		descendants_tell_left(&r->descendants);
 	spot_end(&r->spot);
 	return finish_recording(r);
 }

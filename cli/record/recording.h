@@ -27,6 +27,7 @@ struct recording_settings {
 	uint64_t ring_bytes;
 	uint64_t ring_budget; /* 0: as core/wire/budget.h says */
 	int64_t max_wait;     /* ns */
+	int64_t linger;       /* ns */
 	unsigned int on_full; /* enum session_on_full */
 	struct session_filter filter;
 	uint64_t payload;           /* core/wire/payload.h */

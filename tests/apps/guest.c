@@ -6,12 +6,14 @@
  *	          come for 0.2 seconds; prints how many came
  *	deaf      ignore SIGTERM and SIGINT from here on
  *	say TEXT  print it
+ *	read FILE wait for a byte of this FIFO, or its end
  *	child     go on in a child, which waits until its parent has ended
  *	kill N    kill itself with signal N
  *	exit N    end with status N
  */
 #include "tests/apps/app.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -49,6 +51,16 @@ static void call_until_signal(void)
 	fflush(stdout);
 }
 
+static void wait_for_byte(const char *fifo)
+{
+	char byte;
+	int fd = open(fifo, O_RDONLY);
+
+	while (read(fd, &byte, 1) < 0)
+		;
+	close(fd);
+}
+
 static void go_on_in_child(void)
 {
 	int fds[2];
@@ -78,6 +90,8 @@ static int take_word(char **word)
 		return call_verbs(atol(word[1])), 2;
 	else if (!strcmp(*word, "say"))
 		return printf("%s\n", word[1]), fflush(stdout), 2;
+	else if (!strcmp(*word, "read"))
+		return wait_for_byte(word[1]), 2;
 	else if (!strcmp(*word, "kill"))
 		return raise(atoi(word[1])), 2;
 	else if (!strcmp(*word, "exit"))

@@ -13,7 +13,7 @@ of=$(basename "$0" .sh)
 tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
 export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric \
-	VERBATIM_DEVICE=soft
+	VERBATIM_DEVICE=soft VERBATIM_LINGER=1m # on a loaded machine a first verb comes late
 trap 'rm -rf "$tmp"' EXIT
 t=$tmp/t.db
 

@@ -1,0 +1,124 @@
+/*
+ * Descendants of the program that still run when it has ended itself
+ *
+ *	has called a verb       waited for, since it is recorded
+ *	has called none         waited for until --linger is over: from the end of the program, and
+ *	                        of the last that had called a verb, since it may start others
+ *
+ * A request to end (SIGTERM, ...) changes that: those that have called no verb are not waited for
+ * any longer. One that has called a verb is waited for if the signal has reached it, as a member of
+ * our process group; or, if the signal was passed on to the program while that ran, until --linger
+ * is over, since the program's end may end its descendants.
+ *
+ * Not here: who is a descendant (guests.c), signals (recording.c).
+ */
+#include "cli/record/descendants.h"
+
+#include <unistd.h>
+
+#include "cli/format.h"
+#include "cli/record/guests.h"
+#include "core/wire/clock.h"
+#include "core/wire/log.h"
+
+#define MS 1000000ull
+
+enum {
+	SCAN_MS = 50,
+	SCAN_LATER_MS = 500, /* when we have waited for long */
+	PATIENCE_MS = 2000,  /* before we report what we still wait for */
+};
+
+static uint64_t waited_ns(const struct descendants *d)
+{
+	return clock_monotonic() - d->ended_at;
+}
+
+static bool is_lingering(const struct descendants *d, uint64_t since)
+{
+	return clock_monotonic() - since < (uint64_t)d->linger;
+}
+
+/* Each scan reads all of /proc: scan less often when it has found the same for long. */
+uint64_t descendants_pause(const struct descendants *d)
+{
+	bool soon = !d->scanned_at || waited_ns(d) < PATIENCE_MS * MS;
+
+	return (soon ? SCAN_MS : SCAN_LATER_MS) * MS;
+}
+
+static bool is_awaited(const struct descendants *d, pid_t pid, bool recorded)
+{
+	if (!recorded)
+		return !d->asked &&
+		       is_lingering(d, d->heard_at > d->ended_at ? d->heard_at : d->ended_at);
+	if (!d->asked || (d->group && getpgid(pid) == getpgrp()))
+		return true;
+	return !d->late && is_lingering(d, d->ended_at);
+}
+
+static void count_descendant(void *arg, pid_t pid)
+{
+	struct descendants *d = arg;
+	bool recorded = collector_has_guest(d->collector, pid);
+	bool awaited = is_awaited(d, pid, recorded);
+
+	if (!d->first || (awaited && !d->awaited))
+		d->first = pid;
+	d->awaited += awaited;
+	d->running++;
+	if (!recorded)
+		return;
+	d->recorded++;
+	d->heard_at = clock_monotonic();
+}
+
+/* One that was between two looks while its parent ended may be missed once. */
+static void scan_descendants(struct descendants *d)
+{
+	d->running = d->recorded = d->awaited = 0;
+	d->first = 0;
+	if (!guests_visit(d->dir, count_descendant, d))
+		guests_visit(d->dir, count_descendant, d);
+}
+
+static void tell_patience(struct descendants *d)
+{
+	if (d->told || !d->awaited || d->progress->quiet || waited_ns(d) < PATIENCE_MS * MS)
+		return;
+	d->told = true;
+	progress_clear(d->progress);
+	log_note("the program has ended; %u of its descendants still run%s (pid %d%s): "
+		 "Ctrl-C ends the recording",
+		 d->awaited, d->awaited == 1 ? "s" : "", (int)d->first,
+		 d->awaited > 1 ? ", ..." : "");
+}
+
+bool descendants_over(struct descendants *d)
+{
+	uint64_t now = clock_monotonic();
+
+	if (now - d->scanned_at < descendants_pause(d))
+		return false;
+	d->scanned_at = now;
+	scan_descendants(d);
+	tell_patience(d);
+	if (d->awaited)
+		return false;
+	/* the last of them may have written events that we have not read */
+	d->scanned_at = 0;
+	return d->recorded || !collector_busy(d->collector);
+}
+
+void descendants_tell_left(struct descendants *d)
+{
+	if (d->asked)
+		scan_descendants(d); /* after a second request there was no look */
+	if (!d->running)
+		return;
+	progress_clear(d->progress);
+	log_note("the program has ended; %u of its descendants %s left running, unrecorded "
+		 "(pid %d%s)%s",
+		 d->running, d->running == 1 ? "is" : "are", (int)d->first,
+		 d->running > 1 ? ", ..." : "", d->asked ? "" : ": no verb called within --linger");
+}
