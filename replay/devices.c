@@ -12,14 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/wire/log.h"
 #include "core/base/map.h"
+#include "core/store/db/args.h"
+#include "core/wire/log.h"
+#include "replay/device_attr.h"
+#include "replay/outcome.h"
 
 enum { DEVICES_MAX = 64 };
 
 struct role {
 	char name[64];
 	unsigned int device;
+	struct args *attr; /* NULL: the trace does not have them */
+	const char *prefix;
 };
 
 struct devices {
@@ -127,6 +132,8 @@ void devices_close(struct devices *ds)
 	for (unsigned int i = 0; i < ds->ndevices; i++)
 		if (ds->devices[i].context)
 			ibv_close_device(ds->devices[i].context);
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		args_unref(ds->roles[i].attr);
 	if (ds->list)
 		ibv_free_device_list(ds->list);
 	map_fini(&ds->lids);
@@ -159,12 +166,39 @@ const struct device *devices_role(struct devices *ds, const char *name)
 	return &ds->devices[ds->roles[find_role(ds, name)].device];
 }
 
-bool devices_are_recorded(const struct devices *ds)
+void devices_recorded_attr(struct devices *ds, const char *name, struct args *out,
+			   const char *prefix)
+{
+	struct role *role = &ds->roles[find_role(ds, name)];
+
+	args_unref(role->attr);
+	role->attr = args_ref(out);
+	role->prefix = prefix;
+}
+
+static void judge_role(const struct role *role, const struct device *device,
+		       struct outcome *outcome)
+{
+	char text[1024] = "";
+	enum device_likeness likeness = DEVICE_SAME;
+
+	if (role->attr)
+		likeness = device_attr_compare(role->attr, role->prefix, &device->attr, text,
+					       sizeof(text));
+	else if (strcmp(role->name, device->name))
+		likeness = DEVICE_OTHER;
+	if (likeness == DEVICE_OTHER)
+		outcome_other_device(outcome);
+	if (likeness != DEVICE_SAME)
+		outcome_note(outcome, "%s is not the recorded %s%s%s%s", device->name, role->name,
+			     likeness == DEVICE_TWIN ? ", but one of the same kind" : "",
+			     *text ? ": " : "", text);
+}
+
+void devices_judge(const struct devices *ds, struct outcome *outcome)
 {
 	for (unsigned int i = 0; i < ds->nroles; i++)
-		if (strcmp(ds->roles[i].name, ds->devices[ds->roles[i].device].name))
-			return false;
-	return true;
+		judge_role(&ds->roles[i], &ds->devices[ds->roles[i].device], outcome);
 }
 
 const struct device *devices_of(const struct devices *ds, const struct ibv_context *context)

@@ -30,6 +30,8 @@ struct device {
 };
 
 struct devices;
+struct args;
+struct outcome;
 
 /*
  * Open them all; @only the one of that name, or all for NULL. Returns 0;
@@ -43,8 +45,18 @@ void devices_close(struct devices *devices);
 /* The device for recorded device @name: of the same name, else by turns. Never NULL. */
 const struct device *devices_role(struct devices *devices, const char *name);
 
-/* Is the device for each recorded one that was named so far of the same name? */
-bool devices_are_recorded(const struct devices *devices);
+/*
+ * What ibv_query_device() told of recorded device @name: @out, where the paths of the attributes
+ * begin with @prefix, which must stay valid. Takes a reference.
+ */
+void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,
+			   const char *prefix);
+
+/*
+ * Tell @outcome whether the devices are other ones than recorded, and in what: by their
+ * attributes, or by the name alone where the trace has no attributes.
+ */
+void devices_judge(const struct devices *devices, struct outcome *outcome);
 
 /* The one that @context was opened on. */
 const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);

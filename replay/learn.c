@@ -170,6 +170,13 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 		if (!call->failed)
 			devices_role(r->devices, device_name(r, call->object));
 		return 0;
+	case VERB_query_device:
+	case VERB_query_device_ex:
+		if (!call->failed && call->out)
+			devices_recorded_attr(r->devices, device_name(r, call->object), call->out,
+					      call->verb == VERB_query_device ? "device_attr."
+									      : "attr.orig_attr.");
+		return 0;
 	case VERB_reg_mr:
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:

@@ -178,8 +178,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 	if (!err) {
 		devices_names(r.devices, names, sizeof(names));
 		outcome_device(outcome, names);
-		if (!devices_are_recorded(r.devices))
-			outcome_other_device(outcome);
+		devices_judge(r.devices, outcome);
 		err = replay_events(&r);
 		polls_end(&r);
 		replica_clear(&r, 0);

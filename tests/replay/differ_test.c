@@ -92,16 +92,99 @@ TEST(the_length_of_a_region_diverges)
 			 1);
 }
 
-TEST(limits_of_a_device_are_tolerated_by_name)
+TEST(limits_of_another_device_are_tolerated_by_name)
 {
+	const char *there = "{\"device_attr\":{\"max_qp\":1,\"fw_ver\":\"a\"}}";
+	const char *replayed = "{\"device_attr\":{\"max_qp\":2,\"fw_ver\":\"b\"}}";
 	struct outcome *r = make_outcome();
 
-	differ_json(r, here, VERB_query_device, "{\"device_attr\":{\"max_qp\":1,\"fw_ver\":\"a\"}}",
-		    "{\"device_attr\":{\"max_qp\":2,\"fw_ver\":\"b\"}}");
+	assert_int_equal(count_differences("query_device", there, replayed), 2);
+	outcome_other_device(r);
+	differ_json(r, here, VERB_query_device, there, replayed);
 	assert_int_equal(outcome_divergences(r), 0);
 	assert_says(r, "2 x attributes of the device");
 	outcome_free(r);
 }
+
+static uint64_t count_results(enum verb verb, int64_t recorded, int64_t replayed, bool other)
+{
+	const struct call call = {
+		.verb = verb, .ret = recorded, .error = 22, .failed = verb_failed(verb, recorded)
+	};
+	struct outcome *r = make_outcome();
+	uint64_t n;
+
+	if (other)
+		outcome_other_device(r);
+	differ_result(r, here, &call, replayed, 22);
+	n = outcome_divergences(r);
+	outcome_free(r);
+	return n;
+}
+
+TEST(a_query_that_fails_on_one_side_diverges)
+{
+	static const enum verb verbs[] = {
+		VERB_query_device, VERB_query_device_ex, VERB_query_port,      VERB_query_gid,
+		VERB_query_gid_ex, VERB_query_pkey,      VERB_query_gid_table, VERB_get_pkey_index,
+	};
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		for (int other = 0; other < 2; other++) {
+			assert_int_equal(count_results(verbs[i], 0, -1, other), 1);
+			assert_int_equal(count_results(verbs[i], -1, 0, other), 1);
+			assert_int_equal(count_results(verbs[i], -1, -1, other), 0);
+			assert_int_equal(count_results(verbs[i], 0, 0, other), 0);
+		}
+}
+
+TEST(an_index_may_be_another)
+{
+	assert_int_equal(count_results(VERB_get_pkey_index, 1, 2, false), 0);
+	assert_int_equal(count_results(VERB_query_gid_table, 4, 8, false), 0);
+}
+
+/* What a device may choose is tolerated, and what it was told is not. */
+/* clang-format off */
+static const struct choice {
+	const char *name, *verb, *there, *here;
+	unsigned int same, other; /* divergences on the recorded device, and on another */
+} choices[] = {
+	{ "sequence_numbers", "query_qp", "{\"attr\":{\"rq_psn\":1,\"sq_psn\":2}}",
+	  "{\"attr\":{\"rq_psn\":3,\"sq_psn\":4}}", 0, 0 },
+	{ "a_timeout", "query_qp",
+	  "{\"attr\":{\"timeout\":14}}", "{\"attr\":{\"timeout\":0}}", 1, 0 },
+	{ "a_qkey", "query_qp", "{\"attr\":{\"qkey\":1}}", "{\"attr\":{\"qkey\":2}}", 1, 1 },
+	{ "a_path_mtu", "query_qp", "{\"attr\":{\"path_mtu\":\"IBV_MTU_4096\"}}",
+	  "{\"attr\":{\"path_mtu\":\"IBV_MTU_1024\"}}", 1, 0 },
+	{ "an_address", "query_qp", "{\"attr\":{\"ah_attr\":{\"dlid\":1}}}",
+	  "{\"attr\":{\"ah_attr\":{\"dlid\":2}}}", 0, 0 },
+	{ "a_message_size", "query_port", "{\"port_attr\":{\"max_msg_sz\":1}}",
+	  "{\"port_attr\":{\"max_msg_sz\":2}}", 1, 0 },
+	{ "the_type_of_a_window", "alloc_mw", "{\"ret\":{\"type\":\"IBV_MW_TYPE_1\"}}",
+	  "{\"ret\":{\"type\":\"IBV_MW_TYPE_2\"}}", 1, 1 },
+	{ "the_length_of_a_region", "rereg_mr",
+	  "{\"mr\":{\"lkey\":1,\"length\":64}}", "{\"mr\":{\"lkey\":2,\"length\":65}}",
+	  1, 1 },
+	{ "a_gid", "query_gid", "{\"gid\":{\"raw\":\"fe80:0000:0000:0000:0000:0000:0000:0001\"}}",
+	  "{\"gid\":{\"raw\":\"fe80:0000:0000:0000:0000:0000:0000:0002\"}}", 0, 0 },
+	{ "a_service_level", "init_ah_from_wc", "{\"ah_attr\":{\"sl\":1,\"dlid\":1}}",
+	  "{\"ah_attr\":{\"sl\":0,\"dlid\":2}}", 1, 0 },
+};
+/* clang-format on */
+
+static void is_told_apart(void **state)
+{
+	const struct choice *row = *state;
+	struct outcome *r = make_outcome();
+
+	assert_int_equal(count_differences(row->verb, row->there, row->here), row->same);
+	outcome_other_device(r);
+	differ_json(r, here, (enum verb)verb_find(row->verb), row->there, row->here);
+	assert_int_equal(outcome_divergences(r), row->other);
+	outcome_free(r);
+}
+TEST_ROWS(choices, is_told_apart);
 
 TEST(sizes_differ_on_another_device_only)
 {

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Replays of control verbs, events and devices: what differs is said at its event, nothing else is,
+# and nobody waits for what cannot come.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1
+needs "$apps/demo_bug" "$apps/every_verb"
+command -v sqlite3 >/dev/null || { skip all "sqlite3 is not installed"; exit 0; }
+
+record() { # NAME PROGRAM...
+	timeout 60 "$VERBATIM" record -q --device soft -o "$tmp/$1.db" -- "${@:2}" >"$tmp/log" 2>&1
+}
+
+# replay FILE [OPTION...]: its report in $tmp/out
+replay() { timeout 60 "$VERBATIM" replay --device soft "$@" >"$tmp/out" 2>&1; }
+
+# alter NAME SQL: a copy of its trace, altered, in $tmp/altered.db
+alter() {
+	rm -f "$tmp/altered.db"
+	"$VERBATIM" unpack -o "$tmp/altered.db" "$tmp/$1.db" && sqlite3 "$tmp/altered.db" "$2"
+}
+
+# the first event T:N that a condition on table call chooses
+event_of() { sqlite3 "$tmp/altered.db" "SELECT thread || ':' || n FROM call WHERE $1 LIMIT 1"; }
+
+# says_once TEXT: it is the one divergence
+says_once() {
+	says '^1 divergence' "$tmp/out" && says "$1" "$tmp/out"
+}
+
+VERBATIM_SOFT_LINK=roce record every_verb "$apps/every_verb" ||
+	not_ok every_verb "$(tail -1 "$tmp/log")"
+
+a_failed_query_diverges() {
+	local verb
+	for verb in query_device query_gid query_pkey query_port; do
+		alter every_verb "UPDATE call SET ret = -1, error = 4000, failed = 1
+			WHERE (thread, n) = (SELECT thread, n FROM call WHERE verb = 'ibv_$verb'
+				AND NOT failed AND NOT ours AND depth = 0 LIMIT 1)" || return
+		replay "$tmp/altered.db"
+		is "status of $verb" $? 1 && says_once \
+			"$(event_of "error = 4000") ibv_$verb: ret: recorded 4000, replayed 0" ||
+			return
+	done
+}
+try a_failed_query_diverges
+
+# a device is known by its attributes, not by its name
+another_firmware_is_another_device() {
+	alter every_verb "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
+		WHERE verb LIKE 'ibv_query_device%'" || return
+	replay "$tmp/altered.db"
+	is status $? 0 && says 'is not the recorded [a-z0-9_]*: fw_ver 9\.' "$tmp/out" &&
+		says 'x attributes of the device' "$tmp/out"
+}
+try another_firmware_is_another_device
+
+a_name_alone_is_no_other_device() {
+	alter every_verb "UPDATE object SET name = 'mlx5_0' WHERE kind = 'device'" || return
+	replay "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+	! grep 'is not the recorded\|attributes of the device' "$tmp/out"
+}
+try a_name_alone_is_no_other_device
+exit $failed
