@@ -46,6 +46,7 @@ static struct message message_of(struct soft_qp *qp, const struct soft_wr *wr,
 			    : wr->opcode == IBV_WR_SEND_WITH_INV ? IBV_WC_WITH_INV
 								 : 0,
 		.solicited = wr->flags & IBV_SEND_SOLICITED,
+		.doomed = qp->sq.doom,
 	};
 }
 
@@ -78,6 +79,8 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *w
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (has_imm(wr) && !deliver_ready(r))
 		return CARRY_RNR;
+	if (unlikely(qp->sq.doom))
+		return CARRY_DOOMED;
 	err = copy_put(r->peer, from, &to);
 	if (err == -EFAULT)
 		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
@@ -93,8 +96,8 @@ static bool is_atomic(const struct soft_wr *wr)
 }
 
 /* The checks that the responder makes for reads and atomics. */
-static int check_response(struct soft_remote *r, struct soft_wr *wr, uint32_t access,
-			  uint64_t length, struct copy_list *from)
+static int check_response(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+			  uint32_t access, uint64_t length, struct copy_list *from)
 {
 	if (!(r->shm->access & access) || !r->shm->max_dest_rd ||
 	    (is_atomic(wr) && wr->remote_addr % 8))
@@ -102,15 +105,16 @@ static int check_response(struct soft_remote *r, struct soft_wr *wr, uint32_t ac
 	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, access, wr->remote_addr,
 				    wr->rkey, length, from))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	return IBV_WC_SUCCESS;
+	return unlikely(qp->sq.doom) ? CARRY_DOOMED : IBV_WC_SUCCESS;
 }
 
-static int read_from(struct soft_remote *r, struct soft_wr *wr, struct copy_list *to)
+static int read_from(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+		     struct copy_list *to)
 {
 	struct copy_list from;
 	int err;
 
-	err = check_response(r, wr, IBV_ACCESS_REMOTE_READ, wr->length, &from);
+	err = check_response(qp, r, wr, IBV_ACCESS_REMOTE_READ, wr->length, &from);
 	if (err)
 		return err;
 	err = copy_get(r->peer, to, &from);
@@ -151,13 +155,14 @@ static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 	return err;
 }
 
-static int atomic_at(struct soft_remote *r, struct soft_wr *wr, const struct copy_list *to)
+static int atomic_at(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+		     const struct copy_list *to)
 {
 	struct copy_list there;
 	uint64_t old;
 	int err;
 
-	err = check_response(r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old), &there);
+	err = check_response(qp, r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old), &there);
 	if (err)
 		return err;
 	err = change_there(r, wr, &there, &old);
@@ -168,12 +173,13 @@ static int atomic_at(struct soft_remote *r, struct soft_wr *wr, const struct cop
 	return deliver_copy_error(err);
 }
 
-static int atomic_write_to(struct soft_remote *r, struct soft_wr *wr, struct copy_list *from)
+static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
+			   struct copy_list *from)
 {
 	struct copy_list to;
 	int err;
 
-	err = check_response(r, wr, IBV_ACCESS_REMOTE_WRITE, wr->length, &to);
+	err = check_response(qp, r, wr, IBV_ACCESS_REMOTE_WRITE, wr->length, &to);
 	if (err)
 		return err;
 	lock_take(&r->peer->seg->atomics);
@@ -193,7 +199,8 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 		return deliver_break(
 			r, status == IBV_WC_REM_OP_ERR ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
 			status);
-	deliver_establish(r);
+	if (likely(!qp->sq.doom))
+		deliver_establish(r);
 	if (is_send(wr))
 		return send_to(qp, r, wr, local);
 	switch (wr->opcode) {
@@ -201,11 +208,11 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		return write_to(qp, r, wr, local);
 	case IBV_WR_RDMA_READ:
-		return read_from(r, wr, local);
+		return read_from(qp, r, wr, local);
 	case IBV_WR_ATOMIC_WRITE:
-		return atomic_write_to(r, wr, local);
+		return atomic_write_to(qp, r, wr, local);
 	default:
-		return atomic_at(r, wr, local);
+		return atomic_at(qp, r, wr, local);
 	}
 }
 
@@ -262,13 +269,20 @@ static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr, struct
 	return status;
 }
 
+static int change_window(struct soft_qp *qp, struct soft_wr *wr)
+{
+	int status = window_carry(qp, wr);
+
+	return status == IBV_WC_SUCCESS && qp->sq.doom ? CARRY_DOOMED : status;
+}
+
 int carry_request(struct soft_qp *qp, struct soft_wr *wr)
 {
 	struct copy_list local;
 	int status;
 
 	if (wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV)
-		return window_carry(qp, wr);
+		return change_window(qp, wr);
 	status = check_local(qp, wr, &local);
 	if (unlikely(status))
 		return status;
@@ -277,6 +291,10 @@ int carry_request(struct soft_qp *qp, struct soft_wr *wr)
 		return datagram_send(qp, wr, &local);
 	case IBV_QPT_RAW_PACKET:
 		return raw_send(qp, wr, &local);
+	case IBV_QPT_UC: /* only its own end refuses */
+		if (unlikely(qp->sq.doom))
+			return CARRY_DOOMED;
+		break;
 	default:
 		break;
 	}

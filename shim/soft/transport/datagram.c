@@ -181,6 +181,8 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 	status = check_address(qp, wr);
 	if (unlikely(status))
 		return status;
+	if (unlikely(qp->sq.doom))
+		return CARRY_DOOMED;
 	if (ah->attr.is_global)
 		add_grh(ah, wr, &m, &grh);
 	if (likely(ah->reachable && wr->remote_qpn != GRH_MULTICAST_QPN))

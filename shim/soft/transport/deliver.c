@@ -387,6 +387,8 @@ int deliver_message(struct soft_remote *r, struct message *m)
 	if (unlikely(m->wc_flags & IBV_WC_WITH_INV) &&
 	    !window_invalidate(r->peer->seg, r->shm, m->imm))
 		return fail_recv(r, wqe, slot, IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR);
+	if (unlikely(m->doomed))
+		return CARRY_DOOMED;
 	err = move_payload(r, m, &to, wqe, slot, &cqe);
 	if (err == -EFAULT)
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);

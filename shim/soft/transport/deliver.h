@@ -13,6 +13,7 @@ enum {
 	CARRY_NO_PEER = -2, /* nobody answers */
 	CARRY_LATER = -3,   /* the peer must copy, and is slow */
 	CARRY_HELD = -4,    /* by a fault on demand */
+	CARRY_DOOMED = -5,  /* nothing refuses it, but it has a doom (sq_fault.c) */
 };
 
 struct message {
@@ -27,6 +28,7 @@ struct message {
 	uint8_t opcode; /* enum ibv_wc_opcode */
 	uint8_t wc_flags;
 	bool solicited;
+	bool doomed;
 };
 
 /* Is there a receive request? */

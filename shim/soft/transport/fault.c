@@ -6,6 +6,9 @@
  * generator of its own, seeded in its line, so the same operations in the same order meet the same
  * faults.
  *
+ * Rules that the program gives are for one operation: the next call of a thread, or one request.
+ * They are dropped when they have struck, or when that operation is past.
+ *
  * Not here: the form of the file (fault_text.c), the effect of a fault on a send queue (sq_fault.c)
  * and on a verb (enter.c).
  */
@@ -25,6 +28,10 @@ bool fault_any;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_rule *rules;
 static unsigned int num_rules;
+
+static struct fault_rule *given; /* by the program */
+static unsigned int num_given;
+static unsigned int struck;
 
 /* splitmix64: each state gives one evenly distributed number. */
 static double draw_chance(uint64_t *state)
@@ -59,14 +66,56 @@ static bool rule_strikes(struct fault_rule *rule, bool again)
 	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
 }
 
+static bool is_verb(const struct fault_rule *rule, const char *verb)
+{
+	return !strcmp(rule->verb, verb) || !strcmp(rule->verb, "any");
+}
+
+static void note_any(void)
+{
+	__atomic_store_n(&fault_any, num_rules || num_given, __ATOMIC_RELAXED);
+}
+
+static struct fault take_given(unsigned int i)
+{
+	struct fault fault = given[i].fault;
+
+	given[i] = given[--num_given];
+	note_any();
+	return fault;
+}
+
+static struct fault find_given_verb(const char *verb)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_given; i++)
+		if (given[i].thread == pthread_self() && is_verb(&given[i], verb)) {
+			fault_note_struck();
+			return take_given(i);
+		}
+	return (struct fault){ .kind = FAULT_NONE };
+}
+
+static struct fault find_given_request(uint32_t qpn, uint32_t pos)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_given; i++)
+		if (!given[i].thread && given[i].qpn == qpn && given[i].pos == pos)
+			return take_given(i);
+	return (struct fault){ .kind = FAULT_NONE };
+}
+
 struct fault fault_verb(const char *verb)
 {
-	struct fault fault = { .kind = FAULT_NONE };
+	struct fault fault;
 	unsigned int i;
 
 	pthread_mutex_lock(&mutex);
+	fault = find_given_verb(verb);
 	for (i = 0; i < num_rules; i++)
-		if (!strcmp(rules[i].verb, verb) && rule_strikes(&rules[i], false) && !fault.kind)
+		if (is_verb(&rules[i], verb) && rule_strikes(&rules[i], false) && !fault.kind)
 			fault = rules[i].fault;
 	pthread_mutex_unlock(&mutex);
 	return fault;
@@ -78,12 +127,14 @@ static bool rule_concerns(const struct fault_rule *rule, uint32_t qpn, int opcod
 	       (!rule->qpn || rule->qpn == qpn);
 }
 
-struct fault fault_request(uint32_t qpn, int opcode, bool again)
+struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again)
 {
 	struct fault fault = { .kind = FAULT_NONE };
 	unsigned int i;
 
 	pthread_mutex_lock(&mutex);
+	if (!again)
+		fault = find_given_request(qpn, pos);
 	for (i = 0; i < num_rules; i++)
 		if (rule_concerns(&rules[i], qpn, opcode) && rule_strikes(&rules[i], again) &&
 		    !fault.kind)
@@ -102,6 +153,45 @@ static int add_rule(const struct fault_rule *rule)
 	rules = more;
 	rules[num_rules++] = *rule;
 	return 0;
+}
+
+int fault_give(const struct fault_rule *rule)
+{
+	struct fault_rule *more;
+
+	pthread_mutex_lock(&mutex);
+	more = reallocarray(given, num_given + 1, sizeof(*given));
+	if (more) {
+		given = more;
+		given[num_given] = *rule;
+		given[num_given++].fault.given = true;
+		note_any();
+	}
+	pthread_mutex_unlock(&mutex);
+	return more ? 0 : -ENOMEM;
+}
+
+void fault_take_back(uint64_t thread, uint32_t qpn)
+{
+	unsigned int i = 0;
+
+	pthread_mutex_lock(&mutex);
+	while (i < num_given)
+		if (thread ? given[i].thread == thread : !given[i].thread && given[i].qpn == qpn)
+			take_given(i);
+		else
+			i++;
+	pthread_mutex_unlock(&mutex);
+}
+
+void fault_note_struck(void)
+{
+	__atomic_add_fetch(&struck, 1, __ATOMIC_RELAXED);
+}
+
+unsigned int fault_struck(void)
+{
+	return __atomic_load_n(&struck, __ATOMIC_RELAXED);
 }
 
 static int complain_line(const char *path, unsigned int line, const char *why)
@@ -154,6 +244,10 @@ static void forget_rules(void)
 	free(rules);
 	rules = NULL;
 	num_rules = 0;
+	free(given);
+	given = NULL;
+	num_given = 0;
+	note_any();
 }
 
 int fault_load(uint32_t node)
@@ -168,7 +262,7 @@ int fault_load(uint32_t node)
 	err = load_rules(path, node);
 	if (err < 0)
 		forget_rules();
-	fault_any = num_rules;
+	note_any();
 	pthread_mutex_unlock(&mutex);
 	return err;
 }
@@ -178,5 +272,4 @@ void fault_unload(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 	forget_rules();
-	fault_any = false;
 }

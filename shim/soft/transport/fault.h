@@ -24,12 +24,13 @@ struct fault {
 	enum fault_kind kind;
 	int value;
 	uint8_t vendor_err;
+	bool given; /* by the program: the request fails only if it would not fail by itself */
 	uint64_t ns;
 };
 
 /* One line of the file. */
 struct fault_rule {
-	char verb[40];     /* without ibv_; "": send requests */
+	char verb[40];     /* without ibv_; "": send requests; "any" */
 	int opcode;        /* enum ibv_wr_opcode; -1: any */
 	uint32_t qpn;      /* 0: any */
 	int node;          /* of the fabric; -1: any */
@@ -39,6 +40,9 @@ struct fault_rule {
 	uint64_t random;   /* its state: begins with the seed */
 	struct fault fault;
 	uint64_t count; /* so many have matched */
+	/* of one that the program gives (fault_give): */
+	uint64_t thread; /* calls of this thread only */
+	uint32_t pos;    /* the request at this position of its send queue */
 };
 
 /*
@@ -49,6 +53,11 @@ int fault_parse(char *line, struct fault_rule *rule, const char **why);
 
 /* Are there any rules? Check this before calling the functions below. */
 extern bool fault_any;
+
+static inline bool fault_is_any(void)
+{
+	return __atomic_load_n(&fault_any, __ATOMIC_RELAXED);
+}
 
 /*
  * Read the file, if there is one, for the process that is @node of its fabric. 0 or -EINVAL,
@@ -61,7 +70,20 @@ void fault_unload(void);
 struct fault fault_verb(const char *verb);
 
 /*
- * The fault that strikes a send request. @again: it is a retry, which only rules of chance can
- * strike.
+ * The fault that strikes the send request at position @pos of its queue. @again: it is a retry,
+ * which only rules of chance can strike.
  */
-struct fault fault_request(uint32_t qpn, int opcode, bool again);
+struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, bool again);
+
+/*
+ * Rules that the program itself gives while it runs, for one operation each; before those of the
+ * file. 0 or -ENOMEM.
+ */
+int fault_give(const struct fault_rule *rule);
+
+/* Drop those for calls of @thread (0: none), or for requests of @qpn, that did not strike. */
+void fault_take_back(uint64_t thread, uint32_t qpn);
+
+/* One has struck; and how many have. */
+void fault_note_struck(void);
+unsigned int fault_struck(void);

@@ -24,6 +24,7 @@ struct soft_context {
 	uint32_t epoch;
 	uint32_t async;            /* pipe */
 	uint64_t file;             /* imports have the same */
+	uint32_t ports_down;       /* as it was told by the program itself: inject.c */
 	struct soft_context *next; /* in soft_contexts, while open */
 };
 
@@ -177,11 +178,13 @@ struct soft_sq {
 	uint8_t *wrs;
 	struct soft_memory memory; /* of those */
 	enum soft_wait wait;
-	uint64_t wait_until;        /* ns; 0: for ever */
-	bool draining;              /* SQD: the head had begun */
-	uint8_t vendor_err;         /* from a fault, for the completion */
-	uint8_t tries;              /* retries of the head because of faults */
-	bool judged;                /* a fault for the head was looked up */
+	uint64_t wait_until; /* ns; 0: for ever */
+	bool draining;       /* SQD: the head had begun */
+	uint8_t vendor_err;  /* from a fault, for the completion */
+	uint8_t tries;       /* retries of the head because of faults */
+	bool judged;         /* a fault for the head was looked up */
+	uint8_t doom;        /* status with which the head must not succeed; 0: none */
+	uint8_t doom_vendor_err;
 	struct {                    /* between wr_start and _complete */
 		uint64_t thread;    /* whose lock it is, or 0 */
 		uint32_t tail;      /* requests from head to here */

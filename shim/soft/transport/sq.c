@@ -77,6 +77,9 @@ void sq_reset(struct soft_qp *qp)
 	sq->next = 0;
 	sq->wait = WAIT_NONE;
 	sq->draining = false;
+	sq_fault_forget(sq);
+	if (unlikely(fault_is_any()))
+		fault_take_back(0, qp->shm->qpn);
 	sq->build.err = EINVAL; /* requests that are being built are dropped */
 }
 
@@ -136,6 +139,7 @@ static void flush_requests(struct soft_qp *qp)
 {
 	qp->sq.vendor_err = 0;
 	qp->sq.draining = false;
+	sq_fault_forget(&qp->sq);
 	while (qp->sq.next != qp->sq.head)
 		complete_request(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
 	qp->sq.wait = WAIT_NONE;
@@ -193,6 +197,10 @@ static inline bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int st
 /* It could not be carried out (CARRY_...): wait, or give up. False: it waits. */
 static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
+	int status = qp->sq.doom ? sq_fault_doom(qp, wr, reason) : reason;
+
+	if (unlikely(status >= 0))
+		return finish_request(qp, wr, status);
 	switch (reason) {
 	case CARRY_HELD:
 		return false;
@@ -214,7 +222,7 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
-	int status = unlikely(fault_any) ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
+	int status = unlikely(fault_is_any()) ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 
 	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_request(qp, wr, status);
 }

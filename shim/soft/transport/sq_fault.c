@@ -6,6 +6,10 @@
  * wire; a fault is then looked up for each retry. An unreliable queue pair does not learn of a
  * loss.
  *
+ * A status that the program gave for a request (fault_give) is its doom: it is carried out as far
+ * as everything is checked (CARRY_DOOMED), so that it fails by itself where it would, and with the
+ * doom where it would succeed, or wait for what does not end in that status.
+ *
  * Not here: which request a fault strikes (fault.c).
  */
 #include "shim/soft/transport/sq_fault.h"
@@ -85,7 +89,11 @@ static int befall_request(struct soft_qp *qp, struct soft_wr *wr, const struct f
 {
 	switch (fault->kind) {
 	case FAULT_STATUS:
-		return fail_with(qp, wr, fault);
+		if (!fault->given)
+			return fail_with(qp, wr, fault);
+		qp->sq.doom = fault->value;
+		qp->sq.doom_vendor_err = fault->vendor_err;
+		break;
 	case FAULT_DELAY:
 		return hold_request(qp, fault->ns);
 	case FAULT_LOSE:
@@ -115,7 +123,7 @@ static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 
 	sq->judged = true;
 	if (first || sq->tries)
-		return fault_request(qp->shm->qpn, wr->opcode, !first);
+		return fault_request(qp->shm->qpn, sq->next, wr->opcode, !first);
 	return (struct fault){ .kind = FAULT_NONE }; /* it was only delayed */
 }
 
@@ -131,9 +139,31 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 	if (sq->wait == WAIT_NONE || sq->wait == WAIT_HELD)
 		fault = judge_request(qp, wr);
 	status = befall_request(qp, wr, &fault);
-	if (status >= 0) {
-		sq->judged = false;
-		sq->tries = 0;
-	}
+	if (status >= 0)
+		sq_fault_forget(sq);
 	return status;
+}
+
+/* Does the wait end in the status of the doom? */
+static bool ends_in_doom(const struct soft_sq *sq, int reason)
+{
+	switch (reason) {
+	case CARRY_RNR:
+		return sq->doom == IBV_WC_RNR_RETRY_EXC_ERR;
+	case CARRY_NO_PEER:
+	case CARRY_LATER:
+		return sq->doom == IBV_WC_RETRY_EXC_ERR;
+	default:
+		return reason == CARRY_HELD;
+	}
+}
+
+int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason)
+{
+	struct fault fault = { .value = qp->sq.doom, .vendor_err = qp->sq.doom_vendor_err };
+
+	if (ends_in_doom(&qp->sq, reason))
+		return reason;
+	fault_note_struck();
+	return fail_with(qp, wr, &fault);
 }

@@ -6,3 +6,17 @@
 
 /* As carry_request(), with the fault that strikes the request. */
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);
+
+/*
+ * @wr has a doom, and was put off for @reason (CARRY_*): the status with which it fails, or @reason
+ * if it will get there by itself.
+ */
+int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason);
+
+/* The head is complete: the next one has faults of its own. */
+static inline void sq_fault_forget(struct soft_sq *sq)
+{
+	sq->judged = false;
+	sq->tries = 0;
+	sq->doom = 0;
+}

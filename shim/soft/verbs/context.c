@@ -255,7 +255,7 @@ static int open_locked(const char *verb, struct soft_context *context, int cmd_f
 		err = begin_use();
 	if (err < 0)
 		return err;
-	err = fault_any ? -enter_fault(verb) : 0;
+	err = fault_is_any() ? -enter_fault(verb) : 0;
 	if (!err)
 		err = fill_context(context, cmd_fd);
 	if (err < 0) {

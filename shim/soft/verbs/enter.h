@@ -21,7 +21,7 @@ static inline int soft_enter(struct ibv_context *context, const char *verb)
 {
 	if (unlikely(!soft_ours(context)))
 		return EIO;
-	return unlikely(fault_any) ? enter_fault(verb) : 0;
+	return unlikely(fault_is_any()) ? enter_fault(verb) : 0;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/inject.h"
 
 enum {
 	IFINDEX_LO = 1, /* the kernel's in each network namespace */
@@ -32,7 +33,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 	if (!port)
 		return EINVAL;
 	all = port->attr;
-	if (port_blocked(segment_own, port_num)) {
+	if (port_blocked(segment_own, port_num) || inject_port_down(context, port_num)) {
 		all.state = IBV_PORT_DOWN;
 		all.phys_state = PHYS_DISABLED;
 	}
