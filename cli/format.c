@@ -6,18 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/count.h"
+
 const char *format_count(uint64_t n, char text[FORMAT_TEXT])
 {
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), at = 0;
-
-	for (int i = 0; i < length; i++) {
-		if (i && (length - i) % 3 == 0)
-			text[at++] = ',';
-		text[at++] = digits[i];
-	}
-	text[at] = '\0';
-	return text;
+	return count_text(n, text);
 }
 
 /* Three figures and a unit: @units are 1000 apart. */

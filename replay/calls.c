@@ -139,6 +139,7 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 	requests_clear(&replica->qp->out[SIDE_SEND]);
 	requests_clear(&replica->qp->out[SIDE_RECV]);
 	requests_clear(&replica->qp->sent);
+	outcome_mended(r->outcome, call->object);
 }
 
 static int note_srq_number(struct replay *r, const struct call *call, const uint64_t *args)
@@ -208,7 +209,7 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 	err = args_out_json(call->verb, args, ret, &json);
 	if (err)
 		return err;
-	err = differ_outputs(r->outcome, event->id, call->verb, call->out, json);
+	err = differ_outputs(r->outcome, event->id, call->verb, call->object, call->out, json);
 	free(json);
 	return err;
 }
@@ -243,11 +244,16 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 		replica->qp->no_flow = true;
 }
 
-static void leave_out(struct replay *r, const struct trace_event *event, const char *why)
+/* @missing: the object without which it cannot be called; 0: none, or not known. */
+static void leave_out(struct replay *r, const struct trace_event *event, uint32_t missing,
+		      const char *why)
 {
 	struct replica *replica = replica_of(r, event->call->object);
 
-	outcome_skipped(r->outcome, event->id, event->call->verb, why);
+	outcome_skipped(r->outcome, event->id, event->call->verb,
+			missing ? missing : event->call->object, why);
+	if (missing && verb_infos[event->call->verb].effect == EFFECT_CREATE)
+		outcome_inherit(r->outcome, event->call->object, missing);
 	if (event->call->verb == VERB_create_flow && !event->call->failed)
 		note_no_flow(r, event);
 	if (replica && !replica->handle && !replica->why &&
@@ -301,7 +307,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	if (!t.missing)
 		translate_call(&t, args);
 	if (t.missing)
-		leave_out(r, event, t.missing);
+		leave_out(r, event, t.missing_object, t.missing);
 	else
 		err = call_again(r, event, args);
 	build_free(build);
@@ -362,7 +368,7 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 		return 0;
 	why = why_not(r, call);
 	if (why) {
-		leave_out(r, event, why);
+		leave_out(r, event, 0, why);
 		return 0;
 	}
 	err = by_hand[call->verb] ? by_hand[call->verb](r, event) : build_and_call(r, event);

@@ -223,7 +223,8 @@ static void report_difference(struct replay *r, const struct trace_event *event,
 							     .recorded = there_text,
 							     .replayed = here_text,
 							     .about = arrival->request.event,
-							     .sender = arrival->sender });
+							     .sender = arrival->sender,
+							     .object = event->poll->wc[i].qp });
 }
 
 /* How much of the message was sent as it was recorded. */

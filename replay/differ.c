@@ -138,104 +138,167 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 	return text;
 }
 
-/* A difference of @field, for which the rows of @path count. */
-static void tell_difference(struct outcome *outcome, struct event_id event, enum verb verb,
-			    const char *path, const char *field, const char *recorded,
-			    const char *replayed)
+/* For it, the rows of @path count. */
+static void report_divergence(struct outcome *outcome, const char *path, const struct divergence *d)
 {
-	const char *reason = find_tolerance(verb, path, outcome_is_other_device(outcome));
+	const char *reason = find_tolerance(d->verb, path, outcome_is_other_device(outcome));
 
-	if (reason) {
+	if (reason)
 		outcome_tolerated(outcome, reason);
-		return;
-	}
-	outcome_divergence(outcome, &(struct divergence){ .event = event,
-							  .verb = verb,
-							  .field = field,
-							  .recorded = recorded,
-							  .replayed = replayed });
+	else
+		outcome_divergence(outcome, d);
 }
 
-void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, const char *path,
-		  const char *recorded, const char *replayed)
+void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		  const char *path, const char *recorded, const char *replayed)
 {
-	tell_difference(outcome, event, verb, path, path, recorded, replayed);
+	report_divergence(outcome, path,
+			  &(struct divergence){ .event = event,
+						.verb = verb,
+						.field = path,
+						.recorded = recorded,
+						.replayed = replayed,
+						.object = object });
+}
+
+void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
+		     uint32_t object, const char *path, const char *recorded)
+{
+	report_divergence(outcome, path,
+			  &(struct divergence){ .event = event,
+						.verb = verb,
+						.field = path,
+						.recorded = recorded,
+						.replayed = "no event",
+						.object = object,
+						.class = DIVERGENCE_FAILED_HERE,
+						.symptom = true });
+}
+
+static enum divergence_class class_of(bool failed_there, bool failed_here)
+{
+	if (failed_there == failed_here)
+		return DIVERGENCE_OTHER;
+	return failed_there ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
+}
+
+/* Does the verb leave its object in another state where it fails? */
+static bool has_effect(enum verb verb)
+{
+	switch (verb_infos[verb].effect) {
+	case EFFECT_CREATE:
+	case EFFECT_DESTROY:
+	case EFFECT_USE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void differ_values(struct outcome *outcome, struct event_id event, enum verb verb,
-			  const struct field_info *field, const char *path, int64_t recorded,
-			  int64_t replayed)
+			  uint32_t object, const struct field_info *field, const char *path,
+			  int64_t recorded, int64_t replayed)
 {
 	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
 	char there[96], here[96];
 
-	differ_texts(outcome, event, verb, path, value_text(names, recorded, there),
+	differ_texts(outcome, event, verb, object, path, value_text(names, recorded, there),
 		     value_text(names, replayed, here));
 }
 
-void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		    const char *path, int64_t recorded, int64_t replayed)
 {
-	differ_values(outcome, event, verb, NULL, path, recorded, replayed);
+	differ_values(outcome, event, verb, object, NULL, path, recorded, replayed);
 }
 
-static void differ_errnos(struct outcome *outcome, struct event_id event, enum verb verb,
-			  const char *path, int64_t recorded, int64_t replayed)
+void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		int recorded, int replayed)
 {
 	char there[64], here[64];
 
-	if (recorded != replayed)
-		differ_texts(outcome, event, verb, path, errno_text(recorded, there),
-			     errno_text(replayed, here));
+	if (recorded == replayed)
+		return;
+	report_divergence(outcome, recorded && replayed ? "ret" : "failed",
+			  &(struct divergence){ .event = event,
+						.verb = verb,
+						.field = "ret",
+						.recorded = errno_text(recorded, there),
+						.replayed = errno_text(replayed, here),
+						.object = object,
+						.class = class_of(recorded, replayed),
+						.breaks = true });
 }
 
-/* It failed on one side only. */
-static void differ_failures(struct outcome *outcome, struct event_id event, enum verb verb,
-			    const char *recorded, const char *replayed)
+/* The results of a call, in words. */
+struct results {
+	const char *field, *there, *here;
+};
+
+static void differ_results(struct outcome *outcome, struct event_id event, const struct call *call,
+			   const struct results *results, bool failed)
 {
-	tell_difference(outcome, event, verb, "failed", "ret", recorded, replayed);
+	report_divergence(
+		outcome, call->failed != failed ? "failed" : results->field,
+		&(struct divergence){ .event = event,
+				      .verb = call->verb,
+				      .field = results->field,
+				      .recorded = results->there,
+				      .replayed = results->here,
+				      .object = call->object,
+				      .class = class_of(call->failed, failed),
+				      .breaks = call->failed != failed && has_effect(call->verb) });
+}
+
+static void differ_errnos(struct outcome *outcome, struct event_id event, const struct call *call,
+			  const char *field, int64_t recorded, int64_t replayed, bool failed)
+{
+	char there[64], here[64];
+	struct results results = { field, errno_text(recorded, there), errno_text(replayed, here) };
+
+	if (recorded != replayed)
+		differ_results(outcome, event, call, &results, failed);
 }
 
 static void differ_pointer(struct outcome *outcome, struct event_id event, const struct call *call,
 			   int64_t ret, int err)
 {
-	char here[64], there[64];
+	char text[64];
 
 	if (!call->ret && !ret)
-		differ_errnos(outcome, event, call->verb, "errno", call->error, err);
+		differ_errnos(outcome, event, call, "errno", call->error, err, true);
 	else if (!call->ret)
-		differ_failures(outcome, event, call->verb, errno_text(call->error, there),
-				"success");
+		differ_results(outcome, event, call,
+			       &(struct results){ "ret", errno_text(call->error, text), "success" },
+			       false);
 	else if (!ret)
-		differ_failures(outcome, event, call->verb, "success", errno_text(err, here));
+		differ_results(outcome, event, call,
+			       &(struct results){ "ret", "success", errno_text(err, text) }, true);
 }
 
 void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
 		   int64_t ret, int err)
 {
-	bool fails = verb_failed(call->verb, ret);
-	char here[64], there[64];
+	bool failed = verb_failed(call->verb, ret), both = !call->failed && !failed;
 
 	switch (verb_infos[call->verb].fail) {
 	case FAIL_NEVER:
 		if (call->ret != ret && verb_infos[call->verb].ret.kind != FIELD_OBJ)
-			differ_numbers(outcome, event, call->verb, "ret", call->ret, ret);
+			differ_numbers(outcome, event, call->verb, call->object, "ret", call->ret,
+				       ret);
 		return;
 	case FAIL_NULL:
 		differ_pointer(outcome, event, call, ret, err);
 		return;
 	default:
-		if (call->failed != fails)
-			differ_failures(
-				outcome, event, call->verb,
-				errno_text(call->ret == -1 ? call->error : call->ret, there),
-				errno_text(ret == -1 ? err : ret, here));
-		else if (call->ret == -1 && ret == -1)
-			differ_errnos(outcome, event, call->verb, "errno", call->error, err);
+		if (call->ret == -1 && ret == -1)
+			differ_errnos(outcome, event, call, "errno", call->error, err, failed);
+		else if (both)
+			differ_errnos(outcome, event, call, "ret", call->ret, ret, failed);
 		else
-			differ_errnos(outcome, event, call->verb, "ret",
+			differ_errnos(outcome, event, call, "ret",
 				      call->ret == -1 ? call->error : call->ret,
-				      ret == -1 ? err : ret);
+				      ret == -1 ? err : ret, failed);
 	}
 }
 
@@ -244,6 +307,7 @@ struct walk {
 	struct outcome *outcome;
 	struct event_id event;
 	enum verb verb;
+	uint32_t object;
 	const struct args *there, *here;
 };
 
@@ -258,7 +322,7 @@ static void walk_number(struct walk *w, const struct field_info *field, const ch
 	if (!args_get(w->here, path, &here))
 		return;
 	if (there != here)
-		differ_values(w->outcome, w->event, w->verb, field, path, there, here);
+		differ_values(w->outcome, w->event, w->verb, w->object, field, path, there, here);
 }
 
 static void walk_text(struct walk *w, const char *path)
@@ -267,7 +331,7 @@ static void walk_text(struct walk *w, const char *path)
 	const char *here = args_text(w->here, path);
 
 	if (there && here && strcmp(there, here))
-		differ_texts(w->outcome, w->event, w->verb, path, there, here);
+		differ_texts(w->outcome, w->event, w->verb, w->object, path, there, here);
 }
 
 static void walk_pointer(struct walk *w, const struct field_info *field, const char *path)
@@ -327,12 +391,12 @@ static void walk_struct(struct walk *w, const struct struct_info *info, const ch
 	}
 }
 
-int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
+int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		   const struct args *recorded, const char *replayed)
 {
 	const struct verb_info *v = &verb_infos[verb];
 	struct args *here = args_new(replayed, strlen(replayed));
-	struct walk w = { outcome, event, verb, recorded, here };
+	struct walk w = { outcome, event, verb, object, recorded, here };
 	int err = here ? args_parse(recorded) ?: args_parse(here) : -ENOMEM;
 
 	for (unsigned int i = 0; i < v->args.nfields && !err; i++) {

@@ -26,25 +26,34 @@ const char *errno_text(int64_t err, char text[64]);
 /* "IBV_WC_SUCCESS (0)" or the number. */
 const char *value_text(const struct enum_info *names, int64_t value, char text[96]);
 
-/* Report it as a divergence, or as tolerated. */
-void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+/* Report it as a divergence of @object (0: of none), or as tolerated. */
+void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		    const char *path, int64_t recorded, int64_t replayed);
-void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, const char *path,
-		  const char *recorded, const char *replayed);
+void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		  const char *path, const char *recorded, const char *replayed);
+
+/* What a post or a notification returned, 0 or an errno. */
+void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		int recorded, int replayed);
+
+/* An event that was recorded and does not come here, of @object. */
+void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
+		     uint32_t object, const char *path, const char *recorded);
 
 /* The result of a control verb: recorded in @call, here @ret and errno @err. */
 void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
 		   int64_t ret, int err);
 
 /* What a control verb wrote and made: JSON as args_out_json() gives it. */
-int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
+int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		   const struct args *recorded, const char *replayed);
 
 /* A recorded completion and the replayed one. */
 struct differ_wc {
 	struct event_id event;
 	enum verb verb;
-	uint32_t index; /* in its poll */
+	uint32_t object, peer; /* as in struct divergence */
+	uint32_t index;        /* in its poll */
 	enum ibv_qp_type type;
 	const struct wc *there;
 	const struct ibv_wc *here;
@@ -55,5 +64,6 @@ struct differ_wc {
 	const char *other; /* why its request may be another than the recorded one, or NULL */
 	uint32_t length;   /* of the request here */
 	struct event_id about, sender; /* as in struct divergence */
+	bool differs;                  /* out */
 };
-void differ_completion(struct outcome *outcome, const struct differ_wc *d);
+void differ_completion(struct outcome *outcome, struct differ_wc *d);

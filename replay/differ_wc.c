@@ -6,32 +6,49 @@
  * length of what was received or fetched, and the tag of a flow rule.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "core/wire/event.h"
 #include "replay/differ.h"
 #include "replay/outcome.h"
 
-static void tell_difference(struct outcome *outcome, const struct differ_wc *d, const char *field,
+static enum divergence_class class_of(uint64_t recorded, uint64_t replayed)
+{
+	if (recorded != IBV_WC_SUCCESS && replayed != IBV_WC_SUCCESS)
+		return DIVERGENCE_OTHER;
+	return recorded == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_FAILED_THERE;
+}
+
+static void tell_difference(struct outcome *outcome, struct differ_wc *d, const char *field,
 			    const char *names, uint64_t recorded, uint64_t replayed)
 {
 	const struct enum_info *info = names ? enum_find(names) : NULL;
+	bool status = !strcmp(field, "status");
 	char path[64], there[96], here[96];
+	struct divergence divergence = { .event = d->event,
+					 .verb = d->verb,
+					 .field = path,
+					 .recorded = there,
+					 .replayed = here,
+					 .about = d->about,
+					 .sender = d->sender,
+					 .object = d->object,
+					 .peer = d->peer,
+					 .breaks = status };
 
 	snprintf(path, sizeof(path), "wc[%u].%s", d->index, field);
-	outcome_divergence(outcome, &(struct divergence){
-					    .event = d->event,
-					    .verb = d->verb,
-					    .field = path,
-					    .recorded = value_text(info, (int64_t)recorded, there),
-					    .replayed = value_text(info, (int64_t)replayed, here),
-					    .about = d->about,
-					    .sender = d->sender });
+	value_text(info, (int64_t)recorded, there);
+	value_text(info, (int64_t)replayed, here);
+	divergence.class = status ? class_of(recorded, replayed) : DIVERGENCE_OTHER;
+	divergence.symptom =
+		status && (replayed == IBV_WC_WR_FLUSH_ERR || recorded == IBV_WC_WR_FLUSH_ERR);
+	outcome_divergence(outcome, &divergence);
+	d->differs = true;
 }
 
 /* @names: of an enum, or NULL. */
-static inline void report_numbers(struct outcome *outcome, const struct differ_wc *d,
-				  const char *field, const char *names, uint64_t recorded,
-				  uint64_t replayed)
+static inline void report_numbers(struct outcome *outcome, struct differ_wc *d, const char *field,
+				  const char *names, uint64_t recorded, uint64_t replayed)
 {
 	if (__builtin_expect(recorded != replayed, 0))
 		tell_difference(outcome, d, field, names, recorded, replayed);
@@ -67,7 +84,7 @@ static bool is_sent_length(const struct differ_wc *d)
 }
 
 /* What extended CQs report; a flow rule that is not here has no tag. */
-static void differ_extras(struct outcome *outcome, const struct differ_wc *d)
+static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 {
 	const struct wc *there = d->there;
 
@@ -85,7 +102,7 @@ static void differ_extras(struct outcome *outcome, const struct differ_wc *d)
 		tolerate_numbers(outcome, there->tm_tag | there->tm_priv, 0, "tag matching");
 }
 
-static void differ_success(struct outcome *outcome, const struct differ_wc *d)
+static void differ_success(struct outcome *outcome, struct differ_wc *d)
 {
 	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
 	const struct wc *there = d->there;
@@ -109,7 +126,7 @@ static void differ_success(struct outcome *outcome, const struct differ_wc *d)
 		report_numbers(outcome, d, "imm_data", NULL, there->imm, be32toh(here->imm_data));
 }
 
-void differ_completion(struct outcome *outcome, const struct differ_wc *d)
+void differ_completion(struct outcome *outcome, struct differ_wc *d)
 {
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;
@@ -127,4 +144,6 @@ void differ_completion(struct outcome *outcome, const struct differ_wc *d)
 		tolerate_numbers(outcome, there->vendor_err, here->vendor_err,
 				 "vendor error codes");
 	}
+	if (!d->differs)
+		outcome_agreed(outcome, d->object);
 }

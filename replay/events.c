@@ -66,6 +66,7 @@ static int skip_event(struct replay *r, const struct trace_event *event,
 		      const struct replica *replica, const char *why)
 {
 	outcome_skipped(r->outcome, event->id, event->call->verb,
+			replica ? (uint32_t)(replica - r->replicas) : 0,
 			replica && replica->why ? replica->why : why);
 	return 0;
 }
@@ -102,8 +103,8 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 			return;
 		}
 		if (!pace_wait(&turns, deadline)) {
-			differ_texts(r->outcome, event->id, event->call->verb, "cq", "an event",
-				     "no event");
+			differ_no_event(r->outcome, event->id, event->call->verb,
+					(uint32_t)(cq - r->replicas), "cq", "an event");
 			return;
 		}
 	}
@@ -222,6 +223,14 @@ static const void *element_here(struct replay *r, const struct trace_event *even
 	return replica ? replica->handle : NULL;
 }
 
+/* The object at that address here; 0 if there is none. */
+static uint32_t object_at(const struct replay *r, const void *handle)
+{
+	uint64_t id;
+
+	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? (uint32_t)id : 0;
+}
+
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
 		      enum ibv_event_type type, const void *element)
 {
@@ -235,8 +244,9 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 			if (take_async(r, context))
 				return -ENOMEM;
 		} else if (!pace_wait(&turns, deadline)) {
-			differ_texts(r->outcome, event->id, event->call->verb, "event.event_type",
-				     ibv_event_type_str(type), "no event");
+			differ_no_event(r->outcome, event->id, event->call->verb,
+					object_at(r, element), "event.event_type",
+					ibv_event_type_str(type));
 			return 0;
 		}
 	}

@@ -1,10 +1,13 @@
 /*
  * What a replay did, where it differed, and what it left out
  *
- * Divergences are kept up to KEPT_MAX and counted beyond; what was left out
- * and what was tolerated is counted by its reason.
+ * Causes are kept up to KEPT_MAX and counted beyond; a consequence is counted with its cause. What
+ * was left out and what was tolerated is counted by its reason.
  *
- * Not here: how that is written (outcome_text.c, outcome_json.c).
+ * Counts are on the data path, so each thread adds to a shard of its own; all else has a lock.
+ *
+ * Not here: which divergence is a consequence (outcome_cause.c), how all that is written
+ * (outcome_text.c, outcome_json.c).
  */
 #include "replay/outcome_priv.h"
 
@@ -13,12 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The last one is for all threads beyond. */
+enum { SHARDS = 64, CACHE_LINE = 64 };
+
+struct outcome_shard {
+	uint64_t counts[OUTCOME_COUNTS];
+	uint64_t calls[VERB_COUNT];
+} __attribute__((aligned(CACHE_LINE)));
+
 int outcome_new(struct outcome **ret_outcome)
 {
 	struct outcome *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
+	pthread_mutex_init(&r->lock, NULL);
+	r->shards = aligned_alloc(CACHE_LINE, SHARDS * sizeof(*r->shards));
+	if (!r->shards) {
+		outcome_free(r);
+		return -ENOMEM;
+	}
+	memset(r->shards, 0, SHARDS * sizeof(*r->shards));
 	*ret_outcome = r;
 	return 0;
 }
@@ -35,7 +53,7 @@ void outcome_free(struct outcome *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->nkept; i++)
-		free_divergence(&r->kept[i]);
+		free_divergence(&r->kept[i].first);
 	for (size_t i = 0; i < r->nskips; i++)
 		free(r->skips[i].why);
 	for (size_t i = 0; i < r->nnotes; i++)
@@ -43,15 +61,19 @@ void outcome_free(struct outcome *r)
 	free(r->kept);
 	free(r->skips);
 	free(r->notes);
-	free(r->trace);
+	free(r->path);
 	free(r->device);
+	free(r->shards);
+	outcome_cause_fini(&r->causes);
+	pthread_mutex_destroy(&r->lock);
 	free(r);
 }
 
-void outcome_trace(struct outcome *r, const char *path)
+void outcome_trace(struct outcome *r, const char *path, struct trace *trace)
 {
-	free(r->trace);
-	r->trace = strdup(path);
+	free(r->path);
+	r->path = strdup(path);
+	r->trace = trace;
 }
 
 void outcome_device(struct outcome *r, const char *names)
@@ -62,23 +84,67 @@ void outcome_device(struct outcome *r, const char *names)
 
 void outcome_other_device(struct outcome *r)
 {
-	r->other_device = true;
+	__atomic_store_n(&r->other_device, true, __ATOMIC_RELAXED);
 }
 
 bool outcome_is_other_device(const struct outcome *r)
 {
-	return r->other_device;
+	return __atomic_load_n(&r->other_device, __ATOMIC_RELAXED);
+}
+
+/* The number of the calling thread, from 0. */
+static unsigned int shard_number(void)
+{
+	static _Thread_local unsigned int mine; /* + 1 */
+	static unsigned int given;
+
+	if (!mine)
+		mine = __atomic_add_fetch(&given, 1, __ATOMIC_RELAXED);
+	return mine - 1;
+}
+
+/* One thread alone adds to a shard but the last; others may read it. */
+static void add_to(uint64_t *at, uint64_t n, bool shared)
+{
+	if (shared)
+		__atomic_fetch_add(at, n, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(at, __atomic_load_n(at, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
 void outcome_count(struct outcome *r, enum outcome_count what, uint64_t n)
 {
-	r->counts[what] += n;
+	unsigned int i = shard_number();
+	bool shared = i >= SHARDS - 1;
+
+	add_to(&r->shards[shared ? SHARDS - 1 : i].counts[what], n, shared);
 }
 
 void outcome_called(struct outcome *r, enum verb verb)
 {
-	r->counts[OUTCOME_CALLS]++;
-	r->calls[verb]++;
+	unsigned int i = shard_number();
+	bool shared = i >= SHARDS - 1;
+
+	outcome_count(r, OUTCOME_CALLS, 1);
+	add_to(&r->shards[shared ? SHARDS - 1 : i].calls[verb], 1, shared);
+}
+
+uint64_t outcome_total(const struct outcome *r, enum outcome_count what)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < SHARDS; i++)
+		n += __atomic_load_n(&r->shards[i].counts[what], __ATOMIC_RELAXED);
+	return n;
+}
+
+uint64_t outcome_total_calls(const struct outcome *r, enum verb verb)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < SHARDS; i++)
+		n += __atomic_load_n(&r->shards[i].calls[verb], __ATOMIC_RELAXED);
+	return n;
 }
 
 /* Room for one more element at the end of an array; false without memory. */
@@ -95,16 +161,138 @@ static bool make_room(void **array, size_t n, size_t each)
 	return true;
 }
 
+static void keep_divergence(struct divergence *to, const struct divergence *d)
+{
+	*to = *d;
+	to->field = strdup(d->field);
+	to->recorded = strdup(d->recorded);
+	to->replayed = strdup(d->replayed);
+}
+
+/* A new cause; its number is the place in the list, also where that is full. */
+static uint64_t add_cause(struct outcome *r, const struct divergence *d)
+{
+	r->classes[d->class]++;
+	if (r->nkept < KEPT_MAX && make_room((void **)&r->kept, r->nkept, sizeof(*r->kept))) {
+		r->kept[r->nkept] = (struct cause){ 0 };
+		keep_divergence(&r->kept[r->nkept++].first, d);
+	}
+	return __atomic_fetch_add(&r->ndivergences, 1, __ATOMIC_RELAXED);
+}
+
+static void name_object(struct cause *cause, uint32_t object)
+{
+	if (!object)
+		return;
+	for (uint32_t i = 0; i < cause->nobjects; i++)
+		if (cause->objects[i] == object)
+			return;
+	if (cause->nobjects < OBJECTS_NAMED)
+		cause->objects[cause->nobjects++] = object;
+	else
+		cause->more_objects = true;
+}
+
+static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
+{
+	r->nconsequences++;
+	if (number >= r->nkept)
+		return;
+	r->kept[number].consequences++;
+	name_object(&r->kept[number], object);
+}
+
+/*
+ * A flush, or a completion that does not come, has a reason, which may be polled later than the
+ * flush was: that is the cause, then. Returns the object of what is now the consequence.
+ */
+static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
+{
+	struct cause *cause = number < r->nkept ? &r->kept[number] : NULL;
+	uint32_t object;
+
+	if (!cause || !cause->first.symptom || d->symptom || !d->breaks)
+		return d->object;
+	object = cause->first.object;
+	r->classes[cause->first.class]--;
+	r->classes[d->class]++;
+	free_divergence(&cause->first);
+	keep_divergence(&cause->first, d);
+	return object;
+}
+
 void outcome_divergence(struct outcome *r, const struct divergence *d)
 {
-	r->ndivergences++;
-	if (r->nkept == KEPT_MAX || !make_room((void **)&r->kept, r->nkept, sizeof(*r->kept)))
+	uint64_t cause;
+
+	pthread_mutex_lock(&r->lock);
+	cause = outcome_cause_of(&r->causes, d->object, d->peer);
+	if (cause == OUTCOME_NO_CAUSE)
+		cause = add_cause(r, d);
+	else
+		add_consequence(r, cause, replace_symptom(r, cause, d));
+	outcome_cause_note(&r->causes, d->object, cause, d->breaks);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_related(struct outcome *r, uint32_t from, uint32_t to)
+{
+	pthread_mutex_lock(&r->lock);
+	outcome_cause_edge(&r->causes, from, to);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static bool has_diverged(const struct outcome *r)
+{
+	return __atomic_load_n(&r->ndivergences, __ATOMIC_RELAXED);
+}
+
+void outcome_agreed(struct outcome *r, uint32_t object)
+{
+	if (!has_diverged(r))
 		return;
-	r->kept[r->nkept] = *d;
-	r->kept[r->nkept].field = strdup(d->field);
-	r->kept[r->nkept].recorded = strdup(d->recorded);
-	r->kept[r->nkept].replayed = strdup(d->replayed);
-	r->nkept++;
+	pthread_mutex_lock(&r->lock);
+	outcome_cause_agreed(&r->causes, object);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_mended(struct outcome *r, uint32_t object)
+{
+	if (!has_diverged(r))
+		return;
+	pthread_mutex_lock(&r->lock);
+	outcome_cause_mended(&r->causes, object);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void hand_on(struct outcome *r, uint32_t object, uint64_t cause)
+{
+	if (cause != OUTCOME_NO_CAUSE)
+		outcome_cause_note(&r->causes, object, cause, true);
+}
+
+void outcome_inherit(struct outcome *r, uint32_t object, uint32_t from)
+{
+	pthread_mutex_lock(&r->lock);
+	hand_on(r, object, outcome_cause_of(&r->causes, from, 0));
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The latest of that event. */
+static uint64_t find_cause(const struct outcome *r, struct event_id event)
+{
+	for (size_t i = r->nkept; i-- > 0;)
+		if (r->kept[i].first.event.thread == event.thread &&
+		    r->kept[i].first.event.n == event.n)
+			return i;
+	return OUTCOME_NO_CAUSE;
+}
+
+void outcome_cut(struct outcome *r, uint32_t object, struct event_id cause)
+{
+	pthread_mutex_lock(&r->lock);
+	hand_on(r, object, find_cause(r, cause));
+	pthread_mutex_unlock(&r->lock);
 }
 
 static struct skip *find_skip(struct outcome *r, enum verb verb, const char *why)
@@ -115,7 +303,7 @@ static struct skip *find_skip(struct outcome *r, enum verb verb, const char *why
 	return NULL;
 }
 
-void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, const char *why)
+static void add_skip(struct outcome *r, struct event_id event, enum verb verb, const char *why)
 {
 	struct skip *skip = find_skip(r, verb, why);
 	char *copy;
@@ -132,15 +320,22 @@ void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, c
 		free(copy);
 }
 
-void outcome_note(struct outcome *r, const char *format, ...)
+void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, uint32_t object,
+		     const char *why)
 {
-	va_list args;
-	char *text;
+	uint64_t cause;
 
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
+	pthread_mutex_lock(&r->lock);
+	cause = outcome_cause_of(&r->causes, object, 0);
+	if (cause == OUTCOME_NO_CAUSE)
+		add_skip(r, event, verb, why);
+	else
+		add_consequence(r, cause, object);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void add_note(struct outcome *r, char *text)
+{
 	for (size_t i = 0; text && i < r->nnotes; i++)
 		if (!strcmp(r->notes[i], text)) {
 			free(text);
@@ -152,7 +347,21 @@ void outcome_note(struct outcome *r, const char *format, ...)
 		free(text);
 }
 
-void outcome_tolerated(struct outcome *r, const char *reason)
+void outcome_note(struct outcome *r, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	pthread_mutex_lock(&r->lock);
+	add_note(r, text);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void add_tolerated(struct outcome *r, const char *reason)
 {
 	size_t i = 0;
 
@@ -166,6 +375,13 @@ void outcome_tolerated(struct outcome *r, const char *reason)
 		r->ntolerated++;
 }
 
+void outcome_tolerated(struct outcome *r, const char *reason)
+{
+	pthread_mutex_lock(&r->lock);
+	add_tolerated(r, reason);
+	pthread_mutex_unlock(&r->lock);
+}
+
 void outcome_time(struct outcome *r, double recorded, double replayed)
 {
 	r->recorded = recorded;
@@ -175,4 +391,22 @@ void outcome_time(struct outcome *r, double recorded, double replayed)
 uint64_t outcome_divergences(const struct outcome *r)
 {
 	return r->ndivergences;
+}
+
+uint64_t outcome_consequences(const struct outcome *r)
+{
+	return r->nconsequences;
+}
+
+const char *outcome_object_text(const struct outcome *r, uint32_t object, char text[OBJECT_TEXT])
+{
+	const struct object *o = r->trace ? trace_object(r->trace, object) : NULL;
+
+	if (!o)
+		snprintf(text, OBJECT_TEXT, "object %u", object);
+	else if (trace_process(r->trace, 2))
+		snprintf(text, OBJECT_TEXT, "%s of process %u", o->name, o->process);
+	else
+		snprintf(text, OBJECT_TEXT, "%s", o->name);
+	return text;
 }

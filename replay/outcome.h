@@ -2,7 +2,11 @@
 /*
  * What a replay did, where it differed, and what it left out.
  *
- * One thread.
+ * A divergence is a cause, or a consequence of one: of an object that is in another state than the
+ * recorded since an earlier divergence, or of one that such an object explains. Causes are listed
+ * and counted; consequences are counted with their cause.
+ *
+ * Any thread, but for making, printing and freeing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +29,14 @@ enum outcome_count {
 	OUTCOME_COUNTS,
 };
 
+/* What it means for a program that relied on what was recorded. */
+enum divergence_class {
+	DIVERGENCE_OTHER,
+	DIVERGENCE_FAILED_THERE, /* a recorded failure succeeds here */
+	DIVERGENCE_FAILED_HERE,  /* a recorded success fails here */
+	DIVERGENCE_CLASSES,
+};
+
 struct divergence {
 	struct event_id event;
 	enum verb verb;
@@ -33,6 +45,14 @@ struct divergence {
 	const char *replayed;
 	struct event_id about;  /* the post of the request; 0:0 if that does not help */
 	struct event_id sender; /* the post of what was received; 0:0 likewise */
+	/*
+	 * What differs: the queue pair of a completion, the queue of a post, the object of a call;
+	 * and another one whose trouble would explain it, such as the sender of a datagram. 0: none
+	 */
+	uint32_t object, peer;
+	enum divergence_class class;
+	bool breaks;  /* the object is in another state than the recorded from here on */
+	bool symptom; /* it has another reason: a flush, a completion that does not come */
 };
 
 struct outcome;
@@ -42,8 +62,8 @@ int outcome_new(struct outcome **ret_outcome);
 /* Accepts NULL. */
 void outcome_free(struct outcome *outcome);
 
-/* What was replayed, and on what; copied. */
-void outcome_trace(struct outcome *outcome, const char *path);
+/* What was replayed, and on what; texts are copied, @trace names objects (NULL: nobody does). */
+void outcome_trace(struct outcome *outcome, const char *path, struct trace *trace);
 void outcome_device(struct outcome *outcome, const char *names);
 
 /* The devices are not the recorded ones: their limits may differ. */
@@ -56,9 +76,28 @@ void outcome_called(struct outcome *outcome, enum verb verb);
 /* Keeps a copy. */
 void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
 
-/* The event was left out; @why is a sentence without its end. Copied. */
+/* Trouble of @from explains what differs at @to: of a queue pair at its peer, at its CQ. */
+void outcome_related(struct outcome *outcome, uint32_t from, uint32_t to);
+
+/*
+ * A value of @object is as recorded: if one is not later, the last one that differed does not
+ * explain it.
+ */
+void outcome_agreed(struct outcome *outcome, uint32_t object);
+
+/* The object is in a state as recorded again: a queue pair after RESET. */
+void outcome_mended(struct outcome *outcome, uint32_t object);
+
+/* @object is not there, or not driven, because of @from, or of the divergence at @cause. */
+void outcome_inherit(struct outcome *outcome, uint32_t object, uint32_t from);
+void outcome_cut(struct outcome *outcome, uint32_t object, struct event_id cause);
+
+/*
+ * The event was left out; @why is a sentence without its end. Copied. If a divergence explains what
+ * happens to @object (0: none), this is one of its consequences.
+ */
 void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
-		     const char *why);
+		     uint32_t object, const char *why);
 
 /* A note for the reader, printed once. */
 void outcome_note(struct outcome *outcome, const char *format, ...)
@@ -69,7 +108,9 @@ void outcome_tolerated(struct outcome *outcome, const char *reason);
 
 void outcome_time(struct outcome *outcome, double recorded, double replayed);
 
+/* Causes alone. */
 uint64_t outcome_divergences(const struct outcome *outcome);
+uint64_t outcome_consequences(const struct outcome *outcome);
 
 void outcome_text(const struct outcome *outcome, FILE *to);
 void outcome_json(const struct outcome *outcome, FILE *to);

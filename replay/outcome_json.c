@@ -2,7 +2,8 @@
  * The report as one JSON object
  *
  *	{ "trace", "device", "seconds": {...}, "counts": {...}, "calls": {...},
- *	  "divergences": N, "divergence": [...], "skipped": [...],
+ *	  "divergences": N, "consequences": N, "classes": {...},
+ *	  "divergence": [...], "skipped": [...],
  *	  "tolerated": [...], "notes": [...] }
  */
 #include <inttypes.h>
@@ -21,6 +22,12 @@ static const char *const count_names[OUTCOME_COUNTS] = {
 	[OUTCOME_NOTIFIES] = "notifies",
 	[OUTCOME_EVENTS] = "events",
 	[OUTCOME_UNPOLLED] = "unpolled",
+};
+
+static const char *const class_names[DIVERGENCE_CLASSES] = {
+	[DIVERGENCE_OTHER] = "other",
+	[DIVERGENCE_FAILED_THERE] = "recorded-failure-succeeds",
+	[DIVERGENCE_FAILED_HERE] = "recorded-success-fails",
 };
 
 static void put_text(FILE *to, const char *text)
@@ -51,19 +58,25 @@ static void put_counts(const struct outcome *r, FILE *to)
 
 	fprintf(to, "  \"counts\": {");
 	for (int i = 0; i < OUTCOME_COUNTS; i++)
-		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "", count_names[i], r->counts[i]);
+		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "", count_names[i],
+			outcome_total(r, (enum outcome_count)i));
 	fprintf(to, "},\n  \"calls\": {");
 	for (int v = 0; v < VERB_COUNT; v++) {
-		if (!r->calls[v])
+		uint64_t n = outcome_total_calls(r, (enum verb)v);
+
+		if (!n)
 			continue;
-		fprintf(to, "%s\"%s\": %" PRIu64, comma, verb_infos[v].name, r->calls[v]);
+		fprintf(to, "%s\"%s\": %" PRIu64, comma, verb_infos[v].name, n);
 		comma = ", ";
 	}
 	fprintf(to, "},\n");
 }
 
-static void put_divergence(const struct divergence *d, FILE *to)
+static void put_divergence(const struct outcome *r, const struct cause *cause, FILE *to)
 {
+	const struct divergence *d = &cause->first;
+	char object[OBJECT_TEXT];
+
 	fprintf(to, "    {");
 	put_event(to, "event", d->event);
 	fprintf(to, ", ");
@@ -82,7 +95,18 @@ static void put_divergence(const struct divergence *d, FILE *to)
 		fprintf(to, ", ");
 		put_event(to, "sender", d->sender);
 	}
-	fputc('}', to);
+	if (d->object) {
+		fprintf(to, ", ");
+		put_member(to, "object", outcome_object_text(r, d->object, object));
+	}
+	fprintf(to, ", ");
+	put_member(to, "class", class_names[d->class]);
+	fprintf(to, ", \"consequences\": %" PRIu64 ", \"on\": [", cause->consequences);
+	for (uint32_t i = 0; i < cause->nobjects; i++) {
+		fputs(i ? ", " : "", to);
+		put_text(to, outcome_object_text(r, cause->objects[i], object));
+	}
+	fputs("]}", to);
 }
 
 static void put_skip(const struct skip *s, FILE *to)
@@ -115,16 +139,21 @@ static void put_tolerated(const struct outcome *r, FILE *to)
 void outcome_json(const struct outcome *r, FILE *to)
 {
 	fprintf(to, "{\n  ");
-	put_member(to, "trace", r->trace);
+	put_member(to, "trace", r->path);
 	fprintf(to, ",\n  ");
 	put_member(to, "device", r->device);
 	fprintf(to, ",\n  \"seconds\": {\"recorded\": %.6f, \"replayed\": %.6f},\n", r->recorded,
 		r->replayed);
 	put_counts(r, to);
-	fprintf(to, "  \"divergences\": %" PRIu64 ",\n  \"divergence\": [", r->ndivergences);
+	fprintf(to, "  \"divergences\": %" PRIu64 ",\n  \"consequences\": %" PRIu64 ",\n",
+		r->ndivergences, r->nconsequences);
+	fprintf(to, "  \"classes\": {");
+	for (int i = 0; i < DIVERGENCE_CLASSES; i++)
+		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "", class_names[i], r->classes[i]);
+	fprintf(to, "},\n  \"divergence\": [");
 	for (size_t i = 0; i < r->nkept; i++) {
 		fprintf(to, "%s\n", i ? "," : "");
-		put_divergence(&r->kept[i], to);
+		put_divergence(r, &r->kept[i], to);
 	}
 	fprintf(to, "],\n  \"skipped\": [");
 	for (size_t i = 0; i < r->nskips; i++) {

@@ -3,15 +3,18 @@
  */
 #include <inttypes.h>
 
+#include "core/base/count.h"
 #include "core/base/printable.h"
 #include "replay/outcome_priv.h"
 
 static void print_total(const struct outcome *r, FILE *to)
 {
-	const uint64_t *n = r->counts;
+	uint64_t n[OUTCOME_COUNTS];
 
+	for (int i = 0; i < OUTCOME_COUNTS; i++)
+		n[i] = outcome_total(r, (enum outcome_count)i);
 	fputs("replayed ", to);
-	print_foreign(to, r->trace ? r->trace : "-");
+	print_foreign(to, r->path ? r->path : "-");
 	fputs(" on ", to);
 	print_foreign(to, r->device ? r->device : "-");
 	fprintf(to,
@@ -47,23 +50,79 @@ static void print_divergence(const struct divergence *d, FILE *to)
 		fprintf(to, " (request of %s%s%s)", event_id_text(d->about, about),
 			d->sender.thread ? ", sent by " : "",
 			d->sender.thread ? event_id_text(d->sender, sender) : "");
-	fputc('\n', to);
+}
+
+static void print_consequences(const struct outcome *r, const struct cause *cause, FILE *to)
+{
+	char object[OBJECT_TEXT], n[COUNT_TEXT];
+
+	if (!cause->consequences)
+		return;
+	fprintf(to, "; %s consequence%s", count_text(cause->consequences, n),
+		cause->consequences == 1 ? "" : "s");
+	for (uint32_t i = 0; i < cause->nobjects; i++) {
+		fputs(!i                                               ? " on "
+		      : i + 1 < cause->nobjects || cause->more_objects ? ", "
+								       : " and ",
+		      to);
+		print_foreign(to, outcome_object_text(r, cause->objects[i], object));
+	}
+	if (cause->more_objects)
+		fputs(" and others", to);
+}
+
+/* "3 divergences (2 recorded successes fail here, 1 recorded failure succeeds here)" */
+static void print_classes(const struct outcome *r, FILE *to)
+{
+	static const char *const one[DIVERGENCE_CLASSES] = {
+		[DIVERGENCE_FAILED_HERE] = "recorded success fails here",
+		[DIVERGENCE_FAILED_THERE] = "recorded failure succeeds here",
+		[DIVERGENCE_OTHER] = "other",
+	};
+	static const char *const many[DIVERGENCE_CLASSES] = {
+		[DIVERGENCE_FAILED_HERE] = "recorded successes fail here",
+		[DIVERGENCE_FAILED_THERE] = "recorded failures succeed here",
+		[DIVERGENCE_OTHER] = "other",
+	};
+	static const enum divergence_class order[] = { DIVERGENCE_FAILED_HERE,
+						       DIVERGENCE_FAILED_THERE, DIVERGENCE_OTHER };
+	const char *before = " (";
+	char n[COUNT_TEXT];
+
+	if (r->classes[DIVERGENCE_OTHER] == r->ndivergences)
+		return;
+	for (size_t i = 0; i < DIVERGENCE_CLASSES; i++) {
+		uint64_t count = r->classes[order[i]];
+
+		if (!count)
+			continue;
+		fprintf(to, "%s%s %s", before, count_text(count, n),
+			(count == 1 ? one : many)[order[i]]);
+		before = ", ";
+	}
+	fputc(')', to);
 }
 
 static void print_divergences(const struct outcome *r, FILE *to)
 {
 	size_t shown = r->nkept < OUTCOME_PRINTED ? r->nkept : OUTCOME_PRINTED;
+	char n[COUNT_TEXT];
 
 	if (!r->ndivergences) {
 		fprintf(to, "no divergence\n");
 		return;
 	}
-	fprintf(to, "%" PRIu64 " divergence%s:\n", r->ndivergences,
+	fprintf(to, "%s divergence%s", count_text(r->ndivergences, n),
 		r->ndivergences == 1 ? "" : "s");
-	for (size_t i = 0; i < shown; i++)
-		print_divergence(&r->kept[i], to);
+	print_classes(r, to);
+	fputs(":\n", to);
+	for (size_t i = 0; i < shown; i++) {
+		print_divergence(&r->kept[i].first, to);
+		print_consequences(r, &r->kept[i], to);
+		fputc('\n', to);
+	}
 	if (r->ndivergences > shown)
-		fprintf(to, "  and %" PRIu64 " more\n", r->ndivergences - shown);
+		fprintf(to, "  and %s more\n", count_text(r->ndivergences - shown, n));
 }
 
 static void print_skips(const struct outcome *r, FILE *to)

@@ -252,6 +252,25 @@ static const struct arrival *await_arrival(struct expected *e, enum side side)
 	return a;
 }
 
+/* The queue pair that sent a datagram; 0 if it is not known. */
+static uint32_t sender_object(const struct expected *e)
+{
+	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
+		return 0;
+	return peers_find(e->r->peers, 0, e->wc->src_qp, e->event->time);
+}
+
+/* After a message that is missing there, the others come for other requests. */
+static bool is_connected(const struct replica_qp *qp)
+{
+	return qp->type != IBV_QPT_UD && qp->type != IBV_QPT_RAW_PACKET;
+}
+
+static enum divergence_class class_of_missing(const struct wc *wc)
+{
+	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
+}
+
 static void report_missing(struct expected *e)
 {
 	const struct wc *wc = e->wc;
@@ -266,21 +285,36 @@ static void report_missing(struct expected *e)
 								.field = field,
 								.recorded = there,
 								.replayed = here,
-								.about = wc->request });
+								.about = wc->request,
+								.object = wc->qp,
+								.peer = sender_object(e),
+								.class = class_of_missing(wc),
+								.breaks = is_connected(e->qp),
+								.symptom = true });
 	e->qp->missed++;
 }
 
 static void report_extra(struct replay *r, struct event_id event, const struct arrival *a)
 {
+	bool failed = a->wc.status != IBV_WC_SUCCESS;
+	uint64_t qp = 0;
 	char here[96];
 
+	map_get(&r->numbers, a->wc.qp_num, &qp);
+
 	value_text(enum_find("ibv_wc_status"), a->wc.status, here);
-	outcome_divergence(r->outcome, &(struct divergence){ .event = event,
-							     .verb = VERB_poll_cq,
-							     .field = "wc",
-							     .recorded = "no completion",
-							     .replayed = here,
-							     .about = a->request.event });
+	outcome_divergence(
+		r->outcome,
+		&(struct divergence){ .event = event,
+				      .verb = VERB_poll_cq,
+				      .field = "wc",
+				      .recorded = "no completion",
+				      .replayed = here,
+				      .about = a->request.event,
+				      .object = (uint32_t)qp,
+				      .class = failed ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER,
+				      .breaks = failed,
+				      .symptom = a->wc.status == IBV_WC_WR_FLUSH_ERR });
 }
 
 /*
@@ -311,6 +345,8 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 	const struct ibv_qp *qp = e->replica->handle;
 
 	d.verb = e->event->poll->verb;
+	d.object = e->wc->qp;
+	d.peer = side == SIDE_RECV ? sender_object(e) : 0;
 	d.tagged = a->tagged;
 	d.flow_tag = a->flow_tag;
 	d.length = a->request.length;
@@ -369,11 +405,8 @@ static bool check_other_order(struct expected *e, enum side side, const struct a
 /* The number here of the sender of a datagram; 0 if it is not known. */
 static uint32_t sender_of(const struct expected *e)
 {
-	const struct replica *sender;
+	const struct replica *sender = replica_of(e->r, sender_object(e));
 
-	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
-		return 0;
-	sender = replica_of(e->r, peers_find(e->r->peers, 0, e->wc->src_qp, e->event->time));
 	return sender ? sender->number : 0;
 }
 
@@ -454,7 +487,8 @@ static void check_expected(struct expected *e)
 		a = arrivals_first(&e->qp->in[side]);
 	}
 	if (!a && died_sending(e, true)) {
-		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, cut_short);
+		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
+				cut_short);
 		return;
 	}
 	if (!a || compare_order(e, a) > 0) {
@@ -503,7 +537,7 @@ static void expect_completion(struct replay *r, const struct trace_event *event,
 	e.qp = e.replica ? e.replica->qp : NULL;
 	why = why_not(&e);
 	if (why)
-		outcome_skipped(r->outcome, event->id, event->poll->verb, why);
+		outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
 	else
 		check_expected(&e);
 }
@@ -514,8 +548,8 @@ static void replay_failed(struct replay *r, const struct trace_event *event, str
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
 
 	if (n >= 0)
-		differ_numbers(r->outcome, event->id, event->poll->verb, "ret", event->poll->ret,
-			       n);
+		differ_numbers(r->outcome, event->id, event->poll->verb, event->poll->object, "ret",
+			       event->poll->ret, n);
 }
 
 int polls_replay(struct replay *r, const struct trace_event *event)

@@ -403,14 +403,11 @@ static int leave_out(struct posting *p, uint32_t from)
 static int compare_result(struct posting *p, int ret, uint32_t taken)
 {
 	const struct post *post = p->post;
-	char there[64], here[64];
 
-	if (ret != post->ret)
-		differ_texts(p->r->outcome, p->event->id, post->verb, "ret",
-			     errno_text(post->ret, there), errno_text(ret, here));
-	else if (ret && post->bad && post->bad != taken + 1)
-		differ_numbers(p->r->outcome, p->event->id, post->verb, "bad_wr", post->bad - 1,
-			       taken);
+	differ_ret(p->r->outcome, p->event->id, post->verb, post->object, post->ret, ret);
+	if (ret && ret == post->ret && post->bad && post->bad != taken + 1)
+		differ_numbers(p->r->outcome, p->event->id, post->verb, post->object, "bad_wr",
+			       post->bad - 1, taken);
 	if (!ret)
 		return 0;
 	requests_undo(p->requests, post->nwr - taken);
@@ -419,7 +416,7 @@ static int compare_result(struct posting *p, int ret, uint32_t taken)
 
 static int skip_post(struct posting *p, const char *why)
 {
-	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, why);
+	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->post->object, why);
 	return leave_out(p, 0);
 }
 

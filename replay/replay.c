@@ -37,21 +37,18 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 {
 	const struct notify *n = event->notify;
 	struct replica *cq = replica_of(r, n->object);
-	char there[64], here[64];
 	int ret;
 
 	if (event->inner)
 		return 0;
 	if (!cq || !cq->handle) {
-		outcome_skipped(r->outcome, event->id, VERB_req_notify_cq,
+		outcome_skipped(r->outcome, event->id, VERB_req_notify_cq, n->object,
 				"its completion queue is not there");
 		return 0;
 	}
 	ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
 	outcome_count(r->outcome, OUTCOME_NOTIFIES, 1);
-	if (ret != n->ret)
-		differ_texts(r->outcome, event->id, VERB_req_notify_cq, "ret",
-			     errno_text(n->ret, there), errno_text(ret, here));
+	differ_ret(r->outcome, event->id, VERB_req_notify_cq, n->object, n->ret, ret);
 	return 0;
 }
 

@@ -34,6 +34,15 @@ static int made_mw(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->rkeys, process_key(o->process, o->number), id);
 }
 
+/* What happens to queue pair @id explains missing events of its completion queue. */
+static void explain_events(struct replay *r, uint32_t id, const struct ibv_cq *cq)
+{
+	uint64_t queue;
+
+	if (cq && map_get(&r->handles, (uintptr_t)cq, &queue))
+		outcome_related(r->outcome, id, (uint32_t)queue);
+}
+
 static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 {
 	struct ibv_qp *qp = replica->handle;
@@ -44,6 +53,8 @@ static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 	replica->qp->type = qp->qp_type;
 	replica->qp->port = 1;
 	replica->number = qp->qp_num;
+	explain_events(r, id, qp->send_cq);
+	explain_events(r, id, qp->recv_cq);
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 

@@ -40,9 +40,11 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 	if (o->process != t->event->process)
 		return miss_object(t, kind, "a forked process uses what its parent made");
 	replica = replica_of(t->r, o->id);
-	if (!replica->handle)
+	if (!replica->handle) {
+		t->missing_object = o->id;
 		return miss_object(t, kind,
 				   replica->why ? replica->why : "its object was not made here");
+	}
 	return (uintptr_t)replica->handle;
 }
 

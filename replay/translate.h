@@ -17,8 +17,9 @@ struct translation {
 	struct replay *r;
 	const struct trace_event *event;
 	int64_t time;
-	const uint64_t *args; /* of the call, as far as translated; NULL: of no call */
-	const char *missing;  /* out: why something has no counterpart here; NULL if all has */
+	const uint64_t *args;    /* of the call, as far as translated; NULL: of no call */
+	const char *missing;     /* out: why something has no counterpart here; NULL if all has */
+	uint32_t missing_object; /* that object, if the trace has it; else 0 */
 	char text[160];
 };
 

@@ -52,6 +52,8 @@ static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
 			 trace_object(t->r->trace, me)->name, t->event->process, attr->dest_qp_num,
 			 replica ? "which was not made here" : "which the trace does not have");
 		t->missing = t->text;
+		t->missing_object = peer;
+		outcome_inherit(t->r->outcome, me, peer);
 		if (!mine->qp->cut)
 			mine->qp->cut =
 				replica ? "the other side of its queue pair was not made here"
@@ -60,6 +62,8 @@ static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
 		return;
 	}
 	mine->qp->peer = peer;
+	outcome_related(t->r->outcome, me, peer);
+	outcome_related(t->r->outcome, peer, me);
 	attr->dest_qp_num = replica->number;
 }
 

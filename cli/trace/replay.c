@@ -270,7 +270,7 @@ static int replay_here(struct trace *trace, const char *path, const struct setti
 		log_err(err, "make a report");
 		return CLI_ENVIRONMENT;
 	}
-	outcome_trace(outcome, path);
+	outcome_trace(outcome, path, trace);
 	tell_loss(trace, outcome);
 	tell_coverage(trace, outcome);
 	cli_show_progress("replay", trace);

@@ -43,7 +43,7 @@ static int differ_json(struct outcome *outcome, struct event_id event, enum verb
 		       const char *recorded, const char *replayed)
 {
 	struct args *there = args_new(recorded, strlen(recorded));
-	int err = differ_outputs(outcome, event, verb, there, replayed);
+	int err = differ_outputs(outcome, event, verb, 0, there, replayed);
 
 	args_unref(there);
 	return err;
@@ -237,12 +237,12 @@ TEST(the_same_failure_does_not_diverge)
 static uint64_t count_completions(const struct wc *there, const struct ibv_wc *wc, uint64_t wr_id,
 				  bool shared)
 {
-	const struct differ_wc d = { .event = here,
-				     .index = 2,
-				     .there = there,
-				     .here = wc,
-				     .wr_id = wr_id,
-				     .other = shared ? "shared" : NULL };
+	struct differ_wc d = { .event = here,
+			       .index = 2,
+			       .there = there,
+			       .here = wc,
+			       .wr_id = wr_id,
+			       .other = shared ? "shared" : NULL };
 	struct outcome *r = make_outcome();
 	uint64_t n;
 
@@ -344,7 +344,7 @@ TEST(twenty_are_printed_and_all_counted)
 
 	for (int i = 0; i < 25; i++)
 		differ_result(r, here, &call, 22, 22);
-	assert_says(r, "25 divergences:");
+	assert_says(r, "25 divergences (25 recorded successes fail here):");
 	assert_says(r, "and 5 more");
 	outcome_free(r);
 }
@@ -356,7 +356,7 @@ TEST(json_escapes_what_it_must)
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	outcome_trace(r, "a\"b\\c\n");
+	outcome_trace(r, "a\"b\\c\n", NULL);
 	outcome_json(r, to);
 	fclose(to);
 	assert_non_null(strstr(text, "\"a\\\"b\\\\c\\u000a\""));

@@ -1,0 +1,10 @@
+#pragma once
+/*
+ * Counts for a reader. Any thread.
+ */
+#include <stdint.h>
+
+enum { COUNT_TEXT = 32 };
+
+/* 12,345 */
+const char *count_text(uint64_t n, char text[COUNT_TEXT]);

@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * Which divergence explains what differs at an object.
+ *
+ * Zeroed it knows of none. One thread at a time: outcome.c has the lock.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/map.h"
+
+struct outcome_edge {
+	uint32_t from, next; /* next: index + 1 of another edge to the same object; 0 none */
+};
+
+struct outcome_causes {
+	struct map broken; /* object to cause: its state is not the recorded one */
+	struct map last;   /* object to cause: the last value that was compared differed */
+	struct map edges;  /* object to the first of its edges, index + 1 */
+	struct outcome_edge *edge;
+	uint32_t nedges;
+};
+
+/* No cause. */
+#define OUTCOME_NO_CAUSE UINT64_MAX
+
+/* The cause of what differs at @object, or at @peer whose trouble would explain it. */
+uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, uint32_t peer);
+
+/* Trouble of @from explains that of @to. Memory that is missing costs an explanation only. */
+void outcome_cause_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
+
+/* @object differs because of @cause: its state (@breaks), or one value of it. */
+void outcome_cause_note(struct outcome_causes *causes, uint32_t object, uint64_t cause,
+			bool breaks);
+
+/* A value of it agrees; its state is the recorded one. */
+void outcome_cause_agreed(struct outcome_causes *causes, uint32_t object);
+void outcome_cause_mended(struct outcome_causes *causes, uint32_t object);
+
+void outcome_cause_fini(struct outcome_causes *causes);

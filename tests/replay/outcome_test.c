@@ -1,0 +1,183 @@
+/* What counts as a cause, what as its consequence, and how the report says it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/outcome.h"
+#include "tests/test.h"
+
+enum { QP = 1, PEER, CQ, PEER_CQ, OTHER };
+
+static int make_outcome(void **state)
+{
+	struct outcome *r;
+
+	if (outcome_new(&r))
+		return -1;
+	outcome_related(r, QP, PEER);
+	outcome_related(r, PEER, QP);
+	outcome_related(r, QP, CQ);
+	outcome_related(r, PEER, PEER_CQ);
+	*state = r;
+	return 0;
+}
+
+static int free_outcome(void **state)
+{
+	outcome_free(*state);
+	return 0;
+}
+
+FIXTURE(make_outcome, free_outcome);
+
+static void assert_says(struct outcome *outcome, const char *what)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	outcome_text(outcome, to);
+	fclose(to);
+	if (!strstr(text, what))
+		fail_msg("\"%s\" is not in:\n%s", what, text);
+	free(text);
+}
+
+static void differ_at(struct outcome *r, uint32_t object, uint32_t n, bool breaks)
+{
+	outcome_divergence(r, &(struct divergence){
+				      .event = { 1, n },
+				      .verb = VERB_poll_cq,
+				      .field = breaks ? "wc[0].status" : "wc[0].wr_id",
+				      .recorded = "1",
+				      .replayed = "2",
+				      .object = object,
+				      .class = breaks ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER,
+				      .breaks = breaks });
+}
+
+TEST(all_that_follows_a_broken_queue_pair_is_one_divergence)
+{
+	struct outcome *r = *state;
+
+	differ_at(r, QP, 60, true);
+	for (uint32_t i = 0; i < 161150; i++)
+		differ_at(r, QP, 61 + i, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	assert_int_equal(outcome_consequences(r), 161150);
+	assert_says(r, "1 divergence (1 recorded success fails here):\n  1:60 ibv_poll_cq:");
+	assert_says(r, "; 161,150 consequences on object 1\n");
+}
+
+/* an object, and whether the trouble of QP explains what differs there */
+static const struct {
+	const char *name;
+	uint32_t object;
+	uint64_t causes;
+} explained[] = {
+	{ "its_peer_follows", PEER, 1 },
+	{ "its_completion_queue_follows", CQ, 1 },
+	{ "the_queue_of_its_peer_follows", PEER_CQ, 1 },
+	{ "another_does_not_follow", OTHER, 2 },
+	{ "what_is_unknown_does_not_follow", 0, 2 },
+};
+
+static void what_a_broken_queue_pair_explains(void **state)
+{
+	const typeof(explained[0]) *row = *state;
+	struct outcome *r;
+
+	assert_int_equal(make_outcome((void **)&r), 0);
+	differ_at(r, QP, 60, true);
+	differ_at(r, row->object, 61, true);
+	assert_int_equal(outcome_divergences(r), row->causes);
+	outcome_free(r);
+}
+TEST_ROWS(explained, what_a_broken_queue_pair_explains);
+
+TEST(a_queue_explains_nothing_of_its_queue_pairs)
+{
+	differ_at(*state, CQ, 60, true);
+	differ_at(*state, QP, 61, true);
+	assert_int_equal(outcome_divergences(*state), 2);
+}
+
+TEST(values_that_differ_one_after_another_are_one_until_one_agrees)
+{
+	differ_at(*state, QP, 60, false);
+	differ_at(*state, QP, 61, false);
+	assert_int_equal(outcome_divergences(*state), 1);
+	outcome_agreed(*state, QP);
+	differ_at(*state, QP, 63, false);
+	assert_int_equal(outcome_divergences(*state), 2);
+}
+
+TEST(an_agreeing_value_mends_no_broken_queue_pair)
+{
+	differ_at(*state, QP, 60, true);
+	outcome_agreed(*state, QP);
+	differ_at(*state, QP, 61, true);
+	assert_int_equal(outcome_divergences(*state), 1);
+	outcome_mended(*state, QP);
+	differ_at(*state, QP, 62, true);
+	assert_int_equal(outcome_divergences(*state), 2);
+}
+
+TEST(a_flush_gives_way_to_its_reason)
+{
+	struct outcome *r = *state;
+
+	outcome_divergence(r, &(struct divergence){ .event = { 2, 9 },
+						    .verb = VERB_poll_cq,
+						    .field = "wc[0].status",
+						    .recorded = "success",
+						    .replayed = "flush",
+						    .object = PEER,
+						    .class = DIVERGENCE_FAILED_HERE,
+						    .breaks = true,
+						    .symptom = true });
+	differ_at(r, QP, 60, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	assert_says(r, ":\n  1:60 ibv_poll_cq: wc[0].status: recorded 1, replayed 2; 1 consequence"
+		       " on object 2\n");
+}
+
+TEST(what_is_left_out_because_of_a_divergence_is_its_consequence)
+{
+	struct outcome *r = *state;
+
+	differ_at(r, OTHER, 60, true);
+	outcome_inherit(r, QP, OTHER);
+	outcome_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "not made");
+	assert_int_equal(outcome_consequences(r), 1);
+	assert_says(r, "; 1 consequence on object 1\n");
+}
+
+TEST(a_queue_pair_that_was_cut_has_the_cause_of_its_event)
+{
+	struct outcome *r = *state;
+
+	differ_at(r, 0, 60, false);
+	outcome_cut(r, OTHER, (struct event_id){ 1, 60 });
+	differ_at(r, OTHER, 61, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	outcome_cut(r, CQ, (struct event_id){ 1, 4711 }); /* no divergence: nothing is explained */
+	differ_at(r, CQ, 62, true);
+	assert_int_equal(outcome_divergences(r), 2);
+}
+
+TEST(classes_are_counted_apart)
+{
+	struct outcome *r = *state;
+
+	differ_at(r, QP, 60, true);
+	differ_at(r, OTHER, 61, false);
+	outcome_divergence(r, &(struct divergence){ .event = { 1, 62 },
+						    .verb = VERB_dereg_mr,
+						    .field = "ret",
+						    .recorded = "EINVAL (22)",
+						    .replayed = "0",
+						    .class = DIVERGENCE_FAILED_THERE });
+	assert_says(r, "3 divergences (1 recorded success fails here, 1 recorded failure succeeds"
+		       " here, 1 other):\n");
+}
