@@ -4,7 +4,8 @@
  * A recorded event is waited for at the time when the recorded call returned.
  * Events of one channel may come in another order: those that come early are
  * stored. If the completion that an event announced came here before the queue was
- * armed, there is no event and none is needed.
+ * armed, there is no event and none is needed; nor is there one where no queue pair of the queue is
+ * driven here.
  *
  * Events are acknowledged as recorded, but never more than came here; the rest is
  * acknowledged before a destroy, which would wait for them for ever.
@@ -24,7 +25,8 @@
 static const char merged[] = "a completion event whose completion came before the queue was armed";
 static const char no_event[] = "a request for an event that returned without one";
 
-#define MERGED_AFTER 2000000 /* ns until a completion counts instead of its event */
+#define SILENT_AFTER 2000000  /* ns until a completion counts instead of its event */
+#define CUT_SHARE    50000000 /* to wait if it may be of a queue pair that is not driven */
 
 static bool is_readable(int fd)
 {
@@ -87,10 +89,86 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 	replica->unacked++;
 }
 
-static void wait_cq_event(struct replay *r, const struct trace_event *event,
-			  struct ibv_comp_channel *channel, struct replica *cq)
+void events_armed(struct replica *cq)
 {
-	int64_t start = pace_now(), deadline = start + r->options->timeout;
+	struct arming *a = &cq->arming;
+
+	a->last = cq->asked;
+	if (!a->n++)
+		a->first = a->last;
+}
+
+/* The event of the first arming was asked for; the last one may be that of the next event. */
+static void end_arming(struct replica *cq)
+{
+	struct arming *a = &cq->arming;
+
+	a->first = a->last;
+	a->n = a->n > 1;
+}
+
+/*
+ * The completion that the event announced came here before the queue was armed: some came that the
+ * recorded program had not asked for by then.
+ */
+static bool came_before_arming(struct replay *r, struct replica *cq)
+{
+	if (cq->fresh || polls_take(r, cq, 1) > 0)
+		return true;
+	return cq->arming.n && cq->asked > cq->arming.first;
+}
+
+/* The queue pairs here that complete on a CQ. */
+struct users {
+	unsigned int driven;
+	const char *cut; /* why one is not, or NULL */
+};
+
+static struct users find_users(const struct replay *r, const struct replica *cq)
+{
+	struct users u = { 0 };
+
+	for (uint32_t i = 0; i < r->nmade; i++) {
+		const struct replica *replica = &r->replicas[r->made[i]];
+		const struct ibv_qp *qp = replica->qp ? replica->handle : NULL;
+		/* those of XRC complete on the CQ of their SRQ, which is not told */
+		bool uses = qp && (qp->send_cq == cq->handle || qp->recv_cq == cq->handle ||
+				   (!qp->recv_cq && qp->qp_type == IBV_QPT_XRC_RECV));
+
+		if (uses && replica->qp->cut)
+			u.cut = replica->qp->cut;
+		else if (uses)
+			u.driven++;
+	}
+	if (!u.driven && !u.cut)
+		u.cut = "no queue pair here completes on its queue";
+	return u;
+}
+
+/* Wait less where events have been missing. */
+static int64_t wait_time(const struct replay *r, const struct replica *replica)
+{
+	return r->options->timeout >> (replica->silent < 10 ? replica->silent : 10);
+}
+
+static void miss_cq_event(struct replay *r, const struct trace_event *event, struct replica *cq,
+			  const struct users *users)
+{
+	if (users->cut) {
+		outcome_skipped(r->outcome, event->id, event->call->verb,
+				(uint32_t)(cq - r->replicas), users->cut);
+		return;
+	}
+	cq->silent++;
+	differ_no_event(r->outcome, event->id, event->call->verb, (uint32_t)(cq - r->replicas),
+			"cq", "an event");
+}
+
+/* Returns whether it came, or need not come. */
+static bool await_cq_event(struct replay *r, struct ibv_comp_channel *channel, struct replica *cq,
+			   struct users *ret_users)
+{
+	int64_t start = pace_now(), wait = wait_time(r, cq);
 	unsigned int turns = 0;
 
 	while (!cq->events) {
@@ -98,17 +176,30 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 			take_cq_event(r, channel);
 			continue;
 		}
-		if (pace_now() - start > MERGED_AFTER && (cq->fresh || polls_take(r, cq, 1) > 0)) {
+		if (pace_now() - start > SILENT_AFTER && came_before_arming(r, cq)) {
 			outcome_tolerated(r->outcome, merged);
-			return;
+			return true;
 		}
-		if (!pace_wait(&turns, deadline)) {
-			differ_no_event(r->outcome, event->id, event->call->verb,
-					(uint32_t)(cq - r->replicas), "cq", "an event");
-			return;
+		if (pace_now() - start > SILENT_AFTER && !ret_users->driven && !ret_users->cut) {
+			*ret_users = find_users(r, cq);
+			if (ret_users->cut)
+				wait = ret_users->driven ? CUT_SHARE : 0;
 		}
+		if (!pace_wait(&turns, start + wait) && pace_now() - start > SILENT_AFTER)
+			return false;
 	}
 	cq->events--;
+	return true;
+}
+
+static void wait_cq_event(struct replay *r, const struct trace_event *event,
+			  struct ibv_comp_channel *channel, struct replica *cq)
+{
+	struct users users = { 0 };
+
+	if (!await_cq_event(r, channel, cq, &users))
+		miss_cq_event(r, event, cq, &users);
+	end_arming(cq);
 }
 
 int events_get_cq(struct replay *r, const struct trace_event *event)
@@ -127,6 +218,8 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 		return skip_event(r, event, channel, "its completion channel is not there");
 	if (!cq || !cq->handle)
 		return skip_event(r, event, cq, "its completion queue is not there");
+	if (r->no_posts)
+		return skip_event(r, event, NULL, r->no_posts);
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	wait_cq_event(r, event, channel->handle, cq);
@@ -231,11 +324,25 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? (uint32_t)id : 0;
 }
 
+/* It did not come. That of a queue may be one of the posts that are not in the trace. */
+static void miss_async(struct replay *r, const struct trace_event *event, struct replica *context,
+		       enum ibv_event_type type, const void *element)
+{
+	if (r->no_posts && kind_of_event(type) != OBJECT_device) {
+		skip_event(r, event, NULL, r->no_posts);
+		return;
+	}
+	context->silent++;
+	differ_no_event(r->outcome, event->id, event->call->verb, object_at(r, element),
+			"event.event_type", ibv_event_type_str(type));
+}
+
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
 		      enum ibv_event_type type, const void *element)
 {
-	struct ibv_context *here = replica_of(r, context)->handle;
-	int64_t deadline = pace_now() + r->options->timeout;
+	struct replica *replica = replica_of(r, context);
+	struct ibv_context *here = replica->handle;
+	int64_t deadline = pace_now() + (r->no_posts ? CUT_SHARE : wait_time(r, replica));
 	unsigned int turns = 0;
 	struct async **found;
 
@@ -244,9 +351,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 			if (take_async(r, context))
 				return -ENOMEM;
 		} else if (!pace_wait(&turns, deadline)) {
-			differ_no_event(r->outcome, event->id, event->call->verb,
-					object_at(r, element), "event.event_type",
-					ibv_event_type_str(type));
+			miss_async(r, event, replica, type, element);
 			return 0;
 		}
 	}

@@ -5,11 +5,15 @@
 #include <stdint.h>
 
 struct replay;
+struct replica;
 struct trace_event;
 
 /* TRACE_RETURN of get_cq_event, get_async_event: wait for it, compare. */
 int events_get_cq(struct replay *r, const struct trace_event *event);
 int events_get_async(struct replay *r, const struct trace_event *event);
+
+/* The CQ was armed. */
+void events_armed(struct replica *cq);
 
 /* Acknowledge as recorded, but not more events than came here. */
 int events_ack_cq(struct replay *r, const struct trace_event *event);

@@ -159,6 +159,27 @@ static int learn_posts(struct replay *r)
 	return err;
 }
 
+/* A filter may have left the data path out: then nothing completes, and no event comes of that. */
+static int learn_filter(struct replay *r)
+{
+	const char *filter = trace_meta(r->trace, "filter");
+	const struct trace_filter all = { .unmatched = true };
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = filter && *filter ? cursor_open(r->trace, &all, &cursor) : 0;
+
+	if (!filter || !*filter || err < 0)
+		return err;
+	r->no_posts = "the posts were left out of the trace by --filter";
+	while ((err = cursor_next(cursor, &event)) > 0)
+		if (event->kind == TRACE_POST) {
+			r->no_posts = NULL;
+			break;
+		}
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
 static int learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		      const struct args *out)
 {
@@ -314,6 +335,8 @@ int learn_trace(struct replay *r)
 		err = learn_events(r);
 	if (!err)
 		err = learn_posts(r);
+	if (!err)
+		err = learn_filter(r);
 	if (!err)
 		err = limit_memory(r);
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)

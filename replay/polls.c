@@ -359,6 +359,7 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 		d.other = senders_order;
 	differ_completion(e->r->outcome, &d);
 	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
+	e->cq->asked++;
 	if (e->cq->fresh)
 		e->cq->fresh--;
 	if (side == SIDE_RECV)
@@ -511,6 +512,8 @@ static const char *why_not(struct expected *e)
 		return e->cq && e->cq->why ? e->cq->why : "its completion queue was not made here";
 	if (e->replica->qp->cut)
 		return e->replica->qp->cut;
+	if (e->r->no_posts)
+		return e->r->no_posts;
 	if (map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
 	    e->wc->request_index + 1 >= from)
 		return "its request was not posted here";

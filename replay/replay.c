@@ -47,6 +47,7 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
+	events_armed(cq);
 	outcome_count(r->outcome, OUTCOME_NOTIFIES, 1);
 	differ_ret(r->outcome, event->id, VERB_req_notify_cq, n->object, n->ret, ret);
 	return 0;

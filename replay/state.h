@@ -35,6 +35,15 @@ struct replica_qp {
 	struct arrivals in[SIDES];
 };
 
+/*
+ * When a CQ was armed: how many of its completions here had been asked for by then. An event that
+ * no arming before it explains announces a completion that came here before the queue was armed.
+ */
+struct arming {
+	uint64_t first, last; /* of those since the last event */
+	unsigned int n;
+};
+
 /* An object of the trace, as it is here. */
 struct replica {
 	void *handle;                   /* NULL: not made yet, destroyed, or never made */
@@ -49,6 +58,9 @@ struct replica {
 	unsigned int events;       /* CQ: completion events not yet asked for */
 	unsigned int unacked;      /* CQ: of those taken, not acknowledged */
 	unsigned int fresh;        /* CQ: completions here that were not asked for yet */
+	uint64_t asked;            /* CQ: those that were */
+	struct arming arming;      /* CQ */
+	unsigned int silent;       /* CQ, context: events that did not come */
 };
 
 /* An asynchronous event that came. */
@@ -72,6 +84,7 @@ struct replay {
 	struct memory **memory; /* by process */
 	bool *implicit;         /* by process: it has had an implicit region */
 	bool any_implicit;
+	const char *no_posts;    /* why there is no post in the trace; NULL: there are */
 	uint32_t *nthreads;      /* by process: threads with events */
 	uint32_t nprocesses;     /* processes and one */
 	struct map lkeys, rkeys; /* process << 32 | key there, to object */

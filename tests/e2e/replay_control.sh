@@ -4,7 +4,7 @@
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1
-needs "$apps/demo_bug" "$apps/every_verb"
+needs "$apps/every_verb" "$apps/late_event"
 command -v sqlite3 >/dev/null || { skip all "sqlite3 is not installed"; exit 0; }
 
 record() { # NAME PROGRAM...
@@ -62,4 +62,39 @@ a_name_alone_is_no_other_device() {
 	! grep 'is not the recorded\|attributes of the device' "$tmp/out"
 }
 try a_name_alone_is_no_other_device
+
+record late_event "$apps/late_event" || not_ok late_event "$(tail -1 "$tmp/log")"
+
+# the queue is armed after its completion came, which was polled before the event was asked for
+an_event_after_its_completion_is_not_waited_for() {
+	alter late_event "UPDATE notify SET time = (SELECT min(p.time) FROM poll p
+		WHERE p.time > notify.time AND p.ret > 0) - 1" || return
+	SECONDS=0
+	replay --timeout 50 "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+	says ' x a completion event whose completion came before' "$tmp/out" &&
+		[ $SECONDS -lt 25 ] || { echo "$SECONDS s"; return 1; }
+}
+try an_event_after_its_completion_is_not_waited_for
+
+# with 20 that never come, at 3 s for the first
+missing_events_are_not_waited_for_each_time() {
+	alter late_event "DELETE FROM notify" || return
+	SECONDS=0
+	replay --timeout 3 "$tmp/altered.db"
+	is status $? 1 && says 'ibv_get_cq_event: cq: recorded an event, replayed no event' \
+		"$tmp/out" && { [ $SECONDS -lt 30 ] || { echo "$SECONDS s"; return 1; }; }
+}
+try missing_events_are_not_waited_for_each_time
+
+# a trace without posts: what depends on them is left out at once, and nothing differs
+no_events_without_posts() {
+	timeout 60 "$VERBATIM" record -q --device soft --filter plane=control -o "$tmp/control.db" \
+		-- "$apps/late_event" || return
+	replay --timeout 50 "$tmp/control.db"
+	says '^no divergence' "$tmp/out" &&
+		says '20 x ibv_get_cq_event, .*: the posts were left out of the trace by --filter' \
+			"$tmp/out"
+}
+try no_events_without_posts
 exit $failed

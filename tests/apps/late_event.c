@@ -1,0 +1,56 @@
+/*
+ * Completion events that are asked for after their completions were polled: a second thread arms
+ * the queue, the first one posts, polls, and takes the event.
+ */
+#include <pthread.h>
+
+#include "tests/apps/self.h"
+
+enum { ROUNDS = 20 };
+
+static pthread_barrier_t turn;
+
+static void *arm_queue(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&turn);
+		MUST(ibv_req_notify_cq(self.cq, 0));
+		pthread_barrier_wait(&turn);
+	}
+	return arg;
+}
+
+int main(void)
+{
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	pthread_t other;
+	void *context;
+
+	self.context = open_first_device();
+	self.pd = NEED(ibv_alloc_pd(self.context));
+	channel = NEED(ibv_create_comp_channel(self.context));
+	self.cq = NEED(ibv_create_cq(self.context, 16, NULL, channel, 0));
+	self.mr = NEED(ibv_reg_mr(self.pd, self.buffer, sizeof(self.buffer),
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	self.qp = self_create(SELF_ROOM, 0);
+	connect_to_itself(self.context, self.qp);
+	pthread_barrier_init(&turn, NULL, 2);
+	MUST(pthread_create(&other, NULL, arm_queue, NULL));
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&turn);
+		pthread_barrier_wait(&turn);
+		MUST(self_post((uint64_t)i, IBV_SEND_SIGNALED));
+		self_poll(1);
+		MUST(ibv_get_cq_event(channel, &cq, &context));
+		ibv_ack_cq_events(cq, 1);
+	}
+	MUST(pthread_join(other, NULL));
+	MUST(ibv_destroy_qp(self.qp));
+	MUST(ibv_dereg_mr(self.mr));
+	MUST(ibv_destroy_cq(self.cq));
+	MUST(ibv_destroy_comp_channel(channel));
+	MUST(ibv_dealloc_pd(self.pd));
+	MUST(ibv_close_device(self.context));
+	return 0;
+}
