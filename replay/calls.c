@@ -18,6 +18,7 @@
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/made.h"
 #include "replay/replica.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -136,6 +137,7 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 		return;
 	if (!(args[2] & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return;
+	made_disconnect(r, call->object);
 	requests_clear(&replica->qp->out[SIDE_SEND]);
 	requests_clear(&replica->qp->out[SIDE_RECV]);
 	requests_clear(&replica->qp->sent);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "core/wire/log.h"
+#include "replay/made.h"
 #include "replay/state.h"
 
 enum { MIB = 1 << 20 };
@@ -46,22 +47,40 @@ static uint64_t read_number(const struct args *args, const char *path)
 	return (uint64_t)value;
 }
 
-/* The name of the device that context @object was opened on. */
-static const char *device_name(const struct replay *r, uint32_t object)
+/* The device that @object was made on, or NULL. */
+static const struct object *device_of(const struct replay *r, uint32_t object)
 {
 	const struct object *o = trace_object(r->trace, object);
 
-	while (o && o->kind != OBJECT_device)
-		o = trace_object(r->trace, o->parent);
+	/* a damaged trace may have a circle, so not more steps than kinds */
+	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
+		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
+	return o;
+}
+
+static uint32_t device_id(const struct replay *r, uint32_t object)
+{
+	const struct object *o = device_of(r, object);
+
+	return o ? o->id : 0;
+}
+
+/* The name of the device that context @object was opened on. */
+static const char *device_name(const struct replay *r, uint32_t object)
+{
+	const struct object *o = device_of(r, object);
+
 	return o && o->name ? o->name : "";
 }
 
 static int learn_port(struct replay *r, const struct call *call, const struct args *in,
 		      const struct args *out)
 {
-	return devices_recorded_lid(r->devices, device_name(r, call->object),
-				    (uint8_t)read_number(in, "port_num"),
-				    (uint16_t)read_number(out, "port_attr.lid"));
+	uint8_t port = (uint8_t)read_number(in, "port_num");
+	uint16_t lid = (uint16_t)read_number(out, "port_attr.lid");
+
+	return devices_recorded_lid(r->devices, device_name(r, call->object), port, lid)
+		       ?: peers_told_lid(r->peers, device_id(r, call->object), port, lid);
 }
 
 static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, const char *text)
@@ -70,7 +89,8 @@ static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port
 
 	if (!text || !learn_gid(text, &gid))
 		return 0;
-	return devices_recorded_gid(r->devices, device_name(r, call->object), port, &gid);
+	return devices_recorded_gid(r->devices, device_name(r, call->object), port, &gid)
+		       ?: peers_told_gid(r->peers, device_id(r, call->object), port, &gid);
 }
 
 static int learn_gids(struct replay *r, const struct call *call, const struct args *out)
@@ -180,11 +200,21 @@ static int learn_filter(struct replay *r)
 	return err < 0 ? err : 0;
 }
 
+static int learn_modify_qp(struct replay *r, const struct call *call, const struct args *in)
+{
+	int64_t dest, port;
+
+	if (args_get(in, "attr.port_num", &port))
+		peers_use_port(r->peers, call->object, (uint8_t)port);
+	return args_get(in, "attr.dest_qp_num", &dest)
+		       ? peers_connect(r->peers, call->object, (uint32_t)dest)
+		       : 0;
+}
+
 static int learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		      const struct args *out)
 {
 	const struct call *call = event->call;
-	int64_t dest;
 
 	switch (call->verb) {
 	case VERB_open_device:
@@ -208,9 +238,7 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_dofork_range:
 		return learn_memory(r, event, in);
 	case VERB_modify_qp:
-		if (!call->failed && args_get(in, "attr.dest_qp_num", &dest))
-			return peers_connect(r->peers, call->object, (uint32_t)dest);
-		return 0;
+		return call->failed ? 0 : learn_modify_qp(r, call, in);
 	case VERB_query_port:
 	case VERB_query_port_compat:
 		return learn_port(r, call, in, out);
@@ -237,7 +265,8 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 		return -EBADMSG;
 	return args_parse(call->args)
 		       ?: args_parse(call->out)
-				  ?: learn_call(r, event, call->args, call->out);
+				  ?: learn_call(r, event, call->args, call->out)
+					     ?: made_learn_call(r, event, call->args, call->out);
 }
 
 static int learn_events(struct replay *r)
@@ -273,7 +302,8 @@ static int learn_objects(struct replay *r)
 				       o->id, o->process);
 		if (o->kind != OBJECT_qp)
 			continue;
-		if (peers_add(r->peers, o->id, o->number, o->created_at, o->destroyed_at))
+		if (peers_add(r->peers, o->id, device_id(r, o->id), o->number, o->created_at,
+			      o->destroyed_at))
 			return -ENOMEM;
 	}
 	r->replicas = calloc(r->nreplicas, sizeof(*r->replicas));
@@ -307,7 +337,7 @@ static int learn_processes(struct replay *r)
  */
 static int limit_memory(struct replay *r)
 {
-	uint64_t size = 0, max = r->options->max_memory;
+	uint64_t size = made_bytes(r), max = r->options->max_memory;
 	char left[24];
 
 	for (uint32_t i = 1; i < r->nprocesses; i++)
@@ -332,7 +362,11 @@ int learn_trace(struct replay *r)
 	if (err == -ENOMEM)
 		log_err(err, "prepare the replay");
 	if (!err)
+		err = made_init(r);
+	if (!err)
 		err = learn_events(r);
+	if (!err)
+		err = made_learn_traffic(r);
 	if (!err)
 		err = learn_posts(r);
 	if (!err)

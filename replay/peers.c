@@ -3,12 +3,18 @@
  *
  *	by number:  dest -> qp -> qp -> ...     all that ever had the number
  *	by object:  id   -> qp -> link -> link  where it was connected to
+ *	by port:    device, port -> place -> place  the addresses that it was told to have
+ *
+ * Two hosts that were booted alike give the same numbers. A queue pair whose port is known by
+ * addresses like the one that is looked for, but not by that one, is on another host. A port has
+ * several kinds of addresses and programs are told of some, so only like ones contradict.
  */
 #include "replay/peers.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/map.h"
 
@@ -21,14 +27,25 @@ struct qp {
 	struct qp *same; /* next of the same number */
 	struct qp *all;
 	struct link *links;
-	uint32_t id, number;
+	uint32_t id, number, device;
+	uint8_t port;
 	int64_t created, destroyed;
+};
+
+/* An address of a port. */
+struct place {
+	struct place *next; /* of the same port */
+	struct place *all;
+	uint16_t lid; /* 0: it is the GID */
+	union ibv_gid gid;
 };
 
 struct peers {
 	struct map by_number; /* to struct qp */
 	struct map by_id;
+	struct map by_port; /* to struct place */
 	struct qp *all;
+	struct place *places;
 };
 
 int peers_new(struct peers **ret_peers)
@@ -52,10 +69,35 @@ static void free_qp(struct qp *qp)
 	free(qp);
 }
 
+static uint64_t port_key(uint32_t device, uint8_t port)
+{
+	return (uint64_t)device << 8 | port;
+}
+
+static struct place *places_of(const struct peers *p, uint32_t device, uint8_t port)
+{
+	uint64_t value;
+
+	return map_get(&p->by_port, port_key(device, port), &value)
+		       ? (struct place *)(uintptr_t)value
+		       : NULL;
+}
+
+static void free_places(struct peers *p)
+{
+	while (p->places) {
+		struct place *place = p->places;
+
+		p->places = place->all;
+		free(place);
+	}
+}
+
 void peers_free(struct peers *p)
 {
 	if (!p)
 		return;
+	free_places(p);
 	while (p->all) {
 		struct qp *qp = p->all;
 
@@ -64,6 +106,7 @@ void peers_free(struct peers *p)
 	}
 	map_fini(&p->by_number);
 	map_fini(&p->by_id);
+	map_fini(&p->by_port);
 	free(p);
 }
 
@@ -74,19 +117,66 @@ static struct qp *find_qp(const struct map *map, uint32_t key)
 	return map_get(map, key, &value) ? (struct qp *)(uintptr_t)value : NULL;
 }
 
-int peers_add(struct peers *p, uint32_t id, uint32_t number, int64_t created, int64_t destroyed)
+int peers_add(struct peers *p, uint32_t id, uint32_t device, uint32_t number, int64_t created,
+	      int64_t destroyed)
 {
 	struct qp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return -ENOMEM;
-	*qp = (struct qp){
-		find_qp(&p->by_number, number), p->all, NULL, id, number, created, destroyed
-	};
+	*qp = (struct qp){ .same = find_qp(&p->by_number, number),
+			   .all = p->all,
+			   .id = id,
+			   .number = number,
+			   .device = device,
+			   .port = 1,
+			   .created = created,
+			   .destroyed = destroyed };
 	p->all = qp;
 	if (map_put(&p->by_number, number, (uintptr_t)qp) || map_put(&p->by_id, id, (uintptr_t)qp))
 		return -ENOMEM;
 	return 0;
+}
+
+void peers_use_port(struct peers *p, uint32_t id, uint8_t port)
+{
+	struct qp *qp = find_qp(&p->by_id, id);
+
+	if (qp)
+		qp->port = port;
+}
+
+static bool same_gid(const union ibv_gid *a, const union ibv_gid *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static int add_place(struct peers *p, uint32_t device, uint8_t port, uint16_t lid,
+		     const union ibv_gid *gid)
+{
+	struct place *first = places_of(p, device, port), *place;
+
+	for (place = first; place; place = place->next)
+		if (place->lid == lid && same_gid(&place->gid, gid))
+			return 0;
+	place = calloc(1, sizeof(*place));
+	if (!place)
+		return -ENOMEM;
+	*place = (struct place){ first, p->places, lid, *gid };
+	p->places = place;
+	return map_put(&p->by_port, port_key(device, port), (uintptr_t)place);
+}
+
+static const union ibv_gid no_gid;
+
+int peers_told_lid(struct peers *p, uint32_t device, uint8_t port, uint16_t lid)
+{
+	return lid ? add_place(p, device, port, lid, &no_gid) : 0;
+}
+
+int peers_told_gid(struct peers *p, uint32_t device, uint8_t port, const union ibv_gid *gid)
+{
+	return same_gid(gid, &no_gid) ? 0 : add_place(p, device, port, 0, gid);
 }
 
 int peers_connect(struct peers *p, uint32_t id, uint32_t dest)
@@ -120,21 +210,63 @@ static int64_t measure_distance(const struct qp *qp, int64_t time)
 	return time < qp->destroyed ? 0 : time - qp->destroyed + 1;
 }
 
-uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, int64_t time)
+enum gid_family { GID_LINK_LOCAL, GID_IPV4, GID_OTHER };
+
+static enum gid_family family_of(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80)
+		return GID_LINK_LOCAL;
+	return memcmp(gid->raw, mapped, sizeof(mapped)) ? GID_OTHER : GID_IPV4;
+}
+
+enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_THERE };
+
+/* Is that address one of the port's? */
+static enum placed compare_place(const struct place *place, const struct ibv_ah_attr *av)
+{
+	enum placed found = PLACED_PERHAPS;
+
+	for (; place; place = place->next) {
+		bool same = av->is_global ? same_gid(&place->gid, &av->grh.dgid)
+					  : place->lid == av->dlid;
+
+		if (av->is_global ? place->lid : !place->lid)
+			continue;
+		if (same)
+			return PLACED_THERE;
+		if (!av->is_global || family_of(&place->gid) == family_of(&av->grh.dgid))
+			found = PLACED_ELSEWHERE;
+	}
+	return found;
+}
+
+static enum placed find_place(const struct peers *p, const struct qp *qp,
+			      const struct ibv_ah_attr *av)
+{
+	if (!av || !(av->is_global || av->dlid))
+		return PLACED_PERHAPS;
+	return compare_place(places_of(p, qp->device, qp->port), av);
+}
+
+uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const struct ibv_ah_attr *av,
+		    int64_t time)
 {
 	const struct qp *me = find_qp(&p->by_id, id), *best = NULL;
-	bool best_mutual = false;
+	int best_score = 0;
 
 	for (const struct qp *qp = find_qp(&p->by_number, dest); qp; qp = qp->same) {
-		bool mutual = me && connected_to(qp, me->number);
+		enum placed placed = find_place(p, qp, av);
+		int score = placed * 2 + (me && connected_to(qp, me->number));
 
-		if (best && best_mutual > mutual)
+		if (placed == PLACED_ELSEWHERE || (best && best_score > score))
 			continue;
-		if (best && best_mutual == mutual &&
+		if (best && best_score == score &&
 		    measure_distance(best, time) <= measure_distance(qp, time))
 			continue;
 		best = qp;
-		best_mutual = mutual;
+		best_score = score;
 	}
 	return best ? best->id : 0;
 }

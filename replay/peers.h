@@ -2,10 +2,12 @@
 /*
  * Which queue pair of the trace talks to which.
  *
- * Given all queue pairs and their connections, finds the one that a number meant.
- * Numbers are reused after a destroy, so the time decides, and whether the
- * connection goes both ways. One thread.
+ * Given all queue pairs and their connections, finds the one that a number and an
+ * address meant. Numbers are reused after a destroy, and two hosts have the same
+ * ones, so the address decides, then whether the connection goes both ways, then the
+ * time. One thread until all is known, any thread afterwards.
  */
+#include <infiniband/verbs.h>
 #include <stdint.h>
 
 struct peers;
@@ -15,15 +17,26 @@ int peers_new(struct peers **ret_peers);
 /* Accepts NULL. */
 void peers_free(struct peers *peers);
 
-/* Queue pair @id (object) was @number from @created to @destroyed. Returns 0 or -ENOMEM. */
-int peers_add(struct peers *peers, uint32_t id, uint32_t number, int64_t created,
+/*
+ * Queue pair @id (object) of @device (object; 0 unknown) was @number from @created to @destroyed.
+ * Returns 0 or -ENOMEM.
+ */
+int peers_add(struct peers *peers, uint32_t id, uint32_t device, uint32_t number, int64_t created,
 	      int64_t destroyed);
+
+/* It uses port @port of its device. */
+void peers_use_port(struct peers *peers, uint32_t id, uint8_t port);
+
+/* A program was told that port @port of @device (object) has this LID, or this GID. */
+int peers_told_lid(struct peers *peers, uint32_t device, uint8_t port, uint16_t lid);
+int peers_told_gid(struct peers *peers, uint32_t device, uint8_t port, const union ibv_gid *gid);
 
 /* It was connected to number @dest. Returns 0 or -ENOMEM. */
 int peers_connect(struct peers *peers, uint32_t id, uint32_t dest);
 
 /*
- * The queue pair that @id meant by number @dest at @time; @id 0 asks for a
- * datagram's. Returns its object, or 0: it is not in the trace.
+ * The queue pair that @id meant by number @dest at address @av (NULL: not known) at @time; @id 0
+ * asks for a datagram's. Returns its object, or 0: it is not in the trace.
  */
-uint32_t peers_find(const struct peers *peers, uint32_t id, uint32_t dest, int64_t time);
+uint32_t peers_find(const struct peers *peers, uint32_t id, uint32_t dest,
+		    const struct ibv_ah_attr *av, int64_t time);

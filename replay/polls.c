@@ -19,6 +19,7 @@
 #include "core/wire/log.h"
 #include "replay/differ.h"
 #include "replay/contents.h"
+#include "replay/made.h"
 #include "replay/pace.h"
 #include "replay/state.h"
 
@@ -257,7 +258,7 @@ static uint32_t sender_object(const struct expected *e)
 {
 	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
 		return 0;
-	return peers_find(e->r->peers, 0, e->wc->src_qp, e->event->time);
+	return peers_find(e->r->peers, 0, e->wc->src_qp, NULL, e->event->time);
 }
 
 /* After a message that is missing there, the others come for other requests. */
@@ -408,7 +409,9 @@ static uint32_t sender_of(const struct expected *e)
 {
 	const struct replica *sender = replica_of(e->r, sender_object(e));
 
-	return sender ? sender->number : 0;
+	if (sender)
+		return sender->number;
+	return e->wc->status == IBV_WC_SUCCESS ? made_datagram(e->r, e->wc->qp, e->wc->src_qp) : 0;
 }
 
 static const struct arrival *await_sender(struct expected *e, uint32_t sender)

@@ -21,6 +21,7 @@
 #include "core/wire/log.h"
 #include "replay/differ.h"
 #include "replay/contents.h"
+#include "replay/made.h"
 #include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/state.h"
@@ -123,9 +124,12 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
 
 	to->wr.ud.ah = (void *)(uintptr_t)translate_field(&t, &ah, wr->ah);
-	to->wr.ud.remote_qpn = wr->remote_qpn == 0xffffff
-				       ? 0xffffff
-				       : translate_qpn(p->r, wr->remote_qpn, p->event->time);
+	to->wr.ud.remote_qpn = made_datagram(p->r, p->post->object, wr->remote_qpn);
+	if (!to->wr.ud.remote_qpn)
+		to->wr.ud.remote_qpn =
+			wr->remote_qpn == 0xffffff
+				? 0xffffff
+				: translate_qpn(p->r, wr->remote_qpn, p->event->time);
 	to->wr.ud.remote_qkey = wr->remote_qkey;
 	if (t.missing) {
 		__builtin_memcpy(p->text, t.text, sizeof(p->text));
@@ -167,6 +171,18 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 	};
 }
 
+/* The address here of what @wr names of the other end; the key is replaced. */
+static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_t peer,
+			   uint32_t *rkey)
+{
+	uint64_t addr = wr->remote_addr;
+
+	if (!made_has(p->r, p->post->object))
+		return translate_remote(p->r, peer, addr, rkey);
+	made_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
+	return addr;
+}
+
 static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	uint32_t peer = translate_peer_process(p->r, p->replica->qp, p->event->process);
@@ -190,12 +206,12 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_READ:
 	case IBV_WR_ATOMIC_WRITE:
-		to->wr.rdma.remote_addr = translate_remote(p->r, peer, wr->remote_addr, &rkey);
+		to->wr.rdma.remote_addr = put_remote(p, wr, peer, &rkey);
 		to->wr.rdma.rkey = rkey;
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		to->wr.atomic.remote_addr = translate_remote(p->r, peer, wr->remote_addr, &rkey);
+		to->wr.atomic.remote_addr = put_remote(p, wr, peer, &rkey);
 		to->wr.atomic.rkey = rkey;
 		to->wr.atomic.compare_add = wr->compare_add;
 		to->wr.atomic.swap = wr->swap;
@@ -225,7 +241,10 @@ static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 	put_operation(p, wr, to);
 	if (p->replica->qp->type == IBV_QPT_UD)
 		put_datagram(p, wr, to);
-	if (p->replica->qp->type == IBV_QPT_XRC_SEND)
+	if (p->replica->qp->type != IBV_QPT_XRC_SEND)
+		return;
+	to->qp_type.xrc.remote_srqn = made_srqn(p->r, p->post->object, wr->remote_srqn);
+	if (!to->qp_type.xrc.remote_srqn)
 		to->qp_type.xrc.remote_srqn = map_get(&p->r->srqns, wr->remote_srqn, &srqn)
 						      ? (uint32_t)srqn
 						      : wr->remote_srqn;

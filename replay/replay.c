@@ -24,6 +24,7 @@
 #include "replay/events.h"
 #include "replay/replica.h"
 #include "replay/learn.h"
+#include "replay/made.h"
 #include "replay/contents.h"
 #include "replay/pace.h"
 #include "replay/polls.h"
@@ -55,9 +56,14 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 
 static int replay_event(struct replay *r, const struct trace_event *event)
 {
+	int err;
+
 	if (!event->process || event->process >= r->nprocesses)
 		return log_err(-EBADMSG, "replay an event of process %u, which is not in the trace",
 			       event->process);
+	err = made_before(r, event);
+	if (err < 0)
+		return err;
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
@@ -144,6 +150,7 @@ static int init_replay(struct replay *r)
 
 static void fini_replay(struct replay *r)
 {
+	made_fini(r);
 	replica_fini(r);
 	posts_fini(r);
 	contents_fini(r);
@@ -179,6 +186,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		devices_judge(r.devices, outcome);
 		err = replay_events(&r);
 		polls_end(&r);
+		made_report(&r);
 		replica_clear(&r, 0);
 	}
 	fini_replay(&r);

@@ -12,6 +12,7 @@
 
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/made.h"
 #include "replay/state.h"
 
 static int made_mr(struct replay *r, uint32_t id, struct replica *replica)
@@ -112,6 +113,7 @@ void replica_gone(struct replay *r, uint32_t id)
 
 	if (!replica)
 		return;
+	made_disconnect(r, id);
 	forget_handle(replica, "its object was destroyed before");
 	if (trace_object(r->trace, id)->kind != OBJECT_context)
 		return;

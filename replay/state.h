@@ -71,12 +71,15 @@ struct async {
 	bool taken;       /* by a recorded call; else it waits for one */
 };
 
+struct made;
+
 struct replay {
 	struct trace *trace;
 	const struct replay_options *options;
 	struct outcome *outcome;
 	struct devices *devices;
 	struct peers *peers;
+	struct made *far;         /* the made peer; NULL: none is needed */
 	struct replica *replicas; /* by object */
 	uint32_t nreplicas;       /* objects and one */
 	uint32_t *made;           /* objects as they were made */

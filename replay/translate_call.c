@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "replay/made.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -43,9 +44,11 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
-	uint32_t peer = peers_find(t->r->peers, me, attr->dest_qp_num, t->time);
+	uint32_t peer = peers_find(t->r->peers, me, attr->dest_qp_num, &attr->ah_attr, t->time);
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 
+	if (!peer && made_connect(t->r, me, attr, &attr->dest_qp_num))
+		return;
 	if (!replica || !replica->number) {
 		snprintf(t->text, sizeof(t->text),
 			 "queue pair %s of process %u is connected to number %u, %s",

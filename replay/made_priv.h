@@ -1,0 +1,178 @@
+#pragma once
+/*
+ * What the files of the made peer (made*.c) share.
+ *
+ *	plan     a recorded queue pair, and what is known of its other end
+ *	host     an address that the plans lead to: one context, one memory
+ *	end      a queue pair of a host, made for a plan
+ *
+ * Under made.lock, except while the trace is learned.
+ */
+#include <pthread.h>
+
+#include "core/base/map.h"
+#include "replay/made.h"
+#include "replay/state.h"
+
+/* Memory of a host under one key: the addresses there. */
+struct made_range {
+	uint64_t start, end;
+	struct ibv_mr *mr;
+};
+
+struct made_region {
+	uint32_t rkey; /* there */
+	int access;    /* enum ibv_access_flags */
+	struct made_range *ranges;
+	size_t nranges;
+};
+
+struct made_srq {
+	uint32_t number; /* there */
+	struct ibv_srq *srq;
+	uint32_t here;
+};
+
+struct made_host {
+	bool global;
+	union ibv_gid gid; /* there */
+	uint16_t lid;      /* likewise, where it is not global */
+	struct made_region *regions;
+	size_t nregions;
+	struct map by_rkey; /* to their index */
+	uint64_t longest;   /* message to or from it */
+	/* here */
+	const struct device *device;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct memory *memory; /* behind the regions */
+	char *buffer;          /* of @longest: what is sent; then as long: what is received */
+	struct ibv_mr *buffer_mr;
+	struct ibv_mr *closed; /* its key opens nothing */
+	struct ibv_xrcd *xrcd;
+	struct ibv_cq *srq_cq;
+	struct made_srq *srqs;
+	size_t nsrqs;
+};
+
+struct made_end {
+	struct made_end *next; /* of the plan */
+	struct made_host *host;
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	struct ibv_ah *ah; /* of datagrams: to the recorded queue pair's port */
+	uint32_t there;    /* its number */
+	bool deaf;         /* it posts no more receives: the recorded side saw RNR_RETRY_EXC */
+	bool dead;
+	bool closed;         /* it lets nobody read or write */
+	unsigned int unsent; /* sends under way */
+};
+
+/* Where a plan's queue pair was connected to, in order of time. */
+struct made_link {
+	uint32_t host;   /* index and one; 0: the other end is in the trace */
+	uint32_t number; /* there */
+	uint32_t sq_psn;
+	struct ibv_ah_attr av;
+	int64_t time;
+};
+
+/* A request whose end is not yet known: while the trace is learned. */
+struct made_request {
+	uint64_t event; /* event_key() */
+	uint32_t index;
+	int opcode;
+	uint32_t rkey;
+	uint64_t addr, length;
+};
+
+struct made_plan {
+	uint32_t object, process;
+	enum ibv_qp_type type;
+	uint32_t depth; /* of its send queue */
+	uint32_t qkey;
+	struct made_link *links;
+	size_t nlinks;
+	size_t at; /* the links that were used: learned, then replayed */
+	bool needed;
+	struct made_request *open; /* learning: [first, nopen) */
+	size_t first, nopen, room;
+	struct made_end *ends; /* one; of datagrams one for each number */
+	uint32_t ahead;        /* messages that were sent before the poll that saw them */
+};
+
+/* A message that an event told of before it was polled. */
+struct made_early {
+	uint32_t next; /* of the same event: 1 + its index */
+	uint32_t index;
+	struct event_id poll; /* completion @index of it */
+	uint32_t qp, length, imm, src_qp;
+	uint16_t flags; /* enum ibv_wc_flags */
+	uint8_t write;  /* with immediate */
+	uint8_t solicited;
+};
+
+/* The completion of a read or an atomic whose bytes were recorded. */
+struct made_fetch {
+	struct event_id poll;
+	uint32_t index;
+};
+
+struct made_counts {
+	uint64_t peers, receives, messages, writes, regions, ranges, datagrams;
+};
+
+struct made {
+	pthread_mutex_t lock;
+	struct made_plan **plans; /* by object */
+	struct made_host *hosts;
+	size_t nhosts;
+	struct map failed; /* key of a request to enum ibv_wc_status */
+	struct map taken;  /* key of a completion in error to 1: a receive */
+	struct map reads;  /* key of a request to 1 + the completion in @fetched */
+	struct made_early *early;
+	size_t nearly;
+	struct map early_at;   /* event to 1 + the first of it */
+	struct map access;     /* region (object) to its access flags */
+	struct map exclusives; /* completion queue (object) to its XRC SRQ */
+	struct made_fetch *fetched;
+	size_t nfetched;
+	struct ibv_ah_attr *avs;
+	size_t navs;
+	struct map av_of; /* address handle (object) to 1 + the index of its address */
+	struct made_counts counts;
+	int err;
+};
+
+/* One of the requests of a post, one of the completions of a poll. */
+static inline uint64_t made_key(struct event_id id, uint32_t index)
+{
+	return map_hash(event_key(id)) + index;
+}
+
+static inline struct made_plan *made_plan_of(const struct replay *r, uint32_t object)
+{
+	struct made_plan *plan =
+		r->far && object < r->nreplicas && r->far->plans ? r->far->plans[object] : NULL;
+
+	return plan && plan->needed ? plan : NULL;
+}
+
+/* made_end.c */
+int made_open(struct replay *r, struct made_host *host, const struct device *device);
+struct made_end *made_new_end(struct replay *r, struct made_plan *plan, struct made_host *host,
+			      uint32_t there);
+void made_free_end(struct made_end *end);
+void made_close(struct made_host *host);
+struct made_end *made_datagram_end(struct replay *r, struct made_plan *plan, uint32_t qpn);
+struct made_srq *made_srq_of(struct made_end *end, uint32_t number);
+void made_drain(struct made_end *end);
+
+/* made_memory.c */
+int made_add_range(struct made_host *host, uint32_t rkey, uint64_t addr, uint64_t length,
+		   int access);
+uint64_t made_host_bytes(const struct made_host *host);
+int made_fill(struct replay *r, const struct made_end *end, const struct trace_event *event,
+	      uint32_t index);
+int made_map(struct replay *r, struct made_host *host);
+void made_unmap(struct made_host *host);
