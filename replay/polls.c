@@ -25,8 +25,6 @@
 
 enum { BATCH = 32 };
 
-#define OTHER_ORDER_NS 50000000 /* to wait for a completion while another of its queue is there */
-
 static const char threads_order[] = "the order of what several threads posted or polled";
 static const char senders_order[] = "the order of datagrams of several senders";
 
@@ -185,6 +183,12 @@ static bool same_event(struct event_id a, struct event_id b)
 	return a.thread == b.thread && a.n == b.n;
 }
 
+static bool is_of_request(const struct expected *e, const struct arrival *a)
+{
+	return same_event(a->request.event, e->wc->request) &&
+	       a->request.index == e->wc->request_index;
+}
+
 static bool has_come(const struct expected *e, enum side side)
 {
 	const struct arrival *a = arrivals_first(&e->qp->in[side]);
@@ -230,27 +234,91 @@ static int64_t wait_time(const struct expected *e)
 	return e->r->options->timeout >> shift;
 }
 
-static const struct arrival *await_arrival(struct expected *e, enum side side)
+/*
+ * In which order completions come of one side of a queue pair: requests of its own in the order of
+ * their posts, datagrams in that of each sender, and what took a request of a shared receive queue
+ * in the order of the connection, whichever request it took.
+ */
+enum order { ORDER_POSTED, ORDER_SENDER, ORDER_ARRIVED };
+
+static bool is_shared(const struct expected *e, enum side side)
 {
-	struct arrivals *in = &e->qp->in[side];
-	const struct arrival *a = arrivals_first(in);
+	const struct ibv_qp *qp = e->replica->handle;
+
+	return side == SIDE_RECV && qp && (qp->srq || e->qp->type == IBV_QPT_XRC_RECV);
+}
+
+static enum order order_of(const struct expected *e, enum side side)
+{
+	if (side == SIDE_RECV && e->qp->type == IBV_QPT_UD && e->wc->src_qp &&
+	    e->wc->status == IBV_WC_SUCCESS)
+		return ORDER_SENDER;
+	return is_shared(e, side) ? ORDER_ARRIVED : ORDER_POSTED;
+}
+
+/* Which arrival is waited for. */
+struct wanted {
+	enum { NEXT, OF_REQUEST, OF_SENDER } what;
+	enum side side;
+	uint32_t sender; /* its number here */
+};
+
+static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t sender)
+{
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (a->wc.src_qp == sender && a->wc.status == IBV_WC_SUCCESS)
+			return a;
+	}
+	return NULL;
+}
+
+static const struct arrival *find_wanted(const struct expected *e, const struct wanted *wanted)
+{
+	const struct arrivals *in = &e->qp->in[wanted->side];
+
+	switch (wanted->what) {
+	case OF_REQUEST:
+		return arrivals_find(in, e->wc->request, e->wc->request_index);
+	case OF_SENDER:
+		return find_sent_by(in, wanted->sender);
+	default:
+		return arrivals_first(in);
+	}
+}
+
+/* May a request that the completion fits still complete? Only a queue of its own can tell. */
+static bool is_outstanding(const struct expected *e, const struct wanted *wanted)
+{
+	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
+		return true;
+	return requests_await(&e->qp->out[wanted->side], e->wc->request, e->wc->request_index,
+			      e->wc->wr_id);
+}
+
+/* Pointers to arrivals are not kept over it. */
+static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
+{
+	const struct arrival *a;
 	int64_t deadline = 0;
 	unsigned int turns = 0;
 
-	while (!a) {
+	while (!(a = find_wanted(e, wanted))) {
 		int n = polls_take(e->r, e->cq, (int)(e->event->poll->nwc - e->index));
 
-		a = arrivals_first(in);
-		if (a || n < 0)
-			break;
-		if (n)
+		if (n > 0)
 			continue;
+		if (n < 0)
+			break;
+		if (turns % 64 == 0 && !is_outstanding(e, wanted))
+			break;
 		if (!deadline)
 			deadline = pace_now() + wait_time(e);
 		if (!pace_wait(&turns, deadline))
 			break;
 	}
-	return a;
+	return a ? a : find_wanted(e, wanted);
 }
 
 /* The queue pair that sent a datagram; 0 if it is not known. */
@@ -272,14 +340,15 @@ static enum divergence_class class_of_missing(const struct wc *wc)
 	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
 }
 
-static void report_missing(struct expected *e)
+static void report_missing(struct expected *e, bool waited)
 {
 	const struct wc *wc = e->wc;
-	char field[64], status[96], there[160], here[64];
+	char field[64], status[96], there[160], here[64] = "none: its request is not outstanding";
 
 	value_text(enum_find("ibv_wc_status"), wc->status, status);
 	snprintf(there, sizeof(there), "%s of wr_id %" PRIu64, status, wc->wr_id);
-	snprintf(here, sizeof(here), "no completion in %.1f s", (double)wait_time(e) / 1e9);
+	if (waited)
+		snprintf(here, sizeof(here), "no completion in %.1f s", (double)wait_time(e) / 1e9);
 	snprintf(field, sizeof(field), "wc[%u]", e->index);
 	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
 								.verb = e->event->poll->verb,
@@ -292,7 +361,21 @@ static void report_missing(struct expected *e)
 								.class = class_of_missing(wc),
 								.breaks = is_connected(e->qp),
 								.symptom = true });
-	e->qp->missed++;
+	e->qp->missed += waited;
+}
+
+static void report_order(const struct expected *e, const struct arrival *a, const char *there)
+{
+	char field[64];
+
+	snprintf(field, sizeof(field), "wc[%u] order", e->index);
+	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
+								.verb = e->event->poll->verb,
+								.field = field,
+								.recorded = there,
+								.replayed = "before it",
+								.about = a->request.event,
+								.object = e->wc->qp });
 }
 
 static void report_extra(struct replay *r, struct event_id event, const struct arrival *a)
@@ -319,19 +402,16 @@ static void report_extra(struct replay *r, struct event_id event, const struct a
 }
 
 /*
- * < 0: @a completes a request from before the expected one's; > 0: from after
- * it; 0: the same, or unknown.
+ * Why the completion here may be of another request than there, or NULL. Its request there must be
+ * known: a wr_id that no request had is a difference.
  */
-static int compare_order(const struct expected *e, const struct arrival *a)
+static const char *why_other(const struct expected *e, enum side side, const struct arrival *a)
 {
-	struct event_id there = e->wc->request, here = a->request.event;
-
-	if (!there.thread || there.thread != here.thread || a->request.wr_id == e->wc->wr_id)
-		return 0;
-	if (there.n != here.n)
-		return here.n < there.n ? -1 : 1;
-	return (a->request.index > e->wc->request_index) -
-	       (a->request.index < e->wc->request_index);
+	if (is_of_request(e, a) || (!e->wc->request.thread && !e->r->lossy))
+		return NULL;
+	if (is_shared(e, side))
+		return "which request of a shared receive queue was taken";
+	return order_of(e, side) == ORDER_SENDER && e->qp->swapped ? senders_order : NULL;
 }
 
 static void compare_completion(struct expected *e, enum side side, const struct arrival *a)
@@ -343,7 +423,6 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 			       .wr_id = a->request.wr_id,
 			       .about = a->request.event,
 			       .type = e->qp->type };
-	const struct ibv_qp *qp = e->replica->handle;
 
 	d.verb = e->event->poll->verb;
 	d.object = e->wc->qp;
@@ -353,11 +432,7 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 	d.length = a->request.length;
 	d.sender = a->sender;
 	d.ex = e->cq->extended ? e->cq->handle : NULL;
-	if (side == SIDE_RECV && qp && qp->srq)
-		d.other = "which request of a shared receive queue was taken";
-	else if (side == SIDE_RECV && e->qp->swapped && e->wc->request.thread &&
-		 !same_event(e->wc->request, a->request.event))
-		d.other = senders_order;
+	d.other = why_other(e, side, a);
 	differ_completion(e->r->outcome, &d);
 	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
 	e->cq->asked++;
@@ -368,40 +443,84 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 }
 
 /*
- * Threads that post to one queue, or poll from one, do not write their events in
- * the exact order of the queue. The completion is then the one of the same request,
- * wherever it is. NULL if it does not come.
+ * A completion that was passed over, asked for at last: threads that post to one queue, or poll
+ * from one, do not write their events in the exact order of the queue, but one thread does.
  */
-static const struct arrival *other_order(struct expected *e, enum side side,
-					 const struct arrival *first)
+static bool check_passed(struct expected *e, enum side side)
 {
-	const struct arrival *a = NULL;
-	unsigned int turns = 0;
-	int64_t deadline;
-
-	if (e->r->nthreads[e->event->process] < 2 || !e->wc->request.thread || has_come(e, side))
-		return NULL;
-	if (first->request.wr_id == e->wc->wr_id)
-		return NULL;
-	deadline = pace_now() + OTHER_ORDER_NS;
-	do {
-		a = arrivals_find(&e->qp->in[side], e->wc->request, e->wc->request_index);
-		if (!a && polls_take(e->r, e->cq, BATCH) < 0)
-			return NULL;
-	} while (!a && pace_wait(&turns, deadline));
-	return a;
-}
-
-static bool check_other_order(struct expected *e, enum side side, const struct arrival *first)
-{
-	const struct arrival *a = first ? other_order(e, side, first) : NULL;
+	struct arrivals *passed = &e->qp->passed[side];
+	const struct arrival *a =
+		arrivals_first(passed) ? arrivals_find(passed, e->wc->request, e->wc->request_index)
+				       : NULL;
+	char there[64], text[32];
 
 	if (!a)
 		return false;
-	outcome_tolerated(e->r->outcome, threads_order);
+	if (a->passed_by.thread != e->event->id.thread ||
+	    a->passed_for != a->request.event.thread) {
+		outcome_tolerated(e->r->outcome, threads_order);
+	} else {
+		snprintf(there, sizeof(there), "after %s", event_id_text(a->passed_by, text));
+		report_order(e, a, there);
+	}
+	compare_completion(e, side, a);
+	arrivals_remove(passed, a);
+	return true;
+}
+
+/* What comes before @until was not asked for in its turn. */
+static int pass_over(struct expected *e, enum side side, const struct arrival *until)
+{
+	struct arrivals *in = &e->qp->in[side];
+	struct arrival a;
+	int err = 0;
+
+	while (!err && arrivals_first(in) != until) {
+		a = *arrivals_first(in);
+		a.passed_by = e->event->id;
+		a.passed_for = e->wc->request.thread;
+		err = arrivals_put(&e->qp->passed[side], &a);
+		arrivals_drop(in);
+	}
+	return err;
+}
+
+/* Requests of a queue of its own: the next that completes here is another one. */
+static int check_posted(struct expected *e, enum side side)
+{
+	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
+	const struct arrival *a;
+	int err;
+
+	a = await_arrival(e, &wanted);
+	if (!a) {
+		report_missing(e, is_outstanding(e, &wanted));
+		return 0;
+	}
+	err = pass_over(e, side, a);
 	compare_completion(e, side, a);
 	arrivals_remove(&e->qp->in[side], a);
-	return true;
+	return err;
+}
+
+/*
+ * Which of several senders comes first depends on the network, so a datagram is
+ * compared with the next one of its sender, and may have taken another request.
+ */
+static int check_datagram(struct expected *e, uint32_t sender)
+{
+	const struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV, .sender = sender };
+	const struct arrival *a = await_arrival(e, &wanted);
+
+	if (!a) {
+		report_missing(e, true);
+		return 0;
+	}
+	if (a != arrivals_first(&e->qp->in[SIDE_RECV]))
+		e->qp->swapped = true;
+	compare_completion(e, SIDE_RECV, a);
+	arrivals_remove(&e->qp->in[SIDE_RECV], a);
+	return 0;
 }
 
 /* The number here of the sender of a datagram; 0 if it is not known. */
@@ -409,49 +528,7 @@ static uint32_t sender_of(const struct expected *e)
 {
 	const struct replica *sender = replica_of(e->r, sender_object(e));
 
-	if (sender)
-		return sender->number;
-	return e->wc->status == IBV_WC_SUCCESS ? made_datagram(e->r, e->wc->qp, e->wc->src_qp) : 0;
-}
-
-static const struct arrival *await_sender(struct expected *e, uint32_t sender)
-{
-	const struct arrivals *in = &e->qp->in[SIDE_RECV];
-	int64_t deadline = pace_now() + OTHER_ORDER_NS;
-	unsigned int turns = 0;
-
-	do {
-		for (uint32_t at = in->head; at != in->tail; at++) {
-			const struct arrival *a = &in->cells[at & (in->size - 1)];
-
-			if (a->wc.src_qp == sender && a->wc.status == IBV_WC_SUCCESS)
-				return a;
-		}
-		if (polls_take(e->r, e->cq, BATCH) < 0)
-			return NULL;
-	} while (pace_wait(&turns, deadline));
-	return NULL;
-}
-
-/*
- * Which of several senders comes first depends on the network, so a datagram is
- * compared with the next one of its sender, and may have taken another request.
- */
-static bool check_other_sender(struct expected *e, enum side side, const struct arrival *first)
-{
-	uint32_t sender = first && side == SIDE_RECV ? sender_of(e) : 0;
-	const struct arrival *a = first;
-
-	if (!sender || !first->wc.src_qp || (first->wc.src_qp == sender && !e->qp->swapped))
-		return false;
-	if (first->wc.src_qp != sender)
-		a = await_sender(e, sender);
-	if (!a)
-		return false;
-	e->qp->swapped = true;
-	compare_completion(e, side, a);
-	arrivals_remove(&e->qp->in[side], a);
-	return true;
+	return sender ? sender->number : made_datagram(e->r, e->wc->qp, e->wc->src_qp);
 }
 
 static const char cut_short[] = "its sender was killed while it posted";
@@ -474,33 +551,54 @@ static bool died_sending(const struct expected *e, bool waited)
 			  !arrivals_first(&e->qp->in[SIDE_RECV]));
 }
 
-static void check_expected(struct expected *e)
+/* The next of its side, whatever it is: a failed one may be of the other. */
+static const struct arrival *await_next(struct expected *e, enum side *side)
+{
+	const struct wanted wanted = { .what = NEXT, .side = *side };
+	const struct arrival *a = await_arrival(e, &wanted);
+
+	if (a || e->wc->status == IBV_WC_SUCCESS)
+		return a;
+	*side = side_of(e);
+	return arrivals_first(&e->qp->in[*side]);
+}
+
+/*
+ * Is @a the one? Where wr_ids repeat, which request the recorded completion had is only counted, so
+ * the next one with that wr_id is as good.
+ */
+static bool is_next(const struct expected *e, enum order order, const struct arrival *a)
+{
+	return is_of_request(e, a) || order != ORDER_POSTED || !e->wc->request.thread ||
+	       a->request.wr_id == e->wc->wr_id;
+}
+
+static int check_expected(struct expected *e)
 {
 	enum side side = side_of(e);
-	const struct arrival *a = await_arrival(e, side);
+	enum order order = order_of(e, side);
+	uint32_t sender = order == ORDER_SENDER ? sender_of(e) : 0;
+	const struct arrival *a;
 
-	if (check_other_sender(e, side, a) || check_other_order(e, side, a))
-		return;
-	while (a && compare_order(e, a) < 0) {
-		report_extra(e->r, e->event->id, a);
-		arrivals_drop(&e->qp->in[side]);
-		a = await_arrival(e, side);
-	}
-	if (!a && e->wc->status != IBV_WC_SUCCESS && side_of(e) != side) {
-		side = side_of(e);
-		a = arrivals_first(&e->qp->in[side]);
-	}
+	if (sender)
+		return check_datagram(e, sender);
+	if (check_passed(e, side))
+		return 0;
+	a = await_next(e, &side);
 	if (!a && died_sending(e, true)) {
 		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
 				cut_short);
-		return;
+		return 0;
 	}
-	if (!a || compare_order(e, a) > 0) {
-		report_missing(e);
-		return;
+	if (!a) {
+		report_missing(e, is_outstanding(e, &(struct wanted){ .side = side }));
+		return 0;
 	}
+	if (!is_next(e, order, a))
+		return check_posted(e, side);
 	compare_completion(e, side, a);
 	arrivals_drop(&e->qp->in[side]);
+	return 0;
 }
 
 /* Why the completion cannot come here, or NULL. */
@@ -528,8 +626,8 @@ static const char *why_not(struct expected *e)
 	return NULL;
 }
 
-static void expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,
-			      uint32_t i)
+static int expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,
+			     uint32_t i)
 {
 	const struct wc *wc = &event->poll->wc[i];
 	struct expected e = { .r = r,
@@ -542,10 +640,10 @@ static void expect_completion(struct replay *r, const struct trace_event *event,
 
 	e.qp = e.replica ? e.replica->qp : NULL;
 	why = why_not(&e);
-	if (why)
-		outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
-	else
-		check_expected(&e);
+	if (!why)
+		return check_expected(&e);
+	outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
+	return 0;
 }
 
 /* Replay a poll that failed there. */
@@ -561,21 +659,25 @@ static void replay_failed(struct replay *r, const struct trace_event *event, str
 int polls_replay(struct replay *r, const struct trace_event *event)
 {
 	struct replica *cq = replica_of(r, event->poll->object);
+	int err = 0;
 
 	if (event->inner)
 		return 0;
 	outcome_count(r->outcome, OUTCOME_POLLS, 1);
 	if (event->poll->ret < 0)
 		replay_failed(r, event, cq);
-	for (uint32_t i = 0; i < event->poll->nwc; i++)
-		expect_completion(r, event, cq, i);
-	return contents_error(r);
+	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
+		err = expect_completion(r, event, cq, i);
+	return err ? err : contents_error(r);
 }
 
 static void count_leftovers(struct replay *r, struct replica_qp *qp, enum side side)
 {
+	struct arrivals *passed = &qp->passed[side];
 	const struct arrival *a;
 
+	for (; (a = arrivals_first(passed)); arrivals_drop(passed))
+		report_extra(r, a->passed_by, a);
 	for (; (a = arrivals_first(&qp->in[side])); arrivals_drop(&qp->in[side])) {
 		if (a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR)
 			outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);

@@ -99,6 +99,20 @@ bool requests_has(const struct requests *r, struct event_id event, uint32_t inde
 	return false;
 }
 
+bool requests_await(const struct requests *r, struct event_id event, uint32_t index, uint64_t wr_id)
+{
+	for (uint32_t at = r->head; at != r->tail; at++) {
+		const struct request *request = &r->cells[at & (r->size - 1)];
+
+		if (request->done)
+			continue;
+		if (request->wr_id == wr_id ||
+		    (request->index == index && same_event(request->event, event)))
+			return true;
+	}
+	return false;
+}
+
 void requests_fini(struct requests *r)
 {
 	free(r->cells);

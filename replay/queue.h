@@ -64,6 +64,10 @@ bool requests_next(struct requests *requests, struct request *ret_request);
 /* Is a request of this post under way? */
 bool requests_has(const struct requests *requests, struct event_id event, uint32_t index);
 
+/* Is that one under way, or any with @wr_id? */
+bool requests_await(const struct requests *requests, struct event_id event, uint32_t index,
+		    uint64_t wr_id);
+
 static inline uint32_t requests_count(const struct requests *requests)
 {
 	return requests->tail - requests->head;
@@ -77,8 +81,10 @@ struct arrival {
 	bool tagged; /* the CQ tells which flow rule it matched: */
 	uint32_t flow_tag;
 	struct request request;
-	struct event_id sender; /* of a receive: the post of what was received; 0:0 unknown */
-	uint32_t sender_index;  /* which of its requests */
+	struct event_id sender;    /* of a receive: the post of what was received; 0:0 unknown */
+	uint32_t sender_index;     /* which of its requests */
+	struct event_id passed_by; /* the poll that asked for a later one */
+	uint32_t passed_for;       /* and the thread that posted what that got */
 };
 
 struct arrivals {

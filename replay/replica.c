@@ -164,6 +164,7 @@ void replica_fini(struct replay *r)
 		for (int side = 0; replica->qp && side < SIDES; side++) {
 			requests_fini(&replica->qp->out[side]);
 			arrivals_fini(&replica->qp->in[side]);
+			arrivals_fini(&replica->qp->passed[side]);
 		}
 		if (replica->requests)
 			requests_fini(replica->requests);

@@ -33,6 +33,7 @@ struct replica_qp {
 	struct requests out[SIDES];
 	struct requests sent; /* those that consume a receive request of the peer, in order */
 	struct arrivals in[SIDES];
+	struct arrivals passed[SIDES]; /* of these, passed over: a later one was asked for */
 };
 
 /*
@@ -88,6 +89,7 @@ struct replay {
 	bool *implicit;         /* by process: it has had an implicit region */
 	bool any_implicit;
 	const char *no_posts;    /* why there is no post in the trace; NULL: there are */
+	bool lossy;              /* events are missing in the trace */
 	uint32_t *nthreads;      /* by process: threads with events */
 	uint32_t nprocesses;     /* processes and one */
 	struct map lkeys, rkeys; /* process << 32 | key there, to object */
