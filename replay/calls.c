@@ -18,6 +18,7 @@
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/full.h"
 #include "replay/made.h"
 #include "replay/replica.h"
 #include "replay/state.h"
@@ -123,6 +124,8 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		return 0;
 	replica->extended = call->verb == VERB_create_cq_ex;
 	err = replica_made(r, call->object, (void *)(uintptr_t)ret);
+	if (!err)
+		full_note_lengths(replica, call, args);
 	if (!err && verb_infos[call->verb].object == OBJECT_mr)
 		err = note_base(replica, call, args);
 	return err;
@@ -138,8 +141,10 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 	if (!(args[2] & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return;
 	made_disconnect(r, call->object);
-	requests_clear(&replica->qp->out[SIDE_SEND]);
-	requests_clear(&replica->qp->out[SIDE_RECV]);
+	for (int side = 0; side < SIDES; side++) {
+		full_drop(&replica->qp->out[side]);
+		requests_clear(&replica->qp->out[side]);
+	}
 	requests_clear(&replica->qp->sent);
 	outcome_mended(r->outcome, call->object);
 }

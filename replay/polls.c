@@ -19,6 +19,7 @@
 #include "core/wire/log.h"
 #include "replay/differ.h"
 #include "replay/contents.h"
+#include "replay/full.h"
 #include "replay/made.h"
 #include "replay/pace.h"
 #include "replay/state.h"
@@ -74,6 +75,8 @@ static int sort_in(struct replay *r, const struct ibv_wc *wc, const uint32_t *ta
 		arrival.request.wr_id = wc->wr_id;
 	if (requests)
 		requests_complete(requests, (uint32_t)wc->wr_id, side == SIDE_SEND);
+	if (arrival.request.forced && wc->status == IBV_WC_SUCCESS)
+		return 0;
 	if (qp && side == SIDE_RECV && wc->status == IBV_WC_SUCCESS)
 		find_sender(r, qp, &arrival);
 	return qp ? arrivals_put(&qp->in[side], &arrival) : 0;
@@ -136,6 +139,8 @@ int polls_take(struct replay *r, struct replica *cq, int max)
 	if (tells_tags(cq)) {
 		n = take_extended(r, cq->handle, max < BATCH ? max : BATCH);
 		cq->fresh += n > 0 ? (unsigned int)n : 0;
+		if (!n && r->holders)
+			polls_make_room(r);
 		return n;
 	}
 	n = ibv_poll_cq(cq->handle, max < BATCH ? max : BATCH, wcs);
@@ -146,6 +151,8 @@ int polls_take(struct replay *r, struct replica *cq, int max)
 	}
 	if (n > 0)
 		cq->fresh += (unsigned int)n;
+	if (!n && r->holders)
+		polls_make_room(r);
 	return n < 0 ? -EIO : n;
 }
 
@@ -166,6 +173,20 @@ void polls_drain(struct replay *r, struct replica *replica)
 		;
 	while (recv && polls_take(r, recv, BATCH) > 0)
 		;
+}
+
+unsigned int polls_make_room(struct replay *r)
+{
+	struct replica *holder = r->resuming ? NULL : r->holders;
+
+	if (!holder)
+		return 0;
+	r->resuming = true; /* polls_take() comes here, too */
+	for (; holder; holder = holder->next_holder)
+		if (holder->qp && holder->handle)
+			polls_drain(r, holder);
+	r->resuming = false;
+	return full_resume(r);
 }
 
 /* One recorded completion that is waited for. */

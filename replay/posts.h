@@ -8,6 +8,4 @@ struct trace_event;
 /* TRACE_POST. Returns 0 or -errno after log_err(). */
 int posts_replay(struct replay *r, const struct trace_event *event);
 
-/* Returns 0 or -ENOMEM. */
-int posts_init(struct replay *r);
 void posts_fini(struct replay *r);

@@ -19,6 +19,8 @@ struct request {
 	uint32_t index;        /* which of its requests */
 	uint32_t length;       /* bytes in all of its buffers */
 	bool done;
+	bool signaled;    /* a send: it completes even where it does not fail */
+	bool forced;      /* to signal, which it did not there: full_must_signal() */
 	uint32_t landing; /* of a receive: see contents_landing(); 0: not known */
 };
 
@@ -36,8 +38,12 @@ static inline uint64_t request_cookie(uint32_t object, unsigned int side, uint32
 
 struct requests {
 	struct request *cells;
-	uint32_t size;       /* 0 or a power of two */
-	uint32_t head, tail; /* oldest, and past the newest; run freely */
+	uint32_t size;                 /* 0 or a power of two */
+	uint32_t head, tail;           /* oldest, and past the newest; run freely */
+	uint32_t length, length_there; /* of the queue here and there; 0: not known */
+	struct held *held;             /* the last of them, which wait for room: full.c */
+	uint32_t silent; /* requests since the last with a signal, where the queue is shorter */
+	bool stuck;      /* it was waited for room in vain */
 };
 
 /* Returns 0 and the request's number; or -ENOMEM. */

@@ -142,7 +142,7 @@ static int init_replay(struct replay *r)
 		mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (r->scratch == MAP_FAILED)
 		r->scratch = NULL;
-	if (!r->scratch || posts_init(r) || contents_init(r) || peers_new(&r->peers))
+	if (!r->scratch || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
 	err = devices_open(r->options->device, &r->devices);
 	return err ? err : learn_trace(r);

@@ -12,6 +12,7 @@
 
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/full.h"
 #include "replay/made.h"
 #include "replay/state.h"
 
@@ -114,6 +115,10 @@ void replica_gone(struct replay *r, uint32_t id)
 	if (!replica)
 		return;
 	made_disconnect(r, id);
+	if (replica->requests)
+		full_drop(replica->requests);
+	for (int side = 0; replica->qp && side < SIDES; side++)
+		full_drop(&replica->qp->out[side]);
 	forget_handle(replica, "its object was destroyed before");
 	if (trace_object(r->trace, id)->kind != OBJECT_context)
 		return;
@@ -162,12 +167,15 @@ void replica_fini(struct replay *r)
 		if (replica->qp)
 			requests_fini(&replica->qp->sent);
 		for (int side = 0; replica->qp && side < SIDES; side++) {
+			full_drop(&replica->qp->out[side]);
 			requests_fini(&replica->qp->out[side]);
 			arrivals_fini(&replica->qp->in[side]);
 			arrivals_fini(&replica->qp->passed[side]);
 		}
-		if (replica->requests)
+		if (replica->requests) {
+			full_drop(replica->requests);
 			requests_fini(replica->requests);
+		}
 		free(replica->requests);
 		free(replica->qp);
 	}

@@ -28,6 +28,7 @@ struct replica_qp {
 	uint32_t peer;       /* object; 0 none */
 	bool swapped;        /* datagrams of two senders came in another order */
 	bool no_flow;        /* a flow rule by which it received there is missing here */
+	bool signals_all;    /* sq_sig_all */
 	const char *cut;     /* why it is no longer used, or NULL */
 	unsigned int missed; /* completions that did not come */
 	struct requests out[SIDES];
@@ -54,14 +55,16 @@ struct replica {
 	uint64_t base_there, base_here; /* MR: what its keys count from */
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
-	bool implicit;             /* MR: of the whole address space, only what is used */
-	bool extended;             /* CQ: made by create_cq_ex */
-	unsigned int events;       /* CQ: completion events not yet asked for */
-	unsigned int unacked;      /* CQ: of those taken, not acknowledged */
-	unsigned int fresh;        /* CQ: completions here that were not asked for yet */
-	uint64_t asked;            /* CQ: those that were */
-	struct arming arming;      /* CQ */
-	unsigned int silent;       /* CQ, context: events that did not come */
+	struct replica *next_holder;
+	bool holds;           /* requests that wait for room: full.c */
+	bool implicit;        /* MR: of the whole address space, only what is used */
+	bool extended;        /* CQ: made by create_cq_ex */
+	unsigned int events;  /* CQ: completion events not yet asked for */
+	unsigned int unacked; /* CQ: of those taken, not acknowledged */
+	unsigned int fresh;   /* CQ: completions here that were not asked for yet */
+	uint64_t asked;       /* CQ: those that were */
+	struct arming arming; /* CQ */
+	unsigned int silent;  /* CQ, context: events that did not come */
 };
 
 /* An asynchronous event that came. */
@@ -98,6 +101,8 @@ struct replay {
 	struct map handles;      /* handle here, to object */
 	struct map left_out;     /* posts that were left out: event, to first such request + 1 */
 	struct async *asyncs;
+	struct replica *holders; /* queues where requests wait for room: full.c */
+	bool resuming;
 	struct wrs *wrs;           /* posts.c */
 	struct contents *contents; /* contents.c; NULL: the trace has no contents */
 	void *scratch;             /* a page for outputs that nobody reads */

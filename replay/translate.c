@@ -139,11 +139,14 @@ static const struct replica *find_remote(struct replay *r, uint32_t process, uin
 	return replica ? replica : find_window(r, process, key);
 }
 
-static uint32_t key_here(const struct replica *replica, enum object_kind kind)
+/* Of a window of type 2 the program chooses the low bits, with each bind. */
+static uint32_t key_here(const struct replica *replica, enum object_kind kind, uint32_t recorded)
 {
-	if (kind == OBJECT_mw && replica->handle)
-		return ((struct ibv_mw *)replica->handle)->rkey;
-	return replica->rkey;
+	const struct ibv_mw *mw = kind == OBJECT_mw ? replica->handle : NULL;
+
+	if (!mw)
+		return replica->rkey;
+	return mw->type == IBV_MW_TYPE_2 ? (mw->rkey & ~0xffu) | (recorded & 0xff) : mw->rkey;
 }
 
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key)
@@ -152,7 +155,8 @@ uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key)
 
 	if (!replica)
 		return key;
-	return key_here(replica, trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind);
+	return key_here(replica, trace_object(r->trace, (uint32_t)(replica - r->replicas))->kind,
+			key);
 }
 
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key)

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# How requests are posted again: to full queues, to shorter ones, and by builders.
+. tests/e2e/lib/try.sh
+needs "$apps/posts"
+unset VERBATIM_DEVICE # each command says which device
+export VERBATIM_QUIET=1
+
+record() { timeout 60 "$VERBATIM" record --device soft -o "$t" -- "$@" >"$tmp/log" 2>&1; }
+
+# A wait for the whole time would be one without end.
+replay() { timeout 60 "$VERBATIM" replay --device soft -t 3600 "$@" >"$tmp/out" 2>&1; }
+
+printf 'name small0\nmax_qp_wr 16\nmax_srq_wr 16\n' >"$tmp/small"
+
+# as unpacked, with queues that had only a quarter of the room
+with_less_room() { # key
+	"$VERBATIM" unpack -o "$tmp/less.db" "$t" &&
+		sqlite3 "$tmp/less.db" "UPDATE call SET
+			args = replace(args, '\"$1\":64', '\"$1\":16'),
+			out = replace(out, '\"$1\":64', '\"$1\":16')"
+}
+
+shorter_queues() { # program...
+	record "$@" || { cat "$tmp/log"; return 1; }
+	VERBATIM_SOFT_PERSONA=$tmp/small replay "$t" || { cat "$tmp/out"; return 1; }
+	says ' here is 16, recorded ' "$tmp/out" &&
+		says ' x a queue shorter than the recorded one' "$tmp/out"
+}
+try "receives wait for room in a shorter queue" shorter_queues "$apps/posts" receives
+try "a pingpong in shorter queues" shorter_queues "$both" ibv_rc_pingpong -r 500 -n 300
+try "a pingpong in a shorter shared queue" shorter_queues "$both" ibv_srq_pingpong -r 500 -n 300
+if command -v ib_send_bw >/dev/null; then
+	try "messages without a pause in shorter queues" \
+		shorter_queues "$both" ib_send_bw --use_old_post_send -F -n 1000
+else
+	skip "messages without a pause in shorter queues" "ib_send_bw is not installed"
+fi
+
+# All but the last have no signal, so none would leave a queue of 16.
+writes() {
+	record "$apps/posts" writes || { cat "$tmp/log"; return 1; }
+	VERBATIM_SOFT_PERSONA=$tmp/small replay "$t" || { cat "$tmp/out"; return 1; }
+}
+try "writes without a signal in a shorter queue" writes
+
+# Nothing here can make room: the wait ends at once.
+full() { # verb, key, mode
+	record "$apps/posts" "$3" || { cat "$tmp/log"; return 1; }
+	with_less_room "$2" || return
+	replay "$tmp/less.db"
+	is "exit status" $? 1 && says "$1: ret: recorded 0, replayed ENOMEM" "$tmp/out"
+}
+try "a full receive queue" full ibv_post_recv max_recv_wr receives
+try "a full send queue" full ibv_post_send max_send_wr writes
+
+builders() {
+	record "$apps/posts" built || { cat "$tmp/log"; return 1; }
+	replay "$t" || { cat "$tmp/out"; return 1; }
+	! grep 'not replayed' "$tmp/out"
+}
+try builders
+exit $failed
