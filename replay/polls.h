@@ -1,13 +1,9 @@
 #pragma once
 /*
- * Recorded completions, compared with those that come here.
+ * What comes off a completion queue here.
  */
 struct replay;
-struct trace_event;
 struct replica;
-
-/* TRACE_POLL. Returns 0 or -errno after log_err(). */
-int polls_replay(struct replay *r, const struct trace_event *event);
 
 /* Take what is in the completion queues of queue pair @replica, to be asked for later. */
 void polls_drain(struct replay *r, struct replica *replica);
@@ -20,6 +16,3 @@ unsigned int polls_make_room(struct replay *r);
 
 /* Take up to @max completions of completion queue @replica. Returns how many, or -errno. */
 int polls_take(struct replay *r, struct replica *replica, int max);
-
-/* At the end: completions that nobody asked for. */
-void polls_end(struct replay *r);

@@ -8,7 +8,7 @@
  * loopback of the device carries the traffic between contexts that belonged to
  * different processes.
  *
- * Not here: single verbs (calls.c), posts (posts.c), polls (polls.c), events
+ * Not here: single verbs (calls.c), posts (posts.c), polls (expect.c), events
  * (events.c); docs/REPLAY.md explains how they fit together.
  */
 #include "replay/replay.h"
@@ -27,7 +27,7 @@
 #include "replay/made.h"
 #include "replay/contents.h"
 #include "replay/pace.h"
-#include "replay/polls.h"
+#include "replay/expect.h"
 #include "replay/posts.h"
 #include "core/store/read/reader.h"
 #include "replay/state.h"
@@ -71,7 +71,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	case TRACE_POST:
 		return posts_replay(r, event);
 	case TRACE_POLL:
-		return polls_replay(r, event);
+		return expect_poll(r, event);
 	case TRACE_NOTIFY:
 		return replay_notify(r, event);
 	case TRACE_FORK:
@@ -185,7 +185,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		outcome_device(outcome, names);
 		devices_judge(r.devices, outcome);
 		err = replay_events(&r);
-		polls_end(&r);
+		expect_end(&r);
 		made_report(&r);
 		replica_clear(&r, 0);
 	}

@@ -1,0 +1,429 @@
+/*
+ * One recorded completion, and which one here it is compared with
+ *
+ * The next of its queue pair and side, as a rule. Not so where the order is not that of one queue:
+ *
+ *	datagrams             the next of its sender
+ *	several threads       that of the same request, whenever it came: what is passed over may be
+ *	                      asked for later
+ *	a shared queue        the next of the connection, whichever request it took
+ *
+ * Not here: which of their differences are tolerated (differ_wc.c), and what is left at the end
+ * (expect_end.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "replay/contents.h"
+#include "replay/differ.h"
+#include "replay/expect_priv.h"
+#include "replay/made.h"
+#include "replay/pace.h"
+#include "replay/polls.h"
+
+enum { BATCH = 32 };
+
+static const char threads_order[] = "the order of what several threads posted or polled";
+static const char senders_order[] = "the order of datagrams of several senders";
+
+static bool is_of_request(const struct expected *e, const struct arrival *a)
+{
+	return is_same_event(a->request.event, e->wc->request) &&
+	       a->request.index == e->wc->request_index;
+}
+
+static bool has_come(const struct expected *e, enum side side)
+{
+	const struct arrival *a = arrivals_first(&e->qp->in[side]);
+
+	return a && is_same_event(a->request.event, e->wc->request);
+}
+
+/*
+ * Only its request tells whether an error completion was a send. If the request is
+ * not known, take the side on which something came or is under way.
+ */
+static enum side side_of_failed(const struct expected *e)
+{
+	const struct requests *sends = &e->qp->out[SIDE_SEND];
+
+	if (e->wc->request.thread) {
+		if (has_come(e, SIDE_SEND))
+			return SIDE_SEND;
+		if (has_come(e, SIDE_RECV))
+			return SIDE_RECV;
+		return requests_has(sends, e->wc->request, e->wc->request_index) ? SIDE_SEND
+										 : SIDE_RECV;
+	}
+	if (arrivals_first(&e->qp->in[SIDE_SEND]))
+		return SIDE_SEND;
+	if (arrivals_first(&e->qp->in[SIDE_RECV]))
+		return SIDE_RECV;
+	return requests_count(sends) ? SIDE_SEND : SIDE_RECV;
+}
+
+static enum side side_of(const struct expected *e)
+{
+	if (e->wc->status != IBV_WC_SUCCESS)
+		return side_of_failed(e);
+	return e->wc->opcode & IBV_WC_RECV ? SIDE_RECV : SIDE_SEND;
+}
+
+/*
+ * In which order completions come of one side of a queue pair: requests of its own in the order of
+ * their posts, datagrams in that of each sender, and what took a request of a shared receive queue
+ * in the order of the connection, whichever request it took.
+ */
+enum order { ORDER_POSTED, ORDER_SENDER, ORDER_ARRIVED };
+
+static bool is_shared(const struct expected *e, enum side side)
+{
+	const struct ibv_qp *qp = e->replica->handle;
+
+	return side == SIDE_RECV && qp && (qp->srq || e->qp->type == IBV_QPT_XRC_RECV);
+}
+
+static enum order order_of(const struct expected *e, enum side side)
+{
+	if (side == SIDE_RECV && e->qp->type == IBV_QPT_UD && e->wc->src_qp &&
+	    e->wc->status == IBV_WC_SUCCESS)
+		return ORDER_SENDER;
+	return is_shared(e, side) ? ORDER_ARRIVED : ORDER_POSTED;
+}
+
+/* Which arrival is waited for. */
+struct wanted {
+	enum { NEXT, OF_REQUEST, OF_SENDER } what;
+	enum side side;
+	uint32_t sender; /* its number here */
+};
+
+static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t sender)
+{
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (a->wc.src_qp == sender && a->wc.status == IBV_WC_SUCCESS)
+			return a;
+	}
+	return NULL;
+}
+
+static const struct arrival *find_wanted(const struct expected *e, const struct wanted *wanted)
+{
+	const struct arrivals *in = &e->qp->in[wanted->side];
+
+	switch (wanted->what) {
+	case OF_REQUEST:
+		return arrivals_find(in, e->wc->request, e->wc->request_index);
+	case OF_SENDER:
+		return find_sent_by(in, wanted->sender);
+	default:
+		return arrivals_first(in);
+	}
+}
+
+/* May a request that the completion fits still complete? Only a queue of its own can tell. */
+static bool is_outstanding(const struct expected *e, const struct wanted *wanted)
+{
+	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
+		return true;
+	return requests_await(&e->qp->out[wanted->side], e->wc->request, e->wc->request_index,
+			      e->wc->wr_id);
+}
+
+/* Pointers to arrivals are not kept over it. */
+static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
+{
+	const struct arrival *a;
+	int64_t deadline = 0;
+	unsigned int turns = 0;
+
+	while (!(a = find_wanted(e, wanted))) {
+		int n = polls_take(e->r, e->cq, (int)(e->event->poll->nwc - e->index));
+
+		if (n > 0)
+			continue;
+		if (n < 0)
+			break;
+		if (turns % 64 == 0 && !is_outstanding(e, wanted))
+			break;
+		if (!deadline)
+			deadline = pace_now() + expect_wait_time(e);
+		if (!pace_wait(&turns, deadline))
+			break;
+	}
+	return a ? a : find_wanted(e, wanted);
+}
+
+/*
+ * Why the completion here may be of another request than there, or NULL. Its request there must be
+ * known: a wr_id that no request had is a difference.
+ */
+static const char *why_other(const struct expected *e, enum side side, const struct arrival *a)
+{
+	if (is_of_request(e, a) || (!e->wc->request.thread && !e->r->lossy))
+		return NULL;
+	if (is_shared(e, side))
+		return "which request of a shared receive queue was taken";
+	return order_of(e, side) == ORDER_SENDER && e->qp->swapped ? senders_order : NULL;
+}
+
+static void compare_completion(struct expected *e, enum side side, const struct arrival *a)
+{
+	struct differ_wc d = { .event = e->event->id,
+			       .index = e->index,
+			       .there = e->wc,
+			       .here = &a->wc,
+			       .wr_id = a->request.wr_id,
+			       .about = a->request.event,
+			       .type = e->qp->type };
+
+	d.verb = e->event->poll->verb;
+	d.object = e->wc->qp;
+	d.peer = side == SIDE_RECV ? expect_sender(e) : 0;
+	d.tagged = a->tagged;
+	d.flow_tag = a->flow_tag;
+	d.length = a->request.length;
+	d.sender = a->sender;
+	d.ex = e->cq->extended ? e->cq->handle : NULL;
+	d.other = why_other(e, side, a);
+	differ_completion(e->r->outcome, &d);
+	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
+	e->cq->asked++;
+	if (e->cq->fresh)
+		e->cq->fresh--;
+	if (side == SIDE_RECV)
+		contents_check(e->r, e->event, e->index, a);
+}
+
+/*
+ * A completion that was passed over, asked for at last: threads that post to one queue, or poll
+ * from one, do not write their events in the exact order of the queue, but one thread does.
+ */
+static bool check_passed(struct expected *e, enum side side)
+{
+	struct arrivals *passed = &e->qp->passed[side];
+	const struct arrival *a =
+		arrivals_first(passed) ? arrivals_find(passed, e->wc->request, e->wc->request_index)
+				       : NULL;
+	char there[64], text[32];
+
+	if (!a)
+		return false;
+	if (a->passed_by.thread != e->event->id.thread ||
+	    a->passed_for != a->request.event.thread) {
+		outcome_tolerated(e->r->outcome, threads_order);
+	} else {
+		snprintf(there, sizeof(there), "after %s", event_id_text(a->passed_by, text));
+		expect_report_order(e, a, there);
+	}
+	compare_completion(e, side, a);
+	arrivals_remove(passed, a);
+	return true;
+}
+
+/* What comes before @until was not asked for in its turn. */
+static int pass_over(struct expected *e, enum side side, const struct arrival *until)
+{
+	struct arrivals *in = &e->qp->in[side];
+	struct arrival a;
+	int err = 0;
+
+	while (!err && arrivals_first(in) != until) {
+		a = *arrivals_first(in);
+		a.passed_by = e->event->id;
+		a.passed_for = e->wc->request.thread;
+		err = arrivals_put(&e->qp->passed[side], &a);
+		arrivals_drop(in);
+	}
+	return err;
+}
+
+/* Requests of a queue of its own: the next that completes here is another one. */
+static int check_posted(struct expected *e, enum side side)
+{
+	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
+	const struct arrival *a;
+	int err;
+
+	a = await_arrival(e, &wanted);
+	if (!a) {
+		expect_report_missing(e, is_outstanding(e, &wanted));
+		return 0;
+	}
+	err = pass_over(e, side, a);
+	compare_completion(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return err;
+}
+
+/*
+ * Which of several senders comes first depends on the network, so a datagram is
+ * compared with the next one of its sender, and may have taken another request.
+ */
+static int check_datagram(struct expected *e, uint32_t sender)
+{
+	const struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV, .sender = sender };
+	const struct arrival *a = await_arrival(e, &wanted);
+
+	if (!a) {
+		expect_report_missing(e, true);
+		return 0;
+	}
+	if (a != arrivals_first(&e->qp->in[SIDE_RECV]))
+		e->qp->swapped = true;
+	compare_completion(e, SIDE_RECV, a);
+	arrivals_remove(&e->qp->in[SIDE_RECV], a);
+	return 0;
+}
+
+/* The number here of the sender of a datagram; 0 if it is not known. */
+static uint32_t sender_of(const struct expected *e)
+{
+	const struct replica *sender = replica_of(e->r, expect_sender(e));
+
+	return sender ? sender->number : made_datagram(e->r, e->wc->qp, e->wc->src_qp);
+}
+
+static const char cut_short[] = "its sender was killed while it posted";
+
+/*
+ * A process that is killed within a post leaves the message, but no event. On a
+ * reliable connection we know what is under way, so we need not wait for more.
+ */
+static bool died_sending(const struct expected *e, bool waited)
+{
+	const struct replica *peer = replica_of(e->r, e->qp->peer);
+	const struct object *object = peer ? trace_object(e->r->trace, e->qp->peer) : NULL;
+	const struct process *process = object ? trace_process(e->r->trace, object->process) : NULL;
+
+	if (!process || !process->ending || strcmp(process->ending, "killed") || !peer->qp)
+		return false;
+	if (e->wc->status != IBV_WC_SUCCESS || side_of(e) != SIDE_RECV)
+		return false;
+	return waited || (peer->qp->type == IBV_QPT_RC && !requests_count(&peer->qp->sent) &&
+			  !arrivals_first(&e->qp->in[SIDE_RECV]));
+}
+
+/* The next of its side, whatever it is: a failed one may be of the other. */
+static const struct arrival *await_next(struct expected *e, enum side *side)
+{
+	const struct wanted wanted = { .what = NEXT, .side = *side };
+	const struct arrival *a = await_arrival(e, &wanted);
+
+	if (a || e->wc->status == IBV_WC_SUCCESS)
+		return a;
+	*side = side_of(e);
+	return arrivals_first(&e->qp->in[*side]);
+}
+
+/*
+ * Is @a the one? Where wr_ids repeat, which request the recorded completion had is only counted, so
+ * the next one with that wr_id is as good.
+ */
+static bool is_next(const struct expected *e, enum order order, const struct arrival *a)
+{
+	return is_of_request(e, a) || order != ORDER_POSTED || !e->wc->request.thread ||
+	       a->request.wr_id == e->wc->wr_id;
+}
+
+static int check_expected(struct expected *e)
+{
+	enum side side = side_of(e);
+	enum order order = order_of(e, side);
+	uint32_t sender = order == ORDER_SENDER ? sender_of(e) : 0;
+	const struct arrival *a;
+
+	if (sender)
+		return check_datagram(e, sender);
+	if (check_passed(e, side))
+		return 0;
+	a = await_next(e, &side);
+	if (!a && died_sending(e, true)) {
+		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
+				cut_short);
+		return 0;
+	}
+	if (!a) {
+		expect_report_missing(e, is_outstanding(e, &(struct wanted){ .side = side }));
+		return 0;
+	}
+	if (!is_next(e, order, a))
+		return check_posted(e, side);
+	compare_completion(e, side, a);
+	arrivals_drop(&e->qp->in[side]);
+	return 0;
+}
+
+/* Why the completion cannot come here, or NULL. */
+static const char *why_not(struct expected *e)
+{
+	uint64_t from;
+
+	if (!e->replica || !e->replica->qp)
+		return e->replica && e->replica->why ? e->replica->why
+						     : "the trace does not know its queue pair";
+	if (!e->cq || !e->cq->handle)
+		return e->cq && e->cq->why ? e->cq->why : "its completion queue was not made here";
+	if (e->replica->qp->cut)
+		return e->replica->qp->cut;
+	if (e->r->no_posts)
+		return e->r->no_posts;
+	if (map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
+	    e->wc->request_index + 1 >= from)
+		return "its request was not posted here";
+	if (e->replica->qp->no_flow && side_of(e) == SIDE_RECV &&
+	    !arrivals_first(&e->qp->in[SIDE_RECV]))
+		return "the flow rule that it came by is not here";
+	if (died_sending(e, false))
+		return cut_short;
+	return NULL;
+}
+
+static int expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,
+			     uint32_t i)
+{
+	const struct wc *wc = &event->poll->wc[i];
+	struct expected e = { .r = r,
+			      .event = event,
+			      .wc = wc,
+			      .index = i,
+			      .cq = cq,
+			      .replica = replica_of(r, wc->qp) };
+	const char *why;
+
+	e.qp = e.replica ? e.replica->qp : NULL;
+	why = why_not(&e);
+	if (!why)
+		return check_expected(&e);
+	outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
+	return 0;
+}
+
+/* Replay a poll that failed there. */
+static void replay_failed(struct replay *r, const struct trace_event *event, struct replica *cq)
+{
+	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
+
+	if (n >= 0)
+		differ_numbers(r->outcome, event->id, event->poll->verb, event->poll->object, "ret",
+			       event->poll->ret, n);
+}
+
+int expect_poll(struct replay *r, const struct trace_event *event)
+{
+	struct replica *cq = replica_of(r, event->poll->object);
+	int err = 0;
+
+	if (event->inner)
+		return 0;
+	outcome_count(r->outcome, OUTCOME_POLLS, 1);
+	if (event->poll->ret < 0)
+		replay_failed(r, event, cq);
+	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
+		err = expect_completion(r, event, cq, i);
+	return err ? err : contents_error(r);
+}
