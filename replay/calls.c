@@ -107,6 +107,15 @@ static struct replica *new_object(struct replay *r, const struct call *call)
 										     : NULL;
 }
 
+static void note_lacking(struct replay *r, const struct call *call, const char *why)
+{
+	struct replica *replica = replica_of(r, call->object);
+
+	replica->why = why;
+	if (!call->failed && verb_infos[call->verb].object == OBJECT_mr)
+		r->nlacking++;
+}
+
 /* A creation, which may have succeeded or failed on either side. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
@@ -119,7 +128,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		return 0;
 	}
 	if (!ret && replica)
-		replica->why = "its object could not be made here";
+		note_lacking(r, call, "its object could not be made here");
 	if (!ret || !replica)
 		return 0;
 	replica->extended = call->verb == VERB_create_cq_ex;
@@ -221,8 +230,18 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 	return err;
 }
 
-static int call_again(struct replay *r, const struct trace_event *event, const uint64_t *args)
+/* A queue pair that could not be brought to the recorded state is not driven any more. */
+static void cut_failed(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
 {
+	if (call->verb == VERB_modify_qp && !call->failed && verb_failed(call->verb, ret) &&
+	    args[2] & IBV_QP_STATE)
+		replica_cut(r, call->object, 0, "its queue pair could not be modified here");
+}
+
+static int call_again(struct translation *t, const uint64_t *args)
+{
+	const struct trace_event *event = t->event;
+	struct replay *r = t->r;
 	const struct call *call = event->call;
 	int64_t ret;
 	int err;
@@ -231,8 +250,13 @@ static int call_again(struct replay *r, const struct trace_event *event, const u
 		events_before_destroy(r, object_here(r, args[0]));
 	ret = dispatch_call(call->verb, args);
 	err = errno;
+	if (verb_failed(call->verb, ret) && translate_lower(t)) {
+		ret = dispatch_call(call->verb, args);
+		err = errno;
+	}
 	outcome_called(r->outcome, call->verb);
 	differ_result(r->outcome, event->id, call, ret, err);
+	cut_failed(r, call, args, ret);
 	err = compare_outputs(r, event, args, ret);
 	return err ? err : note_effect(r, call, args, ret);
 }
@@ -265,7 +289,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 		note_no_flow(r, event);
 	if (replica && !replica->handle && !replica->why &&
 	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
-		replica->why = "its object was not made here";
+		note_lacking(r, event->call, "its object was not made here");
 }
 
 /* May a program pass NULL for it? */
@@ -316,7 +340,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	if (t.missing)
 		leave_out(r, event, t.missing_object, t.missing);
 	else
-		err = call_again(r, event, args);
+		err = call_again(&t, args);
 	build_free(build);
 	return err;
 }

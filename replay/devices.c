@@ -258,6 +258,16 @@ static bool has_gid(const struct port *port, int index)
 	return index < port->ngids && !is_zero(&port->gids[index]);
 }
 
+void devices_translate_source(const struct device *from, struct ibv_ah_attr *av)
+{
+	const struct port *source;
+
+	av->port_num = device_port(from, av->port_num);
+	source = &from->ports[av->port_num];
+	if (av->is_global && !has_gid(source, av->grh.sgid_index))
+		av->grh.sgid_index = (uint8_t)source->best_gid;
+}
+
 void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
 		       struct ibv_ah_attr *av)
 {

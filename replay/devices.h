@@ -82,6 +82,9 @@ int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port
 void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
 		       struct ibv_ah_attr *av);
 
+/* The same of the sender alone: its port and the index of its GID. */
+void devices_translate_source(const struct device *from, struct ibv_ah_attr *av);
+
 /* The port that recorded address @av meant; false if no recorded device had it. */
 bool devices_find_address(struct devices *devices, const struct ibv_ah_attr *av,
 			  const struct device **ret_device, uint8_t *ret_port);

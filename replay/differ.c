@@ -86,6 +86,7 @@ const struct tolerance tolerances[] = {
 	{ "query_qp", "attr.*ah_attr.*", transport, false },
 	{ "query_qp", "attr.*port_num", transport, false },
 	{ "query_qp", "attr.sq_draining", transport, false },
+	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel fills it */
 	{ "query_qp", "attr.path_mig_state", transport, false },
 	{ "query_qp", "attr.qkey", NULL, false },
 	{ "query_qp", "attr.*", transport, true },

@@ -258,15 +258,29 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 static int learn_event(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
+	struct replica *replica;
 
 	if (event->kind != TRACE_CALL)
 		return 0;
 	if (!event->process || event->process >= r->nprocesses)
 		return -EBADMSG;
+	replica = replica_of(r, call->object);
+	if (replica && verb_infos[call->verb].effect == EFFECT_CREATE)
+		replica->created = true;
 	return args_parse(call->args)
 		       ?: args_parse(call->out)
 				  ?: learn_call(r, event, call->args, call->out)
 					     ?: made_learn_call(r, event, call->args, call->out);
+}
+
+/* Regions whose creation the trace does not have, as it has that of others. */
+static void count_uncreated(struct replay *r)
+{
+	for (uint32_t i = 1; i < r->nreplicas; i++) {
+		const struct object *o = trace_object(r->trace, i);
+
+		r->nlacking += o->kind == OBJECT_mr && o->created.thread && !r->replicas[i].created;
+	}
 }
 
 static int learn_events(struct replay *r)
@@ -354,10 +368,23 @@ static int limit_memory(struct replay *r)
 	return setenv("VERBATIM_SOFT_MEMORY", left, 1) ? -ENOMEM : 0;
 }
 
+/* What may have been left out of the trace is no damage when it is missing. */
+static void learn_gaps(struct replay *r)
+{
+	const struct trace_loss loss = trace_loss(r->trace);
+	const char *filter = trace_meta(r->trace, "filter");
+
+	if (loss.events || loss.damaged || loss.interrupted)
+		r->gaps = "the recording lost the call that made its object";
+	else if (filter && *filter)
+		r->gaps = "a filter left out the call that made its object";
+}
+
 int learn_trace(struct replay *r)
 {
 	int err = learn_processes(r);
 
+	learn_gaps(r);
 	if (!err)
 		err = learn_objects(r);
 	if (err == -ENOMEM)
@@ -368,6 +395,8 @@ int learn_trace(struct replay *r)
 		err = learn_events(r);
 	if (!err)
 		err = made_learn_traffic(r);
+	if (!err)
+		count_uncreated(r);
 	if (!err)
 		err = learn_posts(r);
 	if (!err)

@@ -16,6 +16,8 @@
 #include "replay/contents.h"
 #include "replay/differ.h"
 #include "replay/posting.h"
+#include "replay/replica.h"
+#include "replay/translate.h"
 
 static bool takes_receive(const struct wr *wr)
 {
@@ -164,6 +166,20 @@ static int post_again(struct posting *p)
 	return err;
 }
 
+/* Is a region that a request names not here? What its queue pair does next would differ. */
+static bool lacks_region(struct posting *p)
+{
+	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
+
+	translate_check_post(&t, p->replica->qp);
+	if (!t.missing)
+		return false;
+	replica_cut(p->r, p->post->object, t.missing_object,
+		    "a request of its queue pair named a region that is not here");
+	__builtin_memcpy(p->text, t.text, sizeof(p->text));
+	return true;
+}
+
 /* Why it is not posted, or NULL. */
 static const char *why_not(struct posting *p)
 {
@@ -180,6 +196,8 @@ static const char *why_not(struct posting *p)
 		return "ibv_wr_complete() refused all of it, ibv_post_send() may take some";
 	if (trace_object(p->r->trace, p->post->object)->process != p->event->process)
 		return "a forked process uses what its parent made";
+	if (lacks_region(p))
+		return p->text;
 	return NULL;
 }
 

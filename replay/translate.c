@@ -13,6 +13,7 @@
  */
 #include "replay/translate.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,50 @@ static uint64_t miss_object(struct translation *t, enum object_kind kind, const 
 	return 0;
 }
 
+/* A handle of which the trace should tell more: it is damaged, or was altered. */
+static void report_unknown(struct translation *t, enum object_kind kind, uint32_t object,
+			   const char *recorded, const char *replayed)
+{
+	outcome_divergence(t->r->outcome, &(struct divergence){ .event = t->event->id,
+								.verb = trace_verb(t->event),
+								.field = object_names[kind],
+								.recorded = recorded,
+								.replayed = replayed,
+								.object = object,
+								.class = DIVERGENCE_FAILED_HERE,
+								.breaks = true });
+}
+
+static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint64_t recorded)
+{
+	static const char why[] = "the trace does not know it";
+	char handle[32];
+
+	snprintf(handle, sizeof(handle), "%#" PRIx64, recorded);
+	if (!t->r->gaps)
+		report_unknown(t, kind, 0, handle, why);
+	return miss_object(t, kind, why);
+}
+
+/* Its object was never made here: because the trace lacks the call that did it? */
+static uint64_t miss_uncreated(struct translation *t, const struct object *o,
+			       struct replica *replica)
+{
+	char there[96];
+
+	t->missing_object = o->id;
+	if (!replica->why && !replica->made && !replica->created && o->created.thread) {
+		replica->why = "the call that made its object is not in the trace";
+		snprintf(there, sizeof(there), "%s of process %u", o->name, o->process);
+		if (!t->r->gaps)
+			report_unknown(t, o->kind, o->id, there, replica->why);
+		else
+			replica->why = t->r->gaps;
+	}
+	return miss_object(t, o->kind,
+			   replica->why ? replica->why : "its object was not made here");
+}
+
 static uint64_t translate_handle(struct translation *t, enum object_kind kind, uint64_t recorded)
 {
 	const struct object *o;
@@ -34,18 +79,13 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 		return 0;
 	o = trace_object_at(t->r->trace, t->event->process, kind, recorded, t->time);
 	if (!o)
-		return miss_object(t, kind, "the trace does not know it");
+		return miss_unknown(t, kind, recorded);
 	if (kind == OBJECT_device)
 		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
 	if (o->process != t->event->process)
 		return miss_object(t, kind, "a forked process uses what its parent made");
 	replica = replica_of(t->r, o->id);
-	if (!replica->handle) {
-		t->missing_object = o->id;
-		return miss_object(t, kind,
-				   replica->why ? replica->why : "its object was not made here");
-	}
-	return (uintptr_t)replica->handle;
+	return replica->handle ? (uintptr_t)replica->handle : miss_uncreated(t, o, replica);
 }
 
 /* Contexts are passed as recorded and never followed; recorded functions are never called. */
@@ -189,4 +229,49 @@ uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time)
 	if (replica && replica->number)
 		return replica->number;
 	return map_get(&r->numbers, qpn, &ours) ? 0xfffffe : qpn;
+}
+
+/* If a region of @process that had the local, or @remote, key is not here, it is missing. */
+static void check_key(struct translation *t, uint32_t process, bool remote, uint32_t key)
+{
+	const struct object *o;
+
+	for (uint32_t i = 1; t->r->nlacking && (o = trace_object(t->r->trace, i)); i++)
+		if (o->kind == OBJECT_mr && o->process == process && o->created_at <= t->time &&
+		    t->time < o->destroyed_at && (remote ? o->rkey : o->number) == key &&
+		    !replica_of(t->r, i)->made) {
+			miss_uncreated(t, o, replica_of(t->r, i));
+			return;
+		}
+}
+
+static bool names_remote(const struct wr *wr)
+{
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+	case IBV_WR_ATOMIC_WRITE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void translate_check_post(struct translation *t, const struct replica_qp *qp)
+{
+	const struct post *post = t->event->post;
+	uint32_t mine = t->event->process;
+
+	for (uint32_t i = 0; t->r->nlacking && i < post->nwr && !t->missing; i++) {
+		const struct wr *wr = &post->wr[i];
+		bool keys = !post_is_send(post) || !(wr->send_flags & IBV_SEND_INLINE);
+
+		for (uint32_t k = 0; keys && k < wr->nsge && !t->missing; k++)
+			check_key(t, mine, false, wr->sge[k].lkey);
+		if (post_is_send(post) && qp && names_remote(wr) && !t->missing)
+			check_key(t, translate_peer_process(t->r, qp, mine), true, wr->rkey);
+	}
 }

@@ -2,6 +2,7 @@
 /*
  * Recorded handles, addresses, keys and numbers, as they are here.
  */
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,8 @@ struct translation {
 	const char *missing;     /* out: why something has no counterpart here; NULL if all has */
 	uint32_t missing_object; /* that object, if the trace has it; else 0 */
 	char text[160];
+	struct ibv_qp_cap *cap,
+		asked; /* of a new queue pair: sizes, and those that were asked for */
 };
 
 /* A handle or an address; a build_resolve of core/store/read/build.h. */
@@ -28,6 +31,9 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 
 /* Translate what descriptors do not describe in @args of a call: numbers, ports, keys. */
 void translate_call(struct translation *t, uint64_t *args);
+
+/* Ask for the recorded sizes of a queue pair, not for those granted. False: that was done. */
+bool translate_lower(struct translation *t);
 
 /*
  * A buffer at @addr under local key *@key of @process; the key is replaced.
@@ -45,6 +51,12 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 
 /* An address under remote key *@key of @process; the key is replaced. */
 uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uint32_t *key);
+
+/*
+ * If a region that a request of the post names is not here, set @t->missing: the post is left out
+ * then, and its queue pair @qp (NULL: of a shared queue) not used any more.
+ */
+void translate_check_post(struct translation *t, const struct replica_qp *qp);
 
 /* A remote key without an address. */
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "replay/made.h"
+#include "replay/replica.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -36,38 +37,57 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	const struct device *to = device_of_qp(t->r, peer);
 	const struct replica *replica = replica_of(t->r, peer);
 
+	if (t->event->call->failed)
+		return; /* an address that led nowhere there must lead nowhere here */
 	av->port_num = replica_of(t->r, t->event->call->object)->qp->port;
 	devices_translate(from, to ? to : from, to ? replica->qp->port : av->port_num, av);
 }
 
+/* The queue pair is not connected, and not used from now on. */
+static void cut_qp(struct translation *t, uint32_t peer, const char *why)
+{
+	t->missing = why;
+	t->missing_object = peer;
+	replica_cut(t->r, t->event->call->object, peer, why);
+}
+
+static void cut_peerless(struct translation *t, uint32_t number, bool known, uint32_t peer)
+{
+	snprintf(t->text, sizeof(t->text),
+		 "queue pair %s of process %u is connected to number %u, %s",
+		 trace_object(t->r->trace, t->event->call->object)->name, t->event->process, number,
+		 known ? "which was not made here" : "which the trace does not have");
+	outcome_note(t->r->outcome, "%s", t->text);
+	cut_qp(t, peer,
+	       known ? "the other side of its queue pair was not made here"
+		     : "the other side of its queue pair is not in the trace");
+	t->missing = t->text;
+}
+
 /* If the other side does not exist here, the queue pair is not used from now on. */
-static void connect_qp(struct translation *t, struct ibv_qp_attr *attr)
+static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
 	uint32_t peer = peers_find(t->r->peers, me, attr->dest_qp_num, &attr->ah_attr, t->time);
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
+	bool made = replica && replica->number;
 
-	if (!peer && made_connect(t->r, me, attr, &attr->dest_qp_num))
+	if (t->event->call->failed) { /* a number that was wrong there is not put right */
+		attr->dest_qp_num = made ? replica->number : attr->dest_qp_num;
+	} else if (qp->context->device->transport_type == IBV_TRANSPORT_IWARP) {
+		cut_qp(t, 0, "ibv_modify_qp() does not connect on an iWARP device");
+	} else if (!peer && made_connect(t->r, me, attr, &attr->dest_qp_num)) {
 		return;
-	if (!replica || !replica->number) {
-		snprintf(t->text, sizeof(t->text),
-			 "queue pair %s of process %u is connected to number %u, %s",
-			 trace_object(t->r->trace, me)->name, t->event->process, attr->dest_qp_num,
-			 replica ? "which was not made here" : "which the trace does not have");
-		t->missing = t->text;
-		t->missing_object = peer;
-		outcome_inherit(t->r->outcome, me, peer);
-		if (!mine->qp->cut)
-			mine->qp->cut =
-				replica ? "the other side of its queue pair was not made here"
-					: "the other side of its queue pair is not in the trace";
-		outcome_note(t->r->outcome, "%s", t->text);
-		return;
+	} else if (!made) {
+		cut_peerless(t, attr->dest_qp_num, replica, peer);
+	} else if (replica->qp && replica->qp->cut) {
+		cut_qp(t, peer, "the other side of its queue pair is not driven here");
+	} else {
+		mine->qp->peer = peer;
+		outcome_related(t->r->outcome, me, peer);
+		outcome_related(t->r->outcome, peer, me);
+		attr->dest_qp_num = replica->number;
 	}
-	mine->qp->peer = peer;
-	outcome_related(t->r->outcome, me, peer);
-	outcome_related(t->r->outcome, peer, me);
-	attr->dest_qp_num = replica->number;
 }
 
 static const char too_large[] = "a size above what the device here can do";
@@ -91,7 +111,8 @@ static void lower_mtu(struct translation *t, const struct device *device, uint8_
 {
 	enum ibv_mtu mtu = device->ports[device_port(device, port)].mtu;
 
-	if (!mtu || attr->path_mtu <= mtu)
+	if (!mtu || attr->path_mtu <= mtu || attr->path_mtu > IBV_MTU_4096 ||
+	    t->event->call->failed)
 		return;
 	attr->path_mtu = mtu;
 	outcome_tolerated(t->r->outcome, "a path MTU above that of the port here");
@@ -105,21 +126,55 @@ static void lower_caps(struct translation *t, const struct device *device, struc
 	LOWER(t, cap->max_recv_sge, device->attr.max_sge);
 }
 
+/* A size that was granted, where that is more than what was asked for. */
+static void raise_size(const struct translation *t, const char *prefix, const char *name,
+		       uint32_t *size)
+{
+	char path[64];
+	int64_t granted;
+
+	snprintf(path, sizeof(path), "%s.%s", prefix, name);
+	if (args_get(t->event->call->out, path, &granted) && granted > *size &&
+	    granted <= UINT32_MAX)
+		*size = (uint32_t)granted;
+}
+
+/*
+ * Another device may grant less than the recorded one did, and the program used what it was
+ * granted; so that is asked for. translate_lower() takes it back.
+ */
+static void raise_caps(struct translation *t, const char *prefix, struct ibv_qp_cap *cap)
+{
+	if (!can_lower(t))
+		return;
+	t->cap = cap;
+	t->asked = *cap;
+	raise_size(t, prefix, "max_send_wr", &cap->max_send_wr);
+	raise_size(t, prefix, "max_recv_wr", &cap->max_recv_wr);
+	raise_size(t, prefix, "max_send_sge", &cap->max_send_sge);
+	raise_size(t, prefix, "max_recv_sge", &cap->max_recv_sge);
+	raise_size(t, prefix, "max_inline_data", &cap->max_inline_data);
+}
+
 static void create_qp(struct translation *t, uint64_t *a)
 {
 	struct ibv_pd *pd = to_pointer(a[0]);
 	struct ibv_qp_init_attr *attr = to_pointer(a[1]);
 
-	if (pd && attr)
-		lower_caps(t, devices_of(t->r->devices, pd->context), &attr->cap);
+	if (!pd || !attr)
+		return;
+	raise_caps(t, "qp_init_attr.cap", &attr->cap);
+	lower_caps(t, devices_of(t->r->devices, pd->context), &attr->cap);
 }
 
 static void create_qp_ex(struct translation *t, uint64_t *a)
 {
 	struct ibv_qp_init_attr_ex *attr = to_pointer(a[1]);
 
-	if (a[0] && attr)
-		lower_caps(t, devices_of(t->r->devices, to_pointer(a[0])), &attr->cap);
+	if (!a[0] || !attr)
+		return;
+	raise_caps(t, "qp_init_attr_ex.cap", &attr->cap);
+	lower_caps(t, devices_of(t->r->devices, to_pointer(a[0])), &attr->cap);
 }
 
 static void lower_srq(struct translation *t, const struct device *device, struct ibv_srq_attr *attr)
@@ -155,12 +210,12 @@ static void modify_qp(struct translation *t, uint64_t *a)
 
 	if (!attr || !replica || !replica->qp)
 		return;
-	if (mask & IBV_QP_PORT) {
+	if (mask & IBV_QP_PORT && !t->event->call->failed) {
 		replica->qp->port = attr->port_num;
 		attr->port_num = device_port(device, attr->port_num);
 	}
 	if (mask & IBV_QP_DEST_QPN)
-		connect_qp(t, attr);
+		connect_qp(t, qp, attr);
 	if (mask & IBV_QP_AV)
 		connect_path(t, qp, replica->qp->peer, &attr->ah_attr);
 	if (mask & IBV_QP_ALT_PATH)
@@ -182,15 +237,27 @@ static bool is_multicast(const union ibv_gid *gid)
 	       (!memcmp(gid->raw, mapped, sizeof(mapped)) && gid->raw[12] >> 4 == 0xe);
 }
 
+/* With a GRH its GID decides: the LID is nobody's on Ethernet. */
+static bool leads_to_group(const struct ibv_ah_attr *av)
+{
+	enum { MULTICAST_LID = 0xc000, PERMISSIVE_LID = 0xffff };
+
+	if (av->is_global)
+		return is_multicast(&av->grh.dgid);
+	return av->dlid >= MULTICAST_LID && av->dlid != PERMISSIVE_LID;
+}
+
 static void translate_av(struct translation *t, struct ibv_context *context, struct ibv_ah_attr *av)
 {
 	const struct device *from = devices_of(t->r->devices, context), *to = from;
 	uint8_t port = av->port_num;
 
 	if (t->event->call->failed)
-		return; /* an address that led nowhere there must lead nowhere here */
-	if (av->dlid >= 0xc000 || (av->is_global && is_multicast(&av->grh.dgid)))
-		return; /* multicast is the same everywhere */
+		return;           /* an address that led nowhere there must lead nowhere here */
+	if (leads_to_group(av)) { /* which is the same everywhere; the way to it is not */
+		devices_translate_source(from, av);
+		return;
+	}
 	if (!devices_find_address(t->r->devices, av, &to, &port))
 		outcome_note(t->r->outcome,
 			     "an address handle goes to LID %u, which no recorded "
@@ -416,6 +483,14 @@ static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) =
 	[VERB_query_gid] = port_argument,
 	[VERB_query_pkey] = port_argument,
 };
+
+bool translate_lower(struct translation *t)
+{
+	if (!t->cap || !memcmp(t->cap, &t->asked, sizeof(t->asked)))
+		return false;
+	*t->cap = t->asked;
+	return true;
+}
 
 void translate_call(struct translation *t, uint64_t *args)
 {

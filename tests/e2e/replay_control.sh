@@ -4,7 +4,7 @@
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1
-needs "$apps/every_verb" "$apps/late_event"
+needs "$apps/every_verb" "$apps/late_event" "$apps/refused"
 command -v sqlite3 >/dev/null || { skip all "sqlite3 is not installed"; exit 0; }
 
 record() { # NAME PROGRAM...
@@ -97,4 +97,90 @@ no_events_without_posts() {
 			"$tmp/out"
 }
 try no_events_without_posts
+
+record refused "$apps/refused" || not_ok refused "$(tail -1 "$tmp/log")"
+
+# an address that led nowhere, a missing GRH and an MTU that is none are not put right
+refusals_stay_refusals() {
+	replay "$tmp/refused.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+	is refused "$("$VERBATIM" sql "$tmp/refused.db" "SELECT count(*) FROM call WHERE failed")" 4
+}
+try refusals_stay_refusals
+
+# GIDs that no port here has: the LID, which says nothing on Ethernet, does not make it a group
+a_multicast_lid_on_ethernet_is_no_group() {
+	alter refused "UPDATE call SET args = replace(args, '\"fe80', '\"fe81'),
+		out = replace(out, '\"fe80', '\"fe81') WHERE verb LIKE 'ibv_query_gid%'
+			OR verb IN ('ibv_create_ah', 'ibv_modify_qp')" || return
+	is "GIDs of addresses" "$(sqlite3 "$tmp/altered.db" "SELECT count(*) FROM call
+		WHERE args LIKE '%fe81%' AND verb = 'ibv_create_ah'")" 2 || return
+	replay "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+}
+try a_multicast_lid_on_ethernet_is_no_group
+
+# another device granted 32 bytes inline without being asked for any, and the program used them
+granted_sizes_are_asked_for() {
+	alter refused "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
+			WHERE verb LIKE 'ibv_query_device%';
+		UPDATE call SET args = json_set(args, '\$.qp_init_attr.cap.max_inline_data', 0)
+			WHERE verb = 'ibv_create_qp'" || return
+	replay "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+}
+try granted_sizes_are_asked_for
+
+# more than this device can grant: what was asked for is asked for then
+too_much_that_was_granted_is_not_insisted_on() {
+	sqlite3 "$tmp/altered.db" "UPDATE call SET
+			args = json_set(args, '\$.qp_init_attr.cap.max_inline_data', 32),
+			out = json_set(out, '\$.qp_init_attr.cap.max_inline_data', 1000000)
+		WHERE verb = 'ibv_create_qp'" || return
+	replay "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+}
+try too_much_that_was_granted_is_not_insisted_on
+
+# cause VERB FIELD SET-ARGS: an argument that the device refuses is the one divergence
+fails_here() {
+	alter refused "UPDATE call SET args = $2 WHERE (thread, n) = (SELECT thread, n FROM call
+		WHERE verb = '$1' AND NOT failed AND $3 LIMIT 1)" || return
+	SECONDS=0
+	replay --timeout 30 "$tmp/altered.db"
+	is "status of $1" $? 1 && says '^1 divergence' "$tmp/out" &&
+		says "$1: ret: recorded .*, replayed E" "$tmp/out" ||
+		{ cat "$tmp/out"; return 1; }
+	[ $SECONDS -lt 15 ] || { echo "$SECONDS s"; return 1; }
+}
+
+an_object_that_fails_here_is_cut() {
+	fails_here ibv_modify_qp "json_set(args, '\$.attr.path_mtu', 7)" "args LIKE '%path_mtu%'" &&
+		fails_here ibv_modify_qp "json_set(args, '\$.attr.retry_cnt', 77)" \
+			"args LIKE '%retry_cnt%'" &&
+		fails_here ibv_reg_mr "json_set(args, '\$.access', 2)" 1 &&
+		fails_here ibv_create_qp "json_set(args, '\$.qp_init_attr.qp_type', 77)" 1
+}
+try an_object_that_fails_here_is_cut
+
+# each kind of object, whose creation somebody has taken out of the trace
+a_missing_creation_diverges() {
+	local verb
+	for verb in open_device alloc_pd create_cq create_qp create_ah reg_mr; do
+		alter refused "DELETE FROM call WHERE verb = 'ibv_$verb' AND NOT failed" || return
+		replay --timeout 30 "$tmp/altered.db"
+		is "status without $verb" $? 1 && says '^1 divergence' "$tmp/out" &&
+			says 'replayed the call that made its object is not in the trace' \
+				"$tmp/out" || { cat "$tmp/out"; return 1; }
+	done
+}
+try a_missing_creation_diverges
+
+# where events were lost, or filtered, it is none
+a_creation_that_was_filtered_is_no_divergence() {
+	sqlite3 "$tmp/altered.db" "INSERT OR REPLACE INTO meta VALUES ('filter', 'plane=data')"
+	replay --timeout 30 "$tmp/altered.db"
+	says '^no divergence' "$tmp/out"
+}
+try a_creation_that_was_filtered_is_no_divergence
 exit $failed
