@@ -18,6 +18,7 @@
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/faults.h"
 #include "replay/full.h"
 #include "replay/made.h"
 #include "replay/replica.h"
@@ -82,18 +83,6 @@ static int note_base(struct replica *replica, const struct call *call, const uin
 	return 0;
 }
 
-static void undo_call(const struct call *call, int64_t ret)
-{
-	uint64_t args[16] = { (uint64_t)ret };
-
-	for (int v = 0; v < VERB_COUNT; v++)
-		if (verb_infos[v].effect == EFFECT_DESTROY &&
-		    verb_infos[v].object == verb_infos[call->verb].object) {
-			dispatch_call((enum verb)v, args);
-			return;
-		}
-}
-
 /*
  * The object that @call made. NULL if the trace is damaged: it names none, one of another kind, or
  * one that was made before.
@@ -124,7 +113,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 	int err;
 
 	if (ret && (call->failed || !replica)) {
-		undo_call(call, ret);
+		dispatch_undo(call->verb, ret);
 		return 0;
 	}
 	if (!ret && replica)
@@ -248,7 +237,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 
 	if (verb_infos[call->verb].effect == EFFECT_DESTROY)
 		events_before_destroy(r, object_here(r, args[0]));
-	ret = dispatch_call(call->verb, args);
+	ret = faults_call(r, event, args);
 	err = errno;
 	if (verb_failed(call->verb, ret) && translate_lower(t)) {
 		ret = dispatch_call(call->verb, args);

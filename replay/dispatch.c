@@ -55,3 +55,15 @@ int64_t dispatch_call(enum verb verb, const uint64_t *a)
 		return -EOPNOTSUPP;
 	}
 }
+
+void dispatch_undo(enum verb verb, int64_t ret)
+{
+	uint64_t args[16] = { (uint64_t)ret };
+
+	for (int v = 0; v < VERB_COUNT; v++)
+		if (verb_infos[v].effect == EFFECT_DESTROY &&
+		    verb_infos[v].object == verb_infos[verb].object) {
+			dispatch_call((enum verb)v, args);
+			return;
+		}
+}

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "replay/differ.h"
+#include "replay/faults.h"
 #include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/state.h"
@@ -337,20 +338,39 @@ static void miss_async(struct replay *r, const struct trace_event *event, struct
 			"event.event_type", ibv_event_type_str(type));
 }
 
+/* The recorded event, as it would come here. */
+static struct ibv_async_event async_here(const struct call *call, enum ibv_event_type type,
+					 const void *element)
+{
+	struct ibv_async_event async = { .event_type = type };
+
+	if (kind_of_event(type) == OBJECT_device)
+		async.element.port_num = (int)find_result(call, "event.element");
+	else
+		async.element.qp = (struct ibv_qp *)element;
+	return async;
+}
+
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
 		      enum ibv_event_type type, const void *element)
 {
+	const struct ibv_async_event async = async_here(event->call, type, element);
 	struct replica *replica = replica_of(r, context);
 	struct ibv_context *here = replica->handle;
-	int64_t deadline = pace_now() + (r->no_posts ? CUT_SHARE : wait_time(r, replica));
+	int64_t start = pace_now(), limit = r->no_posts ? CUT_SHARE : wait_time(r, replica);
 	unsigned int turns = 0;
+	bool raised = false;
 	struct async **found;
 
 	while (!*(found = find_async(r, context, type, element, false))) {
 		if (is_readable(here->async_fd)) {
 			if (take_async(r, context))
 				return -ENOMEM;
-		} else if (!pace_wait(&turns, deadline)) {
+			continue;
+		}
+		if (!raised && faults_raise(r, here, &async, pace_now() - start, limit)) {
+			raised = true;
+		} else if (!pace_wait(&turns, start + limit)) {
 			miss_async(r, event, replica, type, element);
 			return 0;
 		}

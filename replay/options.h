@@ -4,11 +4,19 @@
  */
 #include <stdint.h>
 
+/* --faults */
+enum faults {
+	FAULTS_RECORDED,
+	FAULTS_NONE,
+	FAULTS_DEFAULT, /* recorded, where the device can */
+};
+
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
 	double pace;        /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	/* called from time to time, also while waiting: events done, and the time of the last */
 	void (*tell)(uint64_t events, int64_t time);
 	int64_t timeout;     /* ns to wait for a completion or event */
+	unsigned int faults; /* enum faults */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
 };

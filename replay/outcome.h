@@ -26,6 +26,7 @@ enum outcome_count {
 	OUTCOME_NOTIFIES,
 	OUTCOME_EVENTS,   /* completion and asynchronous events */
 	OUTCOME_UNPOLLED, /* completions here that the recorded program did not ask for */
+	OUTCOME_FAULTS,   /* recorded errors that were caused here, faults.c */
 	OUTCOME_COUNTS,
 };
 

@@ -22,6 +22,7 @@ static const char *const count_names[OUTCOME_COUNTS] = {
 	[OUTCOME_NOTIFIES] = "notifies",
 	[OUTCOME_EVENTS] = "events",
 	[OUTCOME_UNPOLLED] = "unpolled",
+	[OUTCOME_FAULTS] = "faults",
 };
 
 static const char *const class_names[DIVERGENCE_CLASSES] = {

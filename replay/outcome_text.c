@@ -29,6 +29,12 @@ static void print_total(const struct outcome *r, FILE *to)
 			" time%s\n",
 			n[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
 	fprintf(to, "recorded in %.3f s, replayed in %.3f s\n", r->recorded, r->replayed);
+	if (n[OUTCOME_FAULTS])
+		fprintf(to,
+			"%" PRIu64 " recorded error%s or event%s that the traffic does not cause "
+			"%s caused (--faults recorded)\n",
+			n[OUTCOME_FAULTS], n[OUTCOME_FAULTS] == 1 ? "" : "s",
+			n[OUTCOME_FAULTS] == 1 ? "" : "s", n[OUTCOME_FAULTS] == 1 ? "was" : "were");
 	if (n[OUTCOME_UNPOLLED])
 		fprintf(to,
 			"%" PRIu64 " completions came that the recorded program had not asked "

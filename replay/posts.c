@@ -15,6 +15,7 @@
 #include "core/wire/log.h"
 #include "replay/contents.h"
 #include "replay/differ.h"
+#include "replay/faults.h"
 #include "replay/posting.h"
 #include "replay/replica.h"
 #include "replay/translate.h"
@@ -77,8 +78,12 @@ static int post_patiently(struct posting *p, uint32_t *ret_taken)
 	int64_t taken = 0;
 
 	*ret_taken = 0;
-	if (!p->requests->held)
+	if (!p->requests->held) {
+		faults_begin_post(p->r, p->event, p->replica,
+				  requests_count(p->requests) - p->post->nwr);
 		ret = post_list(p, ret_taken);
+		faults_end_post(p->r, p->event);
+	}
 	if (ret != ENOMEM || p->post->ret)
 		return ret;
 	taken = posts_wait(p, *ret_taken);

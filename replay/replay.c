@@ -22,6 +22,7 @@
 #include "replay/calls.h"
 #include "replay/differ.h"
 #include "replay/events.h"
+#include "replay/faults.h"
 #include "replay/replica.h"
 #include "replay/learn.h"
 #include "replay/made.h"
@@ -71,6 +72,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	case TRACE_POST:
 		return posts_replay(r, event);
 	case TRACE_POLL:
+		faults_begin_poll(r, event);
 		return expect_poll(r, event);
 	case TRACE_NOTIFY:
 		return replay_notify(r, event);
@@ -145,7 +147,8 @@ static int init_replay(struct replay *r)
 	if (!r->scratch || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
 	err = devices_open(r->options->device, &r->devices);
-	return err ? err : learn_trace(r);
+	err = err ?: learn_trace(r);
+	return err ?: faults_new(r);
 }
 
 static void fini_replay(struct replay *r)
@@ -154,6 +157,7 @@ static void fini_replay(struct replay *r)
 	replica_fini(r);
 	posts_fini(r);
 	contents_fini(r);
+	faults_free(r);
 	events_fini(r);
 	for (uint32_t i = 0; r->memory && i < r->nprocesses; i++)
 		memory_free(r->memory[i]);
@@ -188,6 +192,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		expect_end(&r);
 		made_report(&r);
 		replica_clear(&r, 0);
+		outcome_count(outcome, OUTCOME_FAULTS, faults_caused(&r));
 	}
 	fini_replay(&r);
 	return err < 0 ? err : 0;

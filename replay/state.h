@@ -107,6 +107,7 @@ struct replay {
 	struct replica *holders; /* queues where requests wait for room: full.c */
 	bool resuming;
 	struct wrs *wrs;           /* posts.c */
+	struct fault_plan *faults; /* faults.c; NULL: nothing is made to fail */
 	struct contents *contents; /* contents.c; NULL: the trace has no contents */
 	void *scratch;             /* a page for outputs that nobody reads */
 	int xrc_file;

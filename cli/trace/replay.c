@@ -66,6 +66,10 @@ const struct option_row cli_replay_options[] = {
 	CLI_FORMAT(struct settings),
 	{ "timeout", 't', "SECONDS", "how long to wait for a completion or an event",
 	  TIME_AT(struct settings, replay.timeout), .least = 1, .preset = "10s" },
+	{ "faults", 0, "recorded|none",
+	  "errors that the traffic does not cause: let them happen as recorded, or not",
+	  CHOICE_AT(struct settings, replay.faults),
+	  .otherwise = "recorded on the software device" },
 	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
 	  SIZE_AT(struct settings, replay.max_memory), .preset = "1G" },
 	CLI_DEADLINE(struct settings),
@@ -282,7 +286,7 @@ static int replay_here(struct trace *trace, const char *path, const struct setti
 
 int cli_replay(int argc, char **argv)
 {
-	struct settings set = { .replay.tell = cli_progress };
+	struct settings set = { .replay.tell = cli_progress, .replay.faults = FAULTS_DEFAULT };
 	struct arguments arguments;
 	struct trace *trace;
 	char *again[argc + 2]; /* before the options are put in order */

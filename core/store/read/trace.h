@@ -254,6 +254,9 @@ struct writer;
 int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
+/* Has it a completion in error that is no flush? Known from the heads of chunks. */
+bool trace_has_errors(struct trace *trace);
+
 /*
  * Call @tell now and then while the trace is read, with the number of events given and the time of
  * the last; in the thread that asks for them.

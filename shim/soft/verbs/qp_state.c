@@ -370,6 +370,8 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 	if (!qp_may_go(qp->ex.qp_base.qp_type, from, to, mask))
 		return EINVAL;
 	err = check_values(qp, attr, mask);
+	if (!err) /* a fault is for what would not fail anyway */
+		err = soft_enter(qp->ex.qp_base.context, "modify_qp");
 	if (err)
 		return err;
 	taken = sq_take(&qp->sq);
@@ -390,9 +392,8 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 	struct soft_qp *qp = to_qp(ibqp);
 	int err;
 
-	err = soft_enter(ibqp->context, "modify_qp");
-	if (err)
-		return err;
+	if (!soft_ours(ibqp->context))
+		return EIO;
 	pthread_mutex_lock(&qp->modifying);
 	xrc_take_attr(qp);
 	err = modify_locked(qp, attr, mask);
