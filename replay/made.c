@@ -18,13 +18,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/base/vec.h"
 #include "core/wire/log.h"
+#include "replay/inferred.h"
 #include "replay/made_priv.h"
 #include "replay/polls.h"
 #include "replay/translate.h"
@@ -171,7 +173,7 @@ static int post_receive(struct replay *r, struct made_end *end, const struct wr 
 		sge.length = (uint32_t)length_of(wr) - 1;
 	else if (status == IBV_WC_REM_OP_ERR)
 		sge.lkey = ~host->buffer_mr->lkey;
-	r->far->counts.receives++;
+	host->receives++;
 	return -post_receive_patiently(r, end, srq ? srq->srq : NULL, &recv);
 }
 
@@ -284,7 +286,6 @@ static void put_opcode(struct replay *r, const struct message *m, struct ibv_sen
 	mr = find_target(r, m);
 	wr->wr.rdma.remote_addr = mr ? (uintptr_t)mr->addr : 0;
 	wr->wr.rdma.rkey = mr ? mr->rkey : 0;
-	r->far->counts.writes++;
 }
 
 /* Put the recorded bytes into the buffer; afterwards the pattern, which the next message may be. */
@@ -360,7 +361,8 @@ static int send_message(struct replay *r, struct made_end *end, const struct mes
 		return log_err(-ret, "send as the other end of %s",
 			       trace_object(r->trace, m->plan->object)->name);
 	end->unsent++;
-	r->far->counts.messages++;
+	end->host->messages++;
+	end->host->placed += m->write && m->length;
 	if (filled)
 		await_sent(r, end, 0);
 	return 0;
@@ -476,17 +478,67 @@ int made_before(struct replay *r, const struct trace_event *event)
 	return err;
 }
 
-void made_report(struct replay *r)
+static int report_ranges(const struct made_host *host, struct inferred *to)
 {
-	const struct made_counts *n = r->far ? &r->far->counts : NULL;
+	to->regions = host->nregions;
+	for (size_t i = 0; i < host->nregions; i++)
+		for (size_t k = 0; k < host->regions[i].nranges; k++) {
+			const struct made_region *region = &host->regions[i];
+			struct inferred_range *range = vec_push(to->ranges, to->nranges);
 
-	if (!n || !n->peers)
-		return;
-	outcome_note(r->outcome,
-		     "made %" PRIu64 " peer%s: %" PRIu64 " receives, %" PRIu64 " messages, %" PRIu64
-		     " regions of %" PRIu64 " ranges inferred",
-		     n->peers, n->peers == 1 ? "" : "s", n->receives, n->messages, n->regions,
-		     n->ranges);
-	outcome_note(r->outcome, "what a made peer wrote into memory of the program, or read from "
-				 "it, without a completion there, is not in the trace");
+			if (!range)
+				return -ENOMEM;
+			*range = (struct inferred_range){ region->rkey, region->access,
+							  region->ranges[k].start,
+							  region->ranges[k].end -
+								  region->ranges[k].start };
+		}
+	return 0;
+}
+
+static int report_host(const struct made_host *host, struct inferred_list *list)
+{
+	struct inferred *to = vec_push(list->at, list->n);
+
+	if (!to)
+		return -ENOMEM;
+	to->queue_pairs = host->nends;
+	to->receives = host->receives;
+	to->messages = host->messages;
+	to->placed = host->placed;
+	if (host->lid || !host->global)
+		snprintf(to->address, sizeof(to->address), "LID %u", host->lid);
+	else if (!inet_ntop(AF_INET6, &host->gid, to->address, sizeof(to->address)))
+		to->address[0] = '\0';
+	return report_ranges(host, to);
+}
+
+/* Regions that the other end of a queue pair of that domain could write to or read from. */
+static uint64_t count_open(const struct replay *r)
+{
+	uint64_t access, n = 0;
+
+	for (uint32_t i = 0; i < r->nmade; i++) {
+		const struct object *o = trace_object(r->trace, r->made[i]);
+
+		if (o->kind == OBJECT_mr && map_get(&r->far->access, o->id, &access) &&
+		    access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			      IBV_ACCESS_REMOTE_ATOMIC))
+			n++;
+	}
+	return n;
+}
+
+int made_report(struct replay *r)
+{
+	struct inferred_list list = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; r->far && i < r->far->nhosts && !err; i++)
+		if (r->far->hosts[i].nends)
+			err = report_host(&r->far->hosts[i], &list);
+	if (list.n)
+		list.open = count_open(r);
+	outcome_inferred(r->outcome, &list);
+	return err;
 }

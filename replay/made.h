@@ -61,5 +61,5 @@ uint32_t made_srqn(struct replay *r, uint32_t object, uint32_t srqn);
  */
 uint32_t made_datagram(struct replay *r, uint32_t object, uint32_t qpn);
 
-/* Say what was inferred. */
-void made_report(struct replay *r);
+/* Say what was inferred: 0 or -ENOMEM. */
+int made_report(struct replay *r);

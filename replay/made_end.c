@@ -37,22 +37,20 @@ static int open_buffer(struct made_host *host)
 	return host->buffer_mr && host->closed ? 0 : -errno;
 }
 
-int made_open(struct replay *r, struct made_host *host, const struct device *device)
+static int open_host(struct made_host *host)
 {
 	int err;
 
 	if (host->context)
-		return host->device == device ? 0 : -EXDEV;
-	host->device = device;
-	host->context = ibv_open_device(device->device);
+		return host->closed ? 0 : -EIO;
+	host->context = ibv_open_device(host->device->device);
 	host->pd = host->context ? ibv_alloc_pd(host->context) : NULL;
 	if (!host->pd)
-		return log_err(-errno, "make the other end's domain on %s", device->name);
+		return log_err(-errno, "make the other end's domain on %s", host->device->name);
 	err = open_buffer(host);
 	if (err)
 		return log_err(err, "make the other end's messages");
-	r->far->counts.peers++;
-	return made_map(r, host);
+	return made_map(host);
 }
 
 void made_close(struct made_host *host)
@@ -163,23 +161,21 @@ void made_free_end(struct made_end *end)
 	free(end);
 }
 
-struct made_end *made_new_end(struct replay *r, struct made_plan *plan, struct made_host *host,
-			      uint32_t there)
+static struct made_end *new_end(struct made_plan *plan, struct made_host *host, uint32_t there)
 {
-	const struct replica *mine = replica_of(r, plan->object);
-	const struct ibv_qp *qp = mine->handle;
 	struct made_end *end = calloc(1, sizeof(*end));
 
 	if (!end)
 		return NULL;
 	end->host = host;
 	end->there = there;
-	if (!made_open(r, host, devices_of(r->devices, qp->context)))
+	if (!open_host(host))
 		end->qp = create_qp(end, plan);
 	if (!end->qp) {
 		made_free_end(end);
 		return NULL;
 	}
+	host->nends++;
 	end->next = plan->ends;
 	plan->ends = end;
 	return end;
@@ -281,7 +277,7 @@ static struct made_end *connect_end(struct replay *r, struct made_plan *plan,
 
 	if (!link)
 		return NULL;
-	end = made_new_end(r, plan, &r->far->hosts[link->host - 1], link->number);
+	end = new_end(plan, &r->far->hosts[link->host - 1], link->number);
 	if (!end)
 		return NULL;
 	err = go_init(end, mine->qp->port, 0) ?: go_rtr(end, mine, link, attr) ?: go_rts(end, attr);
@@ -332,10 +328,11 @@ void made_disconnect(struct replay *r, uint32_t object)
 }
 
 /* A queue pair for datagrams, with the way to the recorded one. */
-static struct made_end *new_datagram_end(struct replay *r, struct made_plan *plan, uint32_t qpn)
+static struct made_end *new_datagram_end(struct replay *r, struct made_plan *plan,
+					 const struct made_link *link)
 {
 	const struct replica *mine = replica_of(r, plan->object);
-	struct made_host *host = &r->far->hosts[plan->links[0].host - 1];
+	struct made_host *host = &r->far->hosts[link->host - 1];
 	struct made_end *end;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
 	struct ibv_ah_attr av;
@@ -343,7 +340,7 @@ static struct made_end *new_datagram_end(struct replay *r, struct made_plan *pla
 
 	if (!mine->handle)
 		return NULL;
-	end = made_new_end(r, plan, host, qpn);
+	end = new_end(plan, host, link->number);
 	if (!end)
 		return NULL;
 	err = go_init(end, mine->qp->port, plan->qkey)
@@ -371,7 +368,7 @@ struct made_end *made_datagram_end(struct replay *r, struct made_plan *plan, uin
 		return NULL;
 	while (end && end->there != qpn)
 		end = end->next;
-	return end ? end : new_datagram_end(r, plan, qpn);
+	return end ? end : new_datagram_end(r, plan, &plan->links[i]);
 }
 
 uint32_t made_datagram(struct replay *r, uint32_t object, uint32_t qpn)

@@ -143,26 +143,49 @@ int made_learn_call(struct replay *r, const struct trace_event *event, const str
 	}
 }
 
-/* The host at that address, 1 + its index; 0 without memory. */
-static uint32_t host_at(struct made *far, const struct ibv_ah_attr *av)
+/* The device here that @object will be made on. */
+static const struct device *device_of(const struct replay *r, uint32_t object)
 {
-	struct made_host *host;
+	const struct object *o = trace_object(r->trace, object);
 
-	for (size_t i = 0; i < far->nhosts; i++) {
-		host = &far->hosts[i];
-		if (host->global == (bool)av->is_global &&
-		    (host->global || host->lid == av->dlid) &&
-		    !memcmp(&host->gid, &av->grh.dgid, sizeof(host->gid)))
-			return (uint32_t)i + 1;
-	}
-	host = vec_push(far->hosts, far->nhosts);
+	/* a damaged trace may have a circle, so not more steps than kinds */
+	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
+		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
+	return devices_role(r->devices, o && o->name ? o->name : "");
+}
+
+/* Two addresses of one host: the GID says it where both have one, else the LID. */
+static bool is_at(const struct made_host *host, const struct ibv_ah_attr *av)
+{
+	if (host->global && av->is_global)
+		return !memcmp(&host->gid, &av->grh.dgid, sizeof(host->gid));
+	return host->lid == av->dlid && (host->lid || host->global == (bool)av->is_global);
+}
+
+/* The host at that address, 1 + its index; 0 without memory. */
+static uint32_t host_at(const struct pass *p, const struct made_plan *plan,
+			const struct ibv_ah_attr *av)
+{
+	const struct device *device = device_of(p->r, plan->object);
+	struct made *far = p->far;
+	struct made_host *host;
+	size_t i = 0;
+
+	while (i < far->nhosts && !(far->hosts[i].device == device && is_at(&far->hosts[i], av)))
+		i++;
+	host = i < far->nhosts ? &far->hosts[i] : vec_push(far->hosts, far->nhosts);
 	if (!host)
 		return 0;
-	host->global = av->is_global;
-	host->lid = av->is_global ? 0 : av->dlid;
-	host->gid = av->grh.dgid;
-	host->longest = PAGE;
-	return (uint32_t)far->nhosts;
+	if (!host->device)
+		host->longest = PAGE;
+	host->device = device;
+	if (av->dlid)
+		host->lid = av->dlid;
+	if (av->is_global) {
+		host->global = true;
+		host->gid = av->grh.dgid;
+	}
+	return (uint32_t)i + 1;
 }
 
 static bool is_connected(enum ibv_qp_type type)
@@ -179,7 +202,7 @@ static int resolve_links(struct pass *p, struct made_plan *plan)
 
 		if (peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
 			continue;
-		link->host = host_at(p->far, &link->av);
+		link->host = host_at(p, plan, &link->av);
 		if (!link->host)
 			return -ENOMEM;
 		plan->needed = true;
@@ -204,25 +227,40 @@ static void note_length(struct made_host *host, uint64_t length)
 		host->longest = length;
 }
 
-/* Datagram queue pair @qpn is not in the trace. */
-static int note_datagrams(struct pass *p, struct made_plan *plan, uint32_t qpn, uint64_t length)
+/* Where a datagram that names no address comes from: the host that is known already. */
+static uint32_t host_of_datagrams(const struct pass *p, const struct made_plan *plan,
+				  const struct ibv_ah_attr *av)
 {
 	static const struct ibv_ah_attr anywhere;
-	struct made_link *link;
-	uint32_t host = host_at(p->far, &anywhere);
+	const struct device *device = device_of(p->r, plan->object);
 
-	if (!host)
+	if (av && (av->is_global || av->dlid))
+		return host_at(p, plan, av);
+	for (size_t i = 0; i < p->far->nhosts; i++)
+		if (p->far->hosts[i].device == device)
+			return (uint32_t)i + 1;
+	return host_at(p, plan, &anywhere);
+}
+
+/* Datagram queue pair @qpn at @av (NULL: not known) is not in the trace. */
+static int note_datagrams(struct pass *p, struct made_plan *plan, uint32_t qpn,
+			  const struct ibv_ah_attr *av, uint64_t length)
+{
+	struct made_link *link = plan->links;
+
+	while (link < plan->links + plan->nlinks && link->number != qpn)
+		link++;
+	if (link == plan->links + plan->nlinks) {
+		link = vec_push(plan->links, plan->nlinks);
+		if (!link)
+			return -ENOMEM;
+		link->host = host_of_datagrams(p, plan, av);
+		link->number = qpn;
+	}
+	if (!link->host)
 		return -ENOMEM;
-	note_length(&p->far->hosts[host - 1], length + GRH);
+	note_length(&p->far->hosts[link->host - 1], length + GRH);
 	plan->needed = true;
-	for (size_t i = 0; i < plan->nlinks; i++)
-		if (plan->links[i].number == qpn)
-			return 0;
-	link = vec_push(plan->links, plan->nlinks);
-	if (!link)
-		return -ENOMEM;
-	link->host = host;
-	link->number = qpn;
 	return 0;
 }
 
@@ -254,7 +292,7 @@ static int learn_datagram(struct pass *p, struct made_plan *plan, const struct t
 	if (wr->remote_qpn == MULTICAST || wr->remote_qpn <= 1 ||
 	    peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time))
 		return 0;
-	return note_datagrams(p, plan, wr->remote_qpn, length_of(wr));
+	return note_datagrams(p, plan, wr->remote_qpn, av, length_of(wr));
 }
 
 static int open_request(struct made_plan *plan, const struct trace_event *event, uint32_t index)
@@ -392,7 +430,7 @@ static int learn_received_datagram(struct pass *p, struct made_plan *plan,
 	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV) || wc->src_qp <= 1 ||
 	    peers_find(p->r->peers, 0, wc->src_qp, &av, event->time))
 		return 0;
-	return note_datagrams(p, plan, wc->src_qp, wc->byte_len);
+	return note_datagrams(p, plan, wc->src_qp, &av, wc->byte_len);
 }
 
 static struct made_plan *plan_of(const struct pass *p, uint32_t object)

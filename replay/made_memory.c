@@ -118,11 +118,10 @@ static int add_ranges(struct made_host *host)
 	return err ? err : memory_map(host->memory);
 }
 
-static int register_region(struct made *far, struct made_host *host, struct made_region *region)
+static int register_region(struct made_host *host, struct made_region *region)
 {
 	int access = region->access | IBV_ACCESS_LOCAL_WRITE;
 
-	far->counts.regions++;
 	for (size_t i = 0; i < region->nranges; i++) {
 		struct made_range *range = &region->ranges[i];
 		void *at = memory_at(host->memory, range->start);
@@ -131,17 +130,16 @@ static int register_region(struct made *far, struct made_host *host, struct made
 		if (!range->mr)
 			return log_err(-errno, "register the other end's memory of key 0x%x",
 				       region->rkey);
-		far->counts.ranges++;
 	}
 	return 0;
 }
 
-int made_map(struct replay *r, struct made_host *host)
+int made_map(struct made_host *host)
 {
 	int err = add_ranges(host);
 
 	for (size_t i = 0; i < host->nregions && !err; i++)
-		err = register_region(r->far, host, &host->regions[i]);
+		err = register_region(host, &host->regions[i]);
 	return err;
 }
 

@@ -35,14 +35,15 @@ struct made_srq {
 
 struct made_host {
 	bool global;
-	union ibv_gid gid; /* there */
-	uint16_t lid;      /* likewise, where it is not global */
+	union ibv_gid gid;           /* there */
+	uint16_t lid;                /* likewise, where it is not global */
+	const struct device *device; /* here */
+	uint64_t nends, receives, messages, placed;
 	struct made_region *regions;
 	size_t nregions;
 	struct map by_rkey; /* to their index */
 	uint64_t longest;   /* message to or from it */
 	/* here */
-	const struct device *device;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct memory *memory; /* behind the regions */
@@ -118,10 +119,6 @@ struct made_fetch {
 	uint32_t index;
 };
 
-struct made_counts {
-	uint64_t peers, receives, messages, writes, regions, ranges, datagrams;
-};
-
 struct made {
 	pthread_mutex_t lock;
 	struct made_plan **plans; /* by object */
@@ -140,8 +137,6 @@ struct made {
 	struct ibv_ah_attr *avs;
 	size_t navs;
 	struct map av_of; /* address handle (object) to 1 + the index of its address */
-	struct made_counts counts;
-	int err;
 };
 
 /* One of the requests of a post, one of the completions of a poll. */
@@ -159,9 +154,6 @@ static inline struct made_plan *made_plan_of(const struct replay *r, uint32_t ob
 }
 
 /* made_end.c */
-int made_open(struct replay *r, struct made_host *host, const struct device *device);
-struct made_end *made_new_end(struct replay *r, struct made_plan *plan, struct made_host *host,
-			      uint32_t there);
 void made_free_end(struct made_end *end);
 void made_close(struct made_host *host);
 struct made_end *made_datagram_end(struct replay *r, struct made_plan *plan, uint32_t qpn);
@@ -174,5 +166,5 @@ int made_add_range(struct made_host *host, uint32_t rkey, uint64_t addr, uint64_
 uint64_t made_host_bytes(const struct made_host *host);
 int made_fill(struct replay *r, const struct made_end *end, const struct trace_event *event,
 	      uint32_t index);
-int made_map(struct replay *r, struct made_host *host);
+int made_map(struct made_host *host);
 void made_unmap(struct made_host *host);

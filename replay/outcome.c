@@ -61,6 +61,7 @@ void outcome_free(struct outcome *r)
 	free(r->kept);
 	free(r->skips);
 	free(r->notes);
+	inferred_fini(&r->inferred);
 	free(r->path);
 	free(r->device);
 	free(r->shards);
@@ -359,6 +360,13 @@ void outcome_note(struct outcome *r, const char *format, ...)
 	pthread_mutex_lock(&r->lock);
 	add_note(r, text);
 	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_inferred(struct outcome *r, struct inferred_list *list)
+{
+	inferred_fini(&r->inferred);
+	r->inferred = *list;
+	*list = (struct inferred_list){ 0 };
 }
 
 static void add_tolerated(struct outcome *r, const char *reason)

@@ -16,6 +16,8 @@
 
 enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are counted */
 
+struct inferred_list;
+
 enum outcome_count {
 	OUTCOME_CALLS,    /* control verbs done again */
 	OUTCOME_POSTS,    /* calls of ibv_post_send() and the like */
@@ -103,6 +105,9 @@ void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb v
 /* A note for the reader, printed once. */
 void outcome_note(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The ends that were made because the trace does not have them; takes the list. */
+void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
 
 /* A tolerated difference; @reason must stay valid. */
 void outcome_tolerated(struct outcome *outcome, const char *reason);

@@ -4,7 +4,7 @@
  *	{ "trace", "device", "seconds": {...}, "counts": {...}, "calls": {...},
  *	  "divergences": N, "consequences": N, "classes": {...},
  *	  "divergence": [...], "skipped": [...],
- *	  "tolerated": [...], "notes": [...] }
+ *	  "made": {...}, "tolerated": [...], "notes": [...] }
  */
 #include <inttypes.h>
 #include <string.h>
@@ -123,6 +123,7 @@ static void put_skip(const struct skip *s, FILE *to)
 
 static void put_tolerated(const struct outcome *r, FILE *to)
 {
+	inferred_json(&r->inferred, to);
 	fprintf(to, "  \"tolerated\": [");
 	for (size_t i = 0; i < r->ntolerated; i++) {
 		fprintf(to, "%s\n    {\"count\": %" PRIu64 ", ", i ? "," : "", r->tolerated[i].n);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "replay/inferred.h"
 #include "replay/outcome.h"
 #include "replay/outcome_cause.h"
 
@@ -45,6 +46,7 @@ struct outcome {
 	uint64_t nskipped;
 	char **notes;
 	size_t nnotes;
+	struct inferred_list inferred;
 	struct tolerated tolerated[REASONS_MAX];
 	size_t ntolerated;
 	double recorded, replayed; /* seconds */

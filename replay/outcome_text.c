@@ -152,6 +152,7 @@ static void print_skips(const struct outcome *r, FILE *to)
 void outcome_text(const struct outcome *r, FILE *to)
 {
 	print_total(r, to);
+	inferred_text(&r->inferred, to);
 	print_divergences(r, to);
 	print_skips(r, to);
 	if (r->ntolerated)

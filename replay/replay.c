@@ -190,7 +190,8 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		devices_judge(r.devices, outcome);
 		err = replay_events(&r);
 		expect_end(&r);
-		made_report(&r);
+		if (made_report(&r) && !err)
+			err = log_err(-ENOMEM, "report what was inferred");
 		replica_clear(&r, 0);
 		outcome_count(outcome, OUTCOME_FAULTS, faults_caused(&r));
 	}

@@ -235,7 +235,7 @@ one_sided() {
 	if [ $status -ne 0 ]; then
 		not_ok one_sided "exit status $status: $(tail -1 "$tmp/out")"
 	elif ! grep -q \
-		'made 1 peer: 1000 receives, 1000 messages' \
+		'made 1 peer: 1 queue pair, 1,000 receives, 1,000 messages' \
 		"$tmp/out"; then
 		not_ok one_sided "does not say what was made: $(head -3 "$tmp/out" | tr '\n' ' ')"
 	else
