@@ -28,7 +28,6 @@
 #include "core/wire/log.h"
 #include "replay/inferred.h"
 #include "replay/made_priv.h"
-#include "replay/polls.h"
 #include "replay/translate.h"
 
 enum { GRH = 40 };
@@ -177,15 +176,12 @@ static int post_receive(struct replay *r, struct made_end *end, const struct wr 
 	return -post_receive_patiently(r, end, srq ? srq->srq : NULL, &recv);
 }
 
-/* What was posted before is carried out by then, or at least complete on this side. */
-static void kill_end(struct replay *r, struct made_plan *plan, struct made_end *end)
+static void kill_end(struct made_end *end)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	struct replica *mine = replica_of(r, plan->object);
 
 	if (end->dead)
 		return;
-	polls_drain(r, mine);
 	made_drain(end);
 	ibv_modify_qp(end->qp, &attr, IBV_QP_STATE);
 	end->dead = true;
@@ -201,15 +197,15 @@ static void close_end(struct made_end *end)
 	end->closed = true;
 }
 
-static int before_request(struct replay *r, struct made_plan *plan, struct made_end *end,
-			  const struct trace_event *event, uint32_t index)
+static int before_request(struct replay *r, struct made_end *end, const struct trace_event *event,
+			  uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];
 	uint64_t status = IBV_WC_SUCCESS;
 
 	map_get(&r->far->failed, made_key(event->id, index), &status);
 	if (status == IBV_WC_RETRY_EXC_ERR)
-		kill_end(r, plan, end);
+		kill_end(end);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
 		end->deaf = true;
 	if (end->dead)
@@ -234,7 +230,7 @@ static int before_post(struct replay *r, const struct trace_event *event)
 		if (plan->type == IBV_QPT_UD)
 			end = made_datagram_end(r, plan, post->wr[i].remote_qpn);
 		if (end)
-			err = before_request(r, plan, end, event, i);
+			err = before_request(r, end, event, i);
 	}
 	return err;
 }
