@@ -23,11 +23,12 @@ static const char rounding[] = "a size that another device rounds in another way
 static const char one_process[] = "fork support, which all replayed processes share";
 static const char transport[] = "the state of the transport: sequence numbers, path, timers";
 static const char provider[] = "options that only providers know";
+static const char unsupported[] = "a verb that the recorded device did not have";
 static const char clocks[] = "clocks and counters";
 
 /*
  * The first row that matches counts. Path "ret" is a result of a verb that succeeded on both sides,
- * "failed" one that failed on one side only.
+ * "failed" one that failed on one side only, "unsupported" there only, with EOPNOTSUPP.
  */
 /* clang-format off */
 const struct tolerance tolerances[] = {
@@ -95,6 +96,7 @@ const struct tolerance tolerances[] = {
 	{ "do*fork_range", "*", one_process, false },
 	{ "query_ece", "ece.*", provider, false },
 	{ "*_ece", "failed", provider, true },
+	{ "*", "unsupported", unsupported, true },
 	{ "query_qp_data_in_order", "ret", provider, true },
 	{ "query_rt_values_ex", "values.raw_clock*", clocks, false },
 	{ "read_counters", "counters_value*", clocks, false },
@@ -236,11 +238,24 @@ struct results {
 	const char *field, *there, *here;
 };
 
+static bool was_unsupported(const struct call *call)
+{
+	return call->failed && (call->ret == EOPNOTSUPP || call->ret == -EOPNOTSUPP ||
+				(call->ret <= 0 && call->error == EOPNOTSUPP));
+}
+
+static const char *path_of(const struct call *call, const char *field, bool failed)
+{
+	if (call->failed == failed)
+		return field;
+	return was_unsupported(call) ? "unsupported" : "failed";
+}
+
 static void differ_results(struct outcome *outcome, struct event_id event, const struct call *call,
 			   const struct results *results, bool failed)
 {
 	report_divergence(
-		outcome, call->failed != failed ? "failed" : results->field,
+		outcome, path_of(call, results->field, failed),
 		&(struct divergence){ .event = event,
 				      .verb = call->verb,
 				      .field = results->field,

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,13 @@ TEST(a_query_that_fails_on_one_side_diverges)
 			assert_int_equal(count_results(verbs[i], -1, -1, other), 0);
 			assert_int_equal(count_results(verbs[i], 0, 0, other), 0);
 		}
+}
+
+TEST(a_verb_that_another_device_lacked_may_succeed)
+{
+	assert_int_equal(count_results(VERB_query_rt_values_ex, EOPNOTSUPP, 0, true), 0);
+	assert_int_equal(count_results(VERB_query_rt_values_ex, EOPNOTSUPP, 0, false), 1);
+	assert_int_equal(count_results(VERB_query_rt_values_ex, 0, EOPNOTSUPP, true), 1);
 }
 
 TEST(an_index_may_be_another)
