@@ -5,6 +5,7 @@
  * wr_id and status; for a success also the opcode, the immediate data if any, the
  * length of what was received or fetched, and the tag of a flow rule.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,16 @@ static enum divergence_class class_of(uint64_t recorded, uint64_t replayed)
 	if (recorded != IBV_WC_SUCCESS && replayed != IBV_WC_SUCCESS)
 		return DIVERGENCE_OTHER;
 	return recorded == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_FAILED_THERE;
+}
+
+/* As `verbatim dump` has it. */
+static void write_value(const char *field, const struct enum_info *names, uint64_t value,
+			char text[96])
+{
+	if (!strcmp(field, "wr_id") || !strcmp(field, "imm_data"))
+		snprintf(text, 96, "0x%" PRIx64, value);
+	else
+		value_text(names, (int64_t)value, text);
 }
 
 static void tell_difference(struct outcome *outcome, struct differ_wc *d, const char *field,
@@ -37,8 +48,8 @@ static void tell_difference(struct outcome *outcome, struct differ_wc *d, const 
 					 .breaks = status };
 
 	snprintf(path, sizeof(path), "wc[%u].%s", d->index, field);
-	value_text(info, (int64_t)recorded, there);
-	value_text(info, (int64_t)replayed, here);
+	write_value(field, info, recorded, there);
+	write_value(field, info, replayed, here);
 	divergence.class = status ? class_of(recorded, replayed) : DIVERGENCE_OTHER;
 	divergence.symptom =
 		status && (replayed == IBV_WC_WR_FLUSH_ERR || recorded == IBV_WC_WR_FLUSH_ERR);

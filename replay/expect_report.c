@@ -38,7 +38,7 @@ void expect_report_missing(struct expected *e, bool waited)
 	char field[64], status[96], there[160], here[64] = "none: its request is not outstanding";
 
 	value_text(enum_find("ibv_wc_status"), wc->status, status);
-	snprintf(there, sizeof(there), "%s of wr_id %" PRIu64, status, wc->wr_id);
+	snprintf(there, sizeof(there), "%s of wr_id 0x%" PRIx64, status, wc->wr_id);
 	if (waited)
 		snprintf(here, sizeof(here), "no completion in %.1f s",
 			 (double)expect_wait_time(e) / 1e9);

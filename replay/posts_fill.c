@@ -238,11 +238,33 @@ static bool is_signaled(const struct posting *p, const struct wr *wr)
 	       (p->replica->qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
+/*
+ * Would the recorded wr_id of request @wr not tell which request a completion is of? A failed
+ * completion says no more: not its side, and not which of several without a signal it was.
+ */
+static bool is_ambiguous(const struct posting *p, const struct wr *wr)
+{
+	const struct requests *own = p->requests;
+	const struct requests *other = p->replica->qp ? &p->replica->qp->out[!p->side] : NULL;
+	const struct request *before;
+
+	if (!other)
+		return true;
+	if (p->replica->qp->one_cq && requests_count(other) && other->last_wr_id == wr->wr_id)
+		return true;
+	if (p->side == SIDE_RECV || !requests_count(own))
+		return false;
+	before = &own->cells[(own->tail - 1) & (own->size - 1)];
+	return before->wr_id == wr->wr_id && !before->signaled;
+}
+
 /* Note that it is under way. */
 static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret_wr_id)
 {
 	const struct wr *wr = &p->post->wr[i];
+	struct requests *requests = p->requests;
 	struct request request = { .wr_id = wr->wr_id,
+				   .posted = wr->wr_id,
 				   .event = p->event->id,
 				   .index = i,
 				   .length = length_of(wr),
@@ -250,15 +272,18 @@ static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret
 				   .forced = forced };
 	uint32_t number;
 
-	if (p->post->verb == VERB_wr_abort) {
-		*ret_wr_id = wr->wr_id;
+	*ret_wr_id = wr->wr_id;
+	if (p->post->verb == VERB_wr_abort)
 		return 0;
-	}
+	if (is_ambiguous(p, wr))
+		request.posted = request_cookie(p->post->object, p->side, requests->tail);
+	else
+		requests->last_wr_id = wr->wr_id;
+	*ret_wr_id = request.posted;
 	if (p->side == SIDE_RECV)
 		request.landing = contents_landing(p->r, p->event->process, wr);
 	if (requests_put(p->requests, &request, &number))
 		return -ENOMEM;
-	*ret_wr_id = request_cookie(p->post->object, p->side, number);
 	return 0;
 }
 

@@ -3,9 +3,7 @@
  * What is under way on a queue: requests that were posted, and completions that
  * came and were not yet asked for.
  *
- * The replayer gives each request a number of its own as wr_id, so that a
- * completion names its request with certainty; the recorded wr_id is kept
- * here. Zeroed is empty. One thread.
+ * One thread. Zeroed is empty.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -15,6 +13,7 @@
 
 struct request {
 	uint64_t wr_id;        /* as recorded */
+	uint64_t posted;       /* as posted here: the same, or request_cookie() */
 	struct event_id event; /* the post */
 	uint32_t index;        /* which of its requests */
 	uint32_t length;       /* bytes in all of its buffers */
@@ -25,8 +24,8 @@ struct request {
 };
 
 /*
- * wr_id of a request here: the object of its queue, the side, and its number in
- * the queue.
+ * wr_id of a request here where the recorded one would not tell which it is: the object of
+ * its queue, the side, and its number in the queue.
  *
  *	63          33 32   31          0
  *	| object      |side| number      |
@@ -42,8 +41,9 @@ struct requests {
 	uint32_t head, tail;           /* oldest, and past the newest; run freely */
 	uint32_t length, length_there; /* of the queue here and there; 0: not known */
 	struct held *held;             /* the last of them, which wait for room: full.c */
-	uint32_t silent; /* requests since the last with a signal, where the queue is shorter */
-	bool stuck;      /* it was waited for room in vain */
+	uint32_t silent;     /* requests since the last with a signal, where the queue is shorter */
+	uint64_t last_wr_id; /* the last that was posted as recorded */
+	bool stuck;          /* it was waited for room in vain */
 };
 
 /* Returns 0 and the request's number; or -ENOMEM. */

@@ -54,6 +54,7 @@ static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 		return -ENOMEM;
 	replica->qp->type = qp->qp_type;
 	replica->qp->port = 1;
+	replica->qp->one_cq = qp->send_cq == qp->recv_cq;
 	replica->number = qp->qp_num;
 	explain_events(r, id, qp->send_cq);
 	explain_events(r, id, qp->recv_cq);

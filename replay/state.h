@@ -29,6 +29,7 @@ struct replica_qp {
 	bool swapped;        /* datagrams of two senders came in another order */
 	bool no_flow;        /* a flow rule by which it received there is missing here */
 	bool signals_all;    /* sq_sig_all */
+	bool one_cq;         /* of both sides */
 	const char *cut;     /* why it is no longer used, or NULL */
 	unsigned int missed; /* completions that did not come */
 	struct requests out[SIDES];
@@ -59,6 +60,7 @@ struct replica {
 	struct replica *next_holder;
 	bool holds;           /* requests that wait for room: full.c */
 	bool implicit;        /* MR: of the whole address space, only what is used */
+	struct replica *last; /* CQ: the queue pair of its last completion */
 	bool extended;        /* CQ: made by create_cq_ex */
 	unsigned int events;  /* CQ: completion events not yet asked for */
 	unsigned int unacked; /* CQ: of those taken, not acknowledged */

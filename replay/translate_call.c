@@ -381,10 +381,13 @@ static void ind_table(struct translation *t, uint64_t *a)
 		attr->ind_tbl[i] = to_pointer(translate_field(t, &wq, (uintptr_t)attr->ind_tbl[i]));
 }
 
-/* A bind completes like a work request, so it needs a number like one. */
-static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *bind)
+/* A bind completes like a work request. */
+static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bind *bind)
 {
-	struct request request = { .wr_id = bind->wr_id, .event = t->event->id };
+	struct request request = { .wr_id = bind->wr_id,
+				   .posted = bind->wr_id,
+				   .event = t->event->id,
+				   .signaled = bind->send_flags & IBV_SEND_SIGNALED };
 	struct replica *replica;
 	uint32_t number;
 	uint64_t id;
@@ -392,8 +395,10 @@ static void number_bind(struct translation *t, uint64_t qp, struct ibv_mw_bind *
 	if (!map_get(&t->r->handles, qp, &id))
 		return;
 	replica = replica_of(t->r, (uint32_t)id);
-	if (replica->qp && !requests_put(&replica->qp->out[SIDE_SEND], &request, &number))
-		bind->wr_id = request_cookie((uint32_t)id, SIDE_SEND, number);
+	if (!replica->qp)
+		return;
+	request.signaled |= replica->qp->signals_all;
+	requests_put(&replica->qp->out[SIDE_SEND], &request, &number);
 }
 
 static void bind_mw(struct translation *t, uint64_t *a)
@@ -403,7 +408,7 @@ static void bind_mw(struct translation *t, uint64_t *a)
 
 	if (!bind)
 		return;
-	number_bind(t, a[0], bind);
+	note_bind(t, a[0], bind);
 	if (!bind->bind_info.mr || !map_get(&t->r->handles, (uintptr_t)bind->bind_info.mr, &id))
 		return;
 	bind->bind_info.addr += replica_of(t->r, (uint32_t)id)->base_here -

@@ -196,7 +196,7 @@ if command -v sqlite3 >/dev/null; then
 	altered altered_status rc_pingpong "wc status = 0 AND opcode = 128" "status = 12" \
 		"@ ibv_poll_cq: wc\[0\].status: recorded $retries, replayed $success"
 	altered altered_wr_id rc_pingpong "wc opcode = 128" "wr_id = 77" \
-		"@ ibv_poll_cq: wc\[0\].wr_id: recorded 77, replayed 1"
+		"@ ibv_poll_cq: wc\[0\].wr_id: recorded 0x4d, replayed 0x1"
 	altered altered_received_length rc_pingpong "wc opcode = 128" "byte_len = 5" \
 		"@ ibv_poll_cq: wc\[0\].byte_len: recorded 5, replayed 4096"
 	altered altered_immediate rc_pingpong "wc opcode = 128" "wc_flags = 2, imm = 5" \
