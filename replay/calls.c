@@ -21,6 +21,7 @@
 #include "replay/faults.h"
 #include "replay/full.h"
 #include "replay/made.h"
+#include "replay/learn.h"
 #include "replay/replica.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -105,6 +106,19 @@ static void note_lacking(struct replay *r, const struct call *call, const char *
 		r->nlacking++;
 }
 
+/* On an iWARP device librdmacm connects, within the kernel: the trace has nothing to do it with. */
+static void cut_iwarp(struct replay *r, uint32_t id)
+{
+	static const char why[] =
+		"queue pairs of an iWARP device are connected by librdmacm alone, "
+		"which is not replayed";
+
+	if (!devices_was_iwarp(r->devices, learn_device_name(r, id)))
+		return;
+	replica_cut(r, id, 0, why);
+	outcome_note(r->outcome, "%s", why);
+}
+
 /* A creation, which may have succeeded or failed on either side. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
@@ -126,6 +140,8 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		full_note_lengths(replica, call, args);
 	if (!err && verb_infos[call->verb].object == OBJECT_mr)
 		err = note_base(replica, call, args);
+	if (!err && verb_infos[call->verb].object == OBJECT_qp)
+		cut_iwarp(r, call->object);
 	return err;
 }
 

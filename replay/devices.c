@@ -23,6 +23,7 @@ enum { DEVICES_MAX = 64 };
 struct role {
 	char name[64];
 	unsigned int device;
+	bool iwarp;
 	struct args *attr; /* NULL: the trace does not have them */
 	const char *prefix;
 };
@@ -174,6 +175,16 @@ void devices_recorded_attr(struct devices *ds, const char *name, struct args *ou
 	args_unref(role->attr);
 	role->attr = args_ref(out);
 	role->prefix = prefix;
+}
+
+void devices_recorded_iwarp(struct devices *ds, const char *name)
+{
+	ds->roles[find_role(ds, name)].iwarp = true;
+}
+
+bool devices_was_iwarp(struct devices *ds, const char *name)
+{
+	return ds->roles[find_role(ds, name)].iwarp;
 }
 
 static void judge_role(const struct role *role, const struct device *device,

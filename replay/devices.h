@@ -52,6 +52,10 @@ const struct device *devices_role(struct devices *devices, const char *name);
 void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,
 			   const char *prefix);
 
+/* Recorded device @name is an iWARP one, whose queue pairs only librdmacm connects. */
+void devices_recorded_iwarp(struct devices *devices, const char *name);
+bool devices_was_iwarp(struct devices *devices, const char *name);
+
 /*
  * Tell @outcome whether the devices are other ones than recorded, and in what: by their
  * attributes, or by the name alone where the trace has no attributes.

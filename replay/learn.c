@@ -65,8 +65,7 @@ static uint32_t device_id(const struct replay *r, uint32_t object)
 	return o ? o->id : 0;
 }
 
-/* The name of the device that context @object was opened on. */
-static const char *device_name(const struct replay *r, uint32_t object)
+const char *learn_device_name(const struct replay *r, uint32_t object)
 {
 	const struct object *o = device_of(r, object);
 
@@ -79,7 +78,7 @@ static int learn_port(struct replay *r, const struct call *call, const struct ar
 	uint8_t port = (uint8_t)read_number(in, "port_num");
 	uint16_t lid = (uint16_t)read_number(out, "port_attr.lid");
 
-	return devices_recorded_lid(r->devices, device_name(r, call->object), port, lid)
+	return devices_recorded_lid(r->devices, learn_device_name(r, call->object), port, lid)
 		       ?: peers_told_lid(r->peers, device_id(r, call->object), port, lid);
 }
 
@@ -89,7 +88,7 @@ static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port
 
 	if (!text || !learn_gid(text, &gid))
 		return 0;
-	return devices_recorded_gid(r->devices, device_name(r, call->object), port, &gid)
+	return devices_recorded_gid(r->devices, learn_device_name(r, call->object), port, &gid)
 		       ?: peers_told_gid(r->peers, device_id(r, call->object), port, &gid);
 }
 
@@ -211,6 +210,24 @@ static int learn_modify_qp(struct replay *r, const struct call *call, const stru
 		       : 0;
 }
 
+static int learn_transports(struct replay *r, const struct args *out)
+{
+	const char *name;
+	char path[64];
+	int64_t type;
+
+	for (int i = 0; i < 256; i++) {
+		snprintf(path, sizeof(path), "ret[%d].transport_type", i);
+		if (!args_get(out, path, &type))
+			break;
+		snprintf(path, sizeof(path), "ret[%d].name", i);
+		name = args_text(out, path);
+		if (name && type == IBV_TRANSPORT_IWARP)
+			devices_recorded_iwarp(r->devices, name);
+	}
+	return 0;
+}
+
 static int learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		      const struct args *out)
 {
@@ -219,12 +236,15 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	switch (call->verb) {
 	case VERB_open_device:
 		if (!call->failed)
-			devices_role(r->devices, device_name(r, call->object));
+			devices_role(r->devices, learn_device_name(r, call->object));
 		return 0;
+	case VERB_get_device_list:
+		return learn_transports(r, out);
 	case VERB_query_device:
 	case VERB_query_device_ex:
 		if (!call->failed && call->out)
-			devices_recorded_attr(r->devices, device_name(r, call->object), call->out,
+			devices_recorded_attr(r->devices, learn_device_name(r, call->object),
+					      call->out,
 					      call->verb == VERB_query_device ? "device_attr."
 									      : "attr.orig_attr.");
 		return 0;

@@ -4,11 +4,15 @@
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct replay;
 
 /* Objects, memory, connections, ports. Returns 0 or -errno after log_err(). */
 int learn_trace(struct replay *r);
+
+/* The name of the recorded device that @object was made from; "" if it is not known. */
+const char *learn_device_name(const struct replay *r, uint32_t object);
 
 /* "fe80:0000:..." or 32 hexadecimal digits. */
 bool learn_gid(const char *text, union ibv_gid *ret_gid);

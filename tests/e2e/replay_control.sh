@@ -183,4 +183,15 @@ a_creation_that_was_filtered_is_no_divergence() {
 	says '^no divergence' "$tmp/out"
 }
 try a_creation_that_was_filtered_is_no_divergence
+
+# its queue pairs were connected within the kernel: nothing is driven, at once, and that is said
+iwarp_is_said() {
+	alter late_event "UPDATE call SET out =
+			replace(out, 'IBV_TRANSPORT_IB', 'IBV_TRANSPORT_IWARP')
+		WHERE verb = 'ibv_get_device_list'" || return
+	replay --timeout 30 "$tmp/altered.db"
+	says 'no divergence' "$tmp/out" && says 'connected by librdmacm alone' "$tmp/out" &&
+		says '20 x ibv_post_send' "$tmp/out"
+}
+try iwarp_is_said
 exit $failed
