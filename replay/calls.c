@@ -389,6 +389,15 @@ static const char *why_not(struct replay *r, const struct call *call)
 	return left_out[call->verb];
 }
 
+bool calls_takes(const struct trace_event *event)
+{
+	const struct call *call = event->call;
+
+	if (event->inner || call->ours || call->depth || verb_infos[call->verb].via == VIA_CM)
+		return false; /* for librdmacm the verbs inside are replayed */
+	return (event->kind == TRACE_RETURN) == (call->end >= 0 && at_return(call->verb));
+}
+
 int calls_replay(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -396,11 +405,7 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 	char text[32];
 	int err;
 
-	if (event->inner || call->ours || call->depth || verb_infos[call->verb].via == VIA_CM)
-		return 0; /* for librdmacm the verbs inside are replayed */
-	if (call->end >= 0 && (event->kind == TRACE_RETURN) != at_return(call->verb))
-		return 0;
-	if (call->end < 0 && event->kind == TRACE_RETURN)
+	if (!calls_takes(event))
 		return 0;
 	why = why_not(r, call);
 	if (why) {

@@ -290,6 +290,19 @@ static uint32_t sender_of(const struct expected *e)
 
 static const char cut_short[] = "its sender was killed while it posted";
 
+/* Nothing is under way from @peer, and all has been posted that was before. */
+static bool is_nothing_sent(const struct expected *e, const struct replica_qp *peer)
+{
+	unsigned int turns = 0;
+
+	while (!requests_count(&peer->sent) && !arrivals_first(&e->qp->in[SIDE_RECV])) {
+		if (!pace_is_behind())
+			return true;
+		pace_wait(&turns, INT64_MAX);
+	}
+	return false;
+}
+
 /*
  * A process that is killed within a post leaves the message, but no event. On a
  * reliable connection we know what is under way, so we need not wait for more.
@@ -304,8 +317,7 @@ static bool died_sending(const struct expected *e, bool waited)
 		return false;
 	if (e->wc->status != IBV_WC_SUCCESS || side_of(e) != SIDE_RECV)
 		return false;
-	return waited || (peer->qp->type == IBV_QPT_RC && !requests_count(&peer->qp->sent) &&
-			  !arrivals_first(&e->qp->in[SIDE_RECV]));
+	return waited || (peer->qp->type == IBV_QPT_RC && is_nothing_sent(e, peer->qp));
 }
 
 /* The next of its side, whatever it is: a failed one may be of the other. */

@@ -2,6 +2,7 @@
 /*
  * How a trace is to be replayed.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 /* --faults */
@@ -13,6 +14,7 @@ enum faults {
 
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
+	bool serial;        /* one thread, in the order of the recorded times */
 	double pace;        /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	/* called from time to time, also while waiting: events done, and the time of the last */
 	void (*tell)(uint64_t events, int64_t time);

@@ -5,15 +5,19 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SPINS = 200 };
+enum { SPINS = 200, SHARED_SPINS = 50, LOOK_AFTER = 8 };
 
 #define SLICE 1000000000ll /* ns of sleep without a word */
 
 static void (*on_wait)(void *);
 static void *on_wait_arg;
+static const struct pace_sharing *shared;
+static _Thread_local int64_t behind_since; /* 0: it is not */
+static _Thread_local int64_t was_behind;   /* ns in all */
 
 void pace_on_wait(void (*tell)(void *arg), void *arg)
 {
@@ -21,7 +25,12 @@ void pace_on_wait(void (*tell)(void *arg), void *arg)
 	on_wait_arg = arg;
 }
 
-int64_t pace_now(void)
+void pace_share(const struct pace_sharing *sharing)
+{
+	shared = sharing;
+}
+
+static int64_t read_clock(void)
 {
 	struct timespec now;
 
@@ -29,24 +38,68 @@ int64_t pace_now(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t pace_now(void)
+{
+	return (behind_since ? behind_since : read_clock()) - was_behind;
+}
+
+static void give_way(unsigned int turns, bool wanted, unsigned int spins)
+{
+	if (turns >= 2 * spins)
+		usleep(50);
+	else if (wanted || turns >= spins)
+		sched_yield();
+}
+
+/* Stop the clock of this thread, or let it go on. */
+static bool note_behind(void)
+{
+	bool behind = shared->is_behind(shared->arg);
+
+	if (behind && !behind_since)
+		behind_since = read_clock();
+	if (!behind && behind_since) {
+		was_behind += read_clock() - behind_since;
+		behind_since = 0;
+	}
+	return behind;
+}
+
+bool pace_is_behind(void)
+{
+	return shared && note_behind();
+}
+
+static bool wait_shared(unsigned int turns, int64_t deadline)
+{
+	bool wanted = shared->leave(shared->arg);
+
+	if (turns >= 2 * SHARED_SPINS && note_behind())
+		shared->await_others(shared->arg);
+	else
+		give_way(turns, wanted, SHARED_SPINS);
+	shared->enter(shared->arg);
+	return turns < LOOK_AFTER || note_behind() || pace_now() <= deadline;
+}
+
 bool pace_wait(unsigned int *turns, int64_t deadline)
 {
-	if (++*turns < SPINS)
+	++*turns;
+	if (shared)
+		return wait_shared(*turns, deadline);
+	if (*turns < SPINS)
 		return true;
 	if (pace_now() > deadline)
 		return false;
 	if (on_wait)
 		on_wait(on_wait_arg);
-	if (*turns < 2 * SPINS)
-		sched_yield();
-	else
-		usleep(50);
+	give_way(*turns, false, SPINS);
 	return true;
 }
 
 void pace_sleep_until(int64_t due)
 {
-	for (int64_t now; (now = pace_now()) < due;) {
+	for (int64_t now; (now = read_clock()) < due;) {
 		int64_t until = due - now > SLICE ? now + SLICE : due;
 		struct timespec at = { until / 1000000000, until % 1000000000 };
 

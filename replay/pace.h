@@ -1,13 +1,27 @@
 #pragma once
-/* The clock of a replay, and waiting by it. */
+/*
+ * The clock of a replay, and waiting by it.
+ *
+ * Any thread; the two hooks are set while there is only one.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Monotonic clock, ns. */
+/*
+ * Monotonic clock, ns. For a thread that is behind (struct pace_sharing) it stands still, so that
+ * a time-out begins when all is done that came before.
+ */
 int64_t pace_now(void);
 
-/* Wait briefly, longer with each of @turns, up to 50 us. Returns false after @deadline. */
+/*
+ * Wait briefly, longer with each of @turns, up to 50 us. Returns false after @deadline. Where the
+ * state of the replay is shared, other threads may change it meanwhile: what is borrowed from it
+ * must be looked up again.
+ */
 bool pace_wait(unsigned int *turns, int64_t deadline);
+
+/* Is something that was recorded before not done yet? Never, where one thread replays. */
+bool pace_is_behind(void);
 
 void pace_sleep_until(int64_t due);
 
@@ -16,3 +30,15 @@ void pace_sleep_until(int64_t due);
  * ends that.
  */
 void pace_on_wait(void (*tell)(void *arg), void *arg);
+
+/* How threads share the state of the replay. */
+struct pace_sharing {
+	bool (*leave)(void *arg); /* returns whether another thread waits to enter */
+	void (*enter)(void *arg);
+	bool (*is_behind)(void *arg);    /* something before it is not done yet */
+	void (*await_others)(void *arg); /* a while, or until it is not behind */
+	void *arg;
+};
+
+/* NULL: one thread has it. */
+void pace_share(const struct pace_sharing *sharing);

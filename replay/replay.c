@@ -1,15 +1,14 @@
 /*
  * A trace, replayed
  *
- * The events of all recorded processes and threads are replayed by one thread
- * in the order of their times. That order is causal: a post and the call of a
+ * The order of the recorded times is causal: a post and the call of a
  * verb carry the time when they began, a poll and the return of a call the
  * time when they ended, so what an event depends on comes before it. The
  * loopback of the device carries the traffic between contexts that belonged to
  * different processes.
  *
- * Not here: single verbs (calls.c), posts (posts.c), polls (expect.c), events
- * (events.c); docs/REPLAY.md explains how they fit together.
+ * Not here: the order, and threads (play.c), single verbs (calls.c), posts (posts.c), polls
+ * (expect.c), events (events.c); docs/REPLAY.md explains how they fit together.
  */
 #include "replay/replay.h"
 
@@ -27,10 +26,9 @@
 #include "replay/learn.h"
 #include "replay/made.h"
 #include "replay/contents.h"
-#include "replay/pace.h"
+#include "replay/play.h"
 #include "replay/expect.h"
 #include "replay/posts.h"
-#include "core/store/read/reader.h"
 #include "replay/state.h"
 
 enum { SCRATCH = 1 << 16 };
@@ -94,47 +92,6 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-static void tell_progress(void *arg)
-{
-	const struct replay *r = arg;
-
-	if (r->options->tell)
-		r->options->tell(r->events, r->last);
-}
-
-/* When an event of there is due here; a trace may name any time, and --pace any factor. */
-static int64_t due_at(const struct replay *r, int64_t time)
-{
-	double ns = (double)time / r->options->pace;
-
-	return ns < 0 ? r->start : r->start + (int64_t)(ns < 1e18 ? ns : 1e18);
-}
-
-static int replay_events(struct replay *r)
-{
-	const struct trace_event *event;
-	struct reader *reader;
-	int err = reader_open(r->trace, &reader);
-
-	if (err < 0)
-		return err;
-	r->start = pace_now();
-	pace_on_wait(tell_progress, r);
-	while ((err = reader_next(reader, &event)) > 0) {
-		if (r->options->pace > 0)
-			pace_sleep_until(due_at(r, event->time));
-		r->last = event->time;
-		err = replay_event(r, event);
-		if (err < 0)
-			break;
-		r->events++;
-	}
-	pace_on_wait(NULL, NULL);
-	outcome_time(r->outcome, (double)r->last / 1e9, (double)(pace_now() - r->start) / 1e9);
-	reader_close(reader);
-	return err;
-}
-
 static int init_replay(struct replay *r)
 {
 	int err;
@@ -188,7 +145,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		devices_names(r.devices, names, sizeof(names));
 		outcome_device(outcome, names);
 		devices_judge(r.devices, outcome);
-		err = replay_events(&r);
+		err = play_trace(&r, replay_event);
 		expect_end(&r);
 		if (made_report(&r) && !err)
 			err = log_err(-ENOMEM, "report what was inferred");

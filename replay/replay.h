@@ -2,8 +2,8 @@
 /*
  * A trace, replayed on the devices at hand and compared.
  *
- * All recorded processes are replayed by one thread of one process, in the
- * order of the recorded time. One thread.
+ * All recorded processes are replayed by one process, each of their threads by a thread of its own,
+ * or all by one. One thread calls it.
  */
 #include "replay/options.h"
 

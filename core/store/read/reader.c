@@ -43,8 +43,9 @@ struct reader {
 	sem_t filled;
 	pthread_t thread;
 	bool started, stop;
-	bool kept; /* reader_release() gives events back */
-	bool some; /* batch has been filled: give_batch() */
+	bool kept;         /* reader_release() gives events back */
+	unsigned int held; /* batches that were given, and have events in use */
+	bool some;         /* batch has been filled: give_batch() */
 	/* of reader_next() alone */
 	unsigned int batch, at; /* the next event */
 	bool holding;           /* the batch has been waited for */
@@ -255,18 +256,25 @@ static void wait_for_batch(struct reader *reader)
 	(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
 }
 
-static void release_events(struct batch *b, unsigned int n)
+static void release_events(struct reader *reader, struct batch *b, unsigned int n)
 {
 	/* pairs with the store in read_all() */
-	if (__atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL) == 0)
-		sem_post(&b->emptied);
+	if (__atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL))
+		return;
+	__atomic_sub_fetch(&reader->held, 1, __ATOMIC_RELAXED);
+	sem_post(&b->emptied);
+}
+
+bool reader_is_short(const struct reader *reader)
+{
+	return __atomic_load_n(&reader->held, __ATOMIC_RELAXED) > reader->nbatches / 2;
 }
 
 void reader_release(struct reader *reader, const struct trace_event *event)
 {
 	size_t at = (size_t)((const char *)event - (const char *)reader->batches);
 
-	release_events(&reader->batches[at / sizeof(struct batch)], 1);
+	release_events(reader, &reader->batches[at / sizeof(struct batch)], 1);
 }
 
 static void leave_batch(struct reader *reader, struct batch *b)
@@ -274,7 +282,7 @@ static void leave_batch(struct reader *reader, struct batch *b)
 	if (b->count)
 		reader->time = b->events[b->count - 1].time;
 	reader->events += b->count;
-	release_events(b, reader->kept ? 1 : b->count + 1);
+	release_events(reader, b, reader->kept ? 1 : b->count + 1);
 	reader->batch = (reader->batch + 1) % reader->nbatches;
 }
 
@@ -295,6 +303,7 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 	if (reader->holding)
 		leave_batch(reader, b);
 	wait_for_batch(reader);
+	__atomic_add_fetch(&reader->held, 1, __ATOMIC_RELAXED);
 	reader->holding = true;
 	reader->at = 0;
 	return reader_next(reader, ret_event);

@@ -15,10 +15,13 @@ int reader_open(struct trace *trace, struct reader **ret_reader);
 
 /*
  * For several threads: an event stays valid until reader_release(), by any thread. Reading stops
- * while the oldest of some 10,000 events is in use.
+ * while the oldest of some 10,000 events is in use; of fewer, if they are large.
  */
 int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);
+
+/* Should some be released before more are asked for? For the thread that asks. */
+bool reader_is_short(const struct reader *reader);
 
 /* As cursor_next(). */
 int reader_next(struct reader *reader, const struct trace_event **ret_event);

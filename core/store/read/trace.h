@@ -279,6 +279,12 @@ uint32_t trace_one_of(struct trace *trace);
 const struct process *trace_process(struct trace *trace, uint32_t id);
 
 /*
+ * The time of its last event, ns; INT64_MIN + 1 if it had none. Takes a query, on an unpacked trace
+ * a long one.
+ */
+int64_t trace_last_time(struct trace *trace, uint32_t process);
+
+/*
  * What variable @name of its environment was when @process called its first verb; "" if it was not
  * set or is of no RDMA library. Returns whether it was set.
  */
