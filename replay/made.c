@@ -69,6 +69,7 @@ void made_fini(struct replay *r)
 		free_plan(far->plans[i]);
 	for (size_t i = 0; i < far->nhosts; i++)
 		made_close(&far->hosts[i]);
+	map_fini(&far->closes);
 	map_fini(&far->failed);
 	map_fini(&far->taken);
 	map_fini(&far->reads);
@@ -210,6 +211,9 @@ static int before_request(struct replay *r, struct made_end *end, const struct t
 		end->deaf = true;
 	if (end->dead)
 		return 0;
+	if (wr->opcode == IBV_WR_SEND_WITH_INV && status == IBV_WC_SUCCESS &&
+	    made_bind(r, end, event, index))
+		return -EIO;
 	if (takes_receive(wr))
 		return end->deaf ? 0 : post_receive(r, end, wr, (int)status);
 	if (status == IBV_WC_REM_INV_REQ_ERR)
@@ -404,7 +408,7 @@ static int before_completion(struct replay *r, const struct trace_event *event, 
 	if (wc->status != IBV_WC_SUCCESS) {
 		if (!map_get(&r->far->taken, made_key(event->id, index), &taken))
 			return 0;
-		m.length = too_much(r, plan, wc->request);
+		m.length = wc->status == IBV_WC_LOC_LEN_ERR ? too_much(r, plan, wc->request) : 1;
 		m.flags = 0;
 		m.write = false;
 	} else if (!(wc->opcode & IBV_WC_RECV)) {

@@ -52,6 +52,9 @@ bool made_has(const struct replay *r, uint32_t object);
 void made_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		 uint32_t *rkey);
 
+/* The key here of the window that request @index of the post @event closes; 0: it has none. */
+uint32_t made_window(struct replay *r, const struct trace_event *event, uint32_t index);
+
 /* The number here of made shared receive queue @srqn of @object's other end. */
 uint32_t made_srqn(struct replay *r, uint32_t object, uint32_t srqn);
 

@@ -32,7 +32,9 @@ static int open_buffer(struct made_host *host)
 	}
 	for (uint64_t i = 0; i < host->longest; i++)
 		host->buffer[i] = (char)(i % PATTERN);
-	host->buffer_mr = ibv_reg_mr(host->pd, host->buffer, size, IBV_ACCESS_LOCAL_WRITE);
+	host->buffer_mr =
+		ibv_reg_mr(host->pd, host->buffer, size,
+			   IBV_ACCESS_LOCAL_WRITE | (host->bind ? IBV_ACCESS_MW_BIND : 0));
 	host->closed = ibv_reg_mr(host->pd, host->buffer, 1, IBV_ACCESS_LOCAL_WRITE);
 	return host->buffer_mr && host->closed ? 0 : -errno;
 }

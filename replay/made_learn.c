@@ -31,6 +31,7 @@ struct told {
 struct pass {
 	struct replay *r;
 	struct made *far;
+	uint64_t longest;  /* receive of the recorded side */
 	struct told *told; /* by object: completion queue, or queue pair */
 };
 
@@ -315,6 +316,13 @@ static int open_request(struct made_plan *plan, const struct trace_event *event,
 	return 0;
 }
 
+static void note_receives(struct pass *p, const struct post *post)
+{
+	for (uint32_t i = 0; i < post->nwr; i++)
+		if (length_of(&post->wr[i]) > p->longest)
+			p->longest = length_of(&post->wr[i]);
+}
+
 static int learn_post(struct pass *p, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -322,7 +330,8 @@ static int learn_post(struct pass *p, const struct trace_event *event)
 		post->object < p->r->nreplicas ? p->far->plans[post->object] : NULL;
 	struct made_host *host = plan ? host_now(p, plan) : NULL;
 	int err = 0;
-
+	if (!post_is_send(post))
+		note_receives(p, post);
 	if (!plan || !post_is_send(post))
 		return 0;
 	for (uint32_t i = 0; i < post_taken(post) && !err; i++) {
@@ -330,6 +339,7 @@ static int learn_post(struct pass *p, const struct trace_event *event)
 			err = learn_datagram(p, plan, event, &post->wr[i]);
 		} else if (host) {
 			note_length(host, length_of(&post->wr[i]));
+			host->bind |= post->wr[i].opcode == IBV_WR_SEND_WITH_INV;
 			err = open_request(plan, event, i);
 		}
 	}
@@ -408,10 +418,12 @@ static int learn_connected(struct pass *p, struct made_plan *plan, const struct 
 		note_length(host_now(p, plan), wc->byte_len);
 		return 0;
 	}
-	if (at == SIZE_MAX)
-		return wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR
-			       ? 0
-			       : map_put(&p->far->taken, made_key(event->id, index), 1);
+	if (at == SIZE_MAX && (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR))
+		return 0;
+	if (at == SIZE_MAX) {
+		note_length(host_now(p, plan), p->longest + 1);
+		return map_put(&p->far->taken, made_key(event->id, index), 1);
+	}
 	if (wc->status == IBV_WC_SUCCESS)
 		return close_requests(p, plan, at + 1) ?: note_fetched(p, event, index);
 	err = close_requests(p, plan, at);

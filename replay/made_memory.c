@@ -152,6 +152,10 @@ void made_unmap(struct made_host *host)
 		free(host->regions[i].ranges);
 	}
 	free(host->regions);
+	for (size_t i = 0; i < host->nwindows; i++)
+		if (host->windows[i])
+			ibv_dealloc_mw(host->windows[i]);
+	free(host->windows);
 	map_fini(&host->by_rkey);
 	memory_free(host->memory);
 }
@@ -184,6 +188,53 @@ void made_remote(struct replay *r, const struct trace_event *event, uint32_t ind
 		*rkey = range->mr->rkey;
 		*addr = *addr - range->start + (uintptr_t)range->mr->addr;
 	}
+}
+
+/* Post the request that opens @mw, and wait for it. */
+static int open_window(struct made_end *end, struct ibv_mw *mw)
+{
+	struct made_host *host = end->host;
+	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_BIND_MW };
+	int ret;
+
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+		.mr = host->buffer_mr,
+		.addr = (uintptr_t)host->buffer_mr->addr,
+		.length = 1,
+		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+	ret = ibv_post_send(end->qp, &wr, &bad);
+	if (!ret)
+		mw->rkey = wr.bind_mw.rkey;
+	return -ret;
+}
+
+/* A message that closes a window needs one: only windows can be closed from afar. */
+int made_bind(struct replay *r, struct made_end *end, const struct trace_event *event,
+	      uint32_t index)
+{
+	struct made_host *host = end->host;
+	struct ibv_mw **window = vec_push(host->windows, host->nwindows);
+	int err;
+
+	if (!window)
+		return -ENOMEM;
+	*window = ibv_alloc_mw(host->pd, IBV_MW_TYPE_2);
+	err = *window ? open_window(end, *window) : -errno;
+	if (err)
+		return log_err(err, "make a window of the other end");
+	return map_put(&r->far->closes, made_key(event->id, index), (*window)->rkey);
+}
+
+uint32_t made_window(struct replay *r, const struct trace_event *event, uint32_t index)
+{
+	uint64_t rkey;
+
+	return r->far && map_get(&r->far->closes, made_key(event->id, index), &rkey)
+		       ? (uint32_t)rkey
+		       : 0;
 }
 
 static uint64_t length_of(const struct wr *wr)

@@ -43,13 +43,16 @@ struct made_host {
 	size_t nregions;
 	struct map by_rkey; /* to their index */
 	uint64_t longest;   /* message to or from it */
+	bool bind;          /* its windows are closed by messages */
 	/* here */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct memory *memory; /* behind the regions */
 	char *buffer;          /* of @longest: what is sent; then as long: what is received */
 	struct ibv_mr *buffer_mr;
-	struct ibv_mr *closed; /* its key opens nothing */
+	struct ibv_mr *closed;   /* its key opens nothing */
+	struct ibv_mw **windows; /* that messages of the recorded side close */
+	size_t nwindows;
 	struct ibv_xrcd *xrcd;
 	struct ibv_cq *srq_cq;
 	struct made_srq *srqs;
@@ -124,6 +127,7 @@ struct made {
 	struct made_plan **plans; /* by object */
 	struct made_host *hosts;
 	size_t nhosts;
+	struct map closes; /* key of a request to the key here of the window that it closes */
 	struct map failed; /* key of a request to enum ibv_wc_status */
 	struct map taken;  /* key of a completion in error to 1: a receive */
 	struct map reads;  /* key of a request to 1 + the completion in @fetched */
@@ -165,6 +169,8 @@ int made_add_range(struct made_host *host, uint32_t rkey, uint64_t addr, uint64_
 		   int access);
 uint64_t made_host_bytes(const struct made_host *host);
 int made_fill(struct replay *r, const struct made_end *end, const struct trace_event *event,
+	      uint32_t index);
+int made_bind(struct replay *r, struct made_end *end, const struct trace_event *event,
 	      uint32_t index);
 int made_map(struct made_host *host);
 void made_unmap(struct made_host *host);

@@ -162,7 +162,8 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 		to->imm_data = htonl(wr->imm);
 		break;
 	case IBV_WR_SEND_WITH_INV:
-		to->invalidate_rkey = translate_rkey(p->r, peer, wr->imm);
+		to->invalidate_rkey = made_window(p->r, p->event, (uint32_t)(wr - p->post->wr))
+					      ?: translate_rkey(p->r, peer, wr->imm);
 		break;
 	case IBV_WR_LOCAL_INV:
 		to->invalidate_rkey = translate_rkey(p->r, p->event->process, wr->imm);
