@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/wire/payload.h"
+#include "replay/made.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -228,11 +229,13 @@ static void report_difference(struct replay *r, const struct trace_event *event,
 }
 
 /* How much of the message was sent as it was recorded. */
-static int64_t sent_bytes(struct replay *r, const struct arrival *arrival)
+static int64_t sent_bytes(struct replay *r, const struct arrival *arrival, uint32_t qp)
 {
 	struct payload sent;
 	int found;
 
+	if (made_has(r, qp)) /* which sends what was received */
+		return INT64_MAX;
 	if (!arrival->sender.thread)
 		return 0;
 	found = trace_payload(r->trace, arrival->sender, arrival->sender_index, &sent);
@@ -242,7 +245,7 @@ static int64_t sent_bytes(struct replay *r, const struct arrival *arrival)
 static int check_landing(struct replay *r, const struct trace_event *event, uint32_t i,
 			 const struct arrival *arrival)
 {
-	int64_t sent = sent_bytes(r, arrival);
+	int64_t sent = sent_bytes(r, arrival, event->poll->wc[i].qp);
 	struct payload payload;
 	uint64_t n, at;
 	uint8_t here = 0;

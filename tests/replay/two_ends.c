@@ -1,14 +1,16 @@
 /*
  * A program of two processes, to be recorded on one side: each way in which a request may end
- *
- *	two_ends PORT          answers
- *	two_ends PORT HOST     asks
+ * *	two_ends PORT             answers
+ *	two_ends PORT HOST        asks
+ *	two_ends PORT - killed    answers, and is killed with requests of the other under way
+ *	two_ends PORT HOST killed
  *
  * For each row of ways[] the two make a connection of their own, and go in step over a
  * socket. Each prints what it saw, and leaves with 0 if all went as the row says.
  */
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -488,6 +490,34 @@ static void answer_again(void)
 	await_length(20);
 }
 
+/* Seventeen requests are answered, then nobody is there. */
+static void ask_killed(void)
+{
+	char c;
+
+	for (int i = 0; i < 16; i++)
+		send_bytes(10);
+	for (int i = 0; i < 16; i++)
+		await_length(10);
+	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	await(IBV_WC_SUCCESS);
+	step();
+	while (read(line, &c, 1) > 0) /* until it is gone */
+		;
+	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	send_bytes(10);
+	await(IBV_WC_RETRY_EXC_ERR);
+	await(IBV_WC_WR_FLUSH_ERR);
+}
+
+static void answer_killed(void)
+{
+	for (int i = 0; i < 16; i++)
+		await_length(10);
+	step();
+	kill(getpid(), SIGKILL);
+}
+
 static const struct way {
 	const char *name;
 	void (*ask)(void), (*answer)(void);
@@ -516,6 +546,8 @@ static const struct way {
 	{ "again", ask_again, answer_again, 1 },
 };
 
+static const struct way killed = { "killed", ask_killed, answer_killed, .receives = 16 };
+
 static void go(const struct way *w, int asks)
 {
 	way = w->name;
@@ -536,7 +568,8 @@ static void go(const struct way *w, int asks)
 		w->ask();
 	else
 		w->answer();
-	step();
+	if (w != &killed)
+		step();
 	end();
 	printf("%s\n", w->name);
 }
@@ -561,7 +594,7 @@ static int dial(const char *number, int asks)
 int main(int argc, char **argv)
 {
 	struct ibv_device **list = NEED(ibv_get_device_list(NULL));
-	int asks = argc > 2;
+	int asks = argc > 2 && *argv[2] != '-';
 
 	line = dial(argv[1], asks);
 	context = NEED(ibv_open_device(NEED(list[0])));
@@ -570,8 +603,10 @@ int main(int argc, char **argv)
 	channel = NEED(ibv_create_comp_channel(context));
 	cq = NEED(ibv_create_cq(context, 2 * DEPTH, NULL, channel, 0));
 	memory = NEED(aligned_alloc(4096, SIZE));
-	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+	for (size_t i = 0; argc < 4 && i < sizeof(ways) / sizeof(*ways); i++)
 		go(&ways[i], asks);
+	if (argc > 3)
+		go(&killed, asks);
 	MUST(ibv_destroy_cq(cq));
 	MUST(ibv_destroy_comp_channel(channel));
 	MUST(ibv_dealloc_pd(pd));

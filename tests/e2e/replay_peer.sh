@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# One side of a connection is replayed: the other end is made, and does what the other program did.
+#
+# Both sides of each program are recorded, each in a trace of its own, so that the one shows what
+# the other's replay had to infer.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1
+s=$tmp/server.db c=$tmp/client.db
+
+# Recorded at the same time. The client is started until the server is there.
+record() { # server's command -- client's
+	local server=() pid turn status=1
+	while [ "$1" != -- ]; do server+=("$1"); shift; done
+	shift
+	rm -f "$s" "$c"
+	timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$s" -- "${server[@]}" \
+		>"$tmp/server" 2>&1 &
+	pid=$!
+	for ((turn = 0; status && turn < 200; turn++)); do
+		kill -0 $pid 2>/dev/null || break
+		timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$c" -- "$@" \
+			>"$tmp/client" 2>&1
+		status=$?
+	done
+	wait $pid && [ $status -eq 0 ] || { tail -3 "$tmp/server" "$tmp/client"; return 1; }
+}
+
+# All of it is driven and nothing differs; no failure is put in from elsewhere.
+replay() { # trace, options
+	timeout 120 "$VERBATIM" replay --device soft --faults none --report "$tmp/report.json" \
+		"$@" >"$tmp/out" 2>&1 || { head -20 "$tmp/out"; return 1; }
+	! grep -e 'not replayed:' "$tmp/out" && says '^no divergence' "$tmp/out"
+}
+
+made() { jq "[.made.peers[].$1] | add // 0" "$tmp/report.json"; }
+ask() { "$VERBATIM" sql "$@"; }
+
+takes="verb LIKE 'ibv_post_send' OR verb LIKE 'ibv_wr_complete'"
+sends="SELECT count(*) FROM wr WHERE ($takes) AND ret = 0 AND (opcode_name LIKE 'IBV_WR_SEND%'
+	OR opcode_name = 'IBV_WR_RDMA_WRITE_WITH_IMM')"
+receives="SELECT count(*) FROM wc WHERE status = 0 AND opcode >= 128"
+
+# What was inferred from $1 is what the program of $2 did: each message was sent there, by as many
+# queue pairs, and each region lies in one of those that were registered there under that key.
+is_what_was_done() {
+	local start length rkey access
+	is receives "$(made receives)" "$(ask "$1" "$sends")" &&
+		is messages "$(made messages)" "$(ask "$1" "$receives")" &&
+		[ "$(made messages)" -le "$(ask "$2" "$sends")" ] &&
+		[ "$(made receives)" -ge "$(ask "$2" "$receives")" ] &&
+		is peers "$(jq '.made.peers | length' "$tmp/report.json")" 1 || return
+	while read -r start length rkey access; do
+		is "region of key $rkey" "$(ask "$2" "SELECT count(*) > 0 FROM object o JOIN call c
+			ON c.thread = o.created_thread AND c.n = o.created_n
+			WHERE o.kind = 'mr' AND o.rkey = $rkey
+			AND json_extract(c.args, '$.addr') <= $start
+			AND json_extract(c.args, '$.addr') + json_extract(c.args, '$.length')
+				>= $start + $length")" 1 || return
+	done < <(jq -r '.made.peers[].ranges[] | "\(.start) \(.length) \(.rkey) \(.access)"' \
+		"$tmp/report.json")
+}
+
+each_side() { # what must hold of each: check trace other
+	replay "$s" && $1 "$s" "$c" && replay "$c" && $1 "$c" "$s"
+}
+
+sides() { # program, arguments
+	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }
+	next_port
+	record "$@" -p $port -- "$@" -p $port localhost && each_side is_what_was_done
+}
+
+options=()
+for each in rc uc ud srq; do
+	try "$each pingpong" sides ibv_${each}_pingpong
+	try "$each pingpong with events" sides ibv_${each}_pingpong -e
+done
+try "xrc pingpong" sides ibv_xsrq_pingpong
+
+for each in send write read atomic; do
+	for what in lat bw; do
+		try "ib_${each}_$what" sides ib_${each}_$what -F -n 500 --use_old_post_send
+	done
+done
+try "ib_send_lat, extended" sides ib_send_lat -F -n 500
+try "ib_write_bw, extended" sides ib_write_bw -F -n 500
+try "ib_send_lat with events" sides ib_send_lat -F -n 500 --use_old_post_send -e
+try "ib_send_bw both ways" sides ib_send_bw -F -n 500 --use_old_post_send -b
+try "ib_read_bw both ways" sides ib_read_bw -F -n 500 --use_old_post_send -b
+try "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n 500 --use_old_post_send -q 4
+try "ib_send_lat of datagrams" sides ib_send_lat -F -n 500 --use_old_post_send -c UD
+try "ib_send_bw, unreliable" sides ib_send_bw -F -n 500 --use_old_post_send -c UC
+
+# librdmacm: the verbs inside are driven
+connected() { # server's options -- client's; the program is the same
+	local program=$1 server=()
+	shift
+	while [ "$1" != -- ]; do server+=("$1"); shift; done
+	shift
+	record "$program" "${server[@]}" -- "$program" "$@" && each_side is_what_was_done
+}
+try "rping" connected rping -s -C 10 -a 127.0.0.1 -- -c -C 10 -a 127.0.0.1
+try "ucmatose" connected ucmatose -c 3 -- -s 127.0.0.1 -c 3
+try "udaddy" connected udaddy -c 2 -- -s 127.0.0.1 -c 2
+try "ib_send_bw -R" connected ib_send_bw -R -F -n 500 --use_old_post_send -- \
+	-R -F -n 500 --use_old_post_send 127.0.0.1
+
+ucx() { # transports, test, options
+	local UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1
+	export UCX_TLS UCX_NET_DEVICES
+	command -v ucx_perftest >/dev/null || return 0
+	next_port
+	record ucx_perftest -p $port -n 500 -w 50 -t "${@:2}" -- \
+		ucx_perftest -p $port -n 500 -w 50 -t "${@:2}" localhost &&
+		each_side is_what_was_done
+}
+rc=rc_verbs,ud_verbs:aux
+for each in tag_lat tag_bw ucp_put_lat ucp_put_bw ucp_get ucp_fadd; do
+	try "UCX $each" ucx $rc $each -s 8
+done
+try "UCX tag_bw 1 MiB" ucx $rc tag_bw -s 1048576 -O 4
+try "UCX tag_bw over datagrams" ucx ud_verbs tag_bw -s 8
+
+# each way in which a request may end
+${CC:-cc} -o "$tmp/two_ends" tests/replay/two_ends.c -libverbs 2>"$tmp/out" ||
+	not_ok "two ends" "cc: $(tail -1 "$tmp/out")"
+nothing_more() { :; }
+failures() {
+	next_port
+	record "$tmp/two_ends" $port -- "$tmp/two_ends" $port localhost && each_side nothing_more
+}
+try "failures of each kind" failures
+VERBATIM_SOFT_LINK=roce try "failures of each kind, RoCE" failures
+
+# recorded bytes are sent, fetched and read again
+contents() { # program
+	options=(--payload full)
+	"$@"
+	local status=$?
+	options=()
+	return $status
+}
+try "contents of each kind" contents failures
+try "contents of a pingpong" contents sides ibv_rc_pingpong -n 100
+says 'compared what was received 100 times' "$tmp/out" || not_ok "contents are compared" ""
+
+# the other program is killed: its end is gone from the request on that found out
+killed_peer() {
+	local server
+	next_port
+	timeout 60 "$VERBATIM" run --device soft -- "$tmp/two_ends" $port - killed >"$tmp/server" 2>&1 &
+	server=$!
+	await listens $port &&
+		timeout 60 "$VERBATIM" record --device soft -o "$c" -- \
+			"$tmp/two_ends" $port localhost killed >"$tmp/client" 2>&1 ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+	wait $server
+	is failed "$(ask "$c" "SELECT group_concat(status) FROM wc WHERE status <> 0")" 12,5 &&
+		replay "$c" && is receives "$(made receives)" 16
+}
+try "a killed peer" killed_peer
+
+exit $failed
