@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Recordings that were altered at random: what changes a promise of verbs is the first divergence of
+# their replay, at its event; what changes none is not reported. Damaged ones are an error, never a
+# crash or a hang. ALTERATIONS and SEED choose others than those of each run.
+. tests/e2e/lib/try.sh
+export VERBATIM_QUIET=1
+needs "$apps/payload" "$apps/every_verb" "$apps/senders"
+cd "$tmp" || exit 1
+unset VERBATIM_DEVICE VERBATIM_SOFT_FABRIC
+alter=$root/tests/e2e/replay/alter.py damage=$root/tests/e2e/replay/damage.py
+export PYTHONDONTWRITEBYTECODE=1
+: "${ALTERATIONS:=300}" "${DAMAGED:=60}" "${SEED:=1}"
+
+new_enough='import sqlite3, sys; sys.exit(sqlite3.sqlite_version_info < (3, 31))'
+python3 -c "$new_enough" 2>/dev/null ||
+	{ skip altered "python3 with SQLite 3.31 is not installed"; exit 0; }
+
+# NAME PROGRAM...: recorded with its payload, and unpacked, if it is installed
+record() {
+	command -v "$2" >/dev/null || return 0
+	[ "$2" != ibv_srq_pingpong ] || set -- "$@" -q 4
+	case $2 in ibv_*) set -- "$1" "$both" "${@:2}" -n 30 ;; esac
+	timeout 60 "$VERBATIM" record --device soft --payload full -o packed.db -- \
+		"${@:2}" >out 2>&1 && "$VERBATIM" unpack -o "$1.db" packed.db >out 2>&1 ||
+		{ echo "recording $1: $(tail -1 out)"; return 1; }
+}
+
+record_all() {
+	${CC:-cc} -o errors "$root/tests/replay/errors.c" -libverbs -lpthread || return
+	local each
+	for each in rc uc ud srq; do
+		record $each ibv_${each}_pingpong || return
+	done
+	record payload "$apps/payload" && record errors ./errors && record senders "$apps/senders" &&
+		VERBATIM_SOFT_LINK=roce record every "$apps/every_verb"
+}
+
+# of those that change a promise; 0.95 is to be reached
+export AT_LEAST=${AT_LEAST:-0.75}
+
+altered() {
+	python3 "$alter" "$ALTERATIONS" "$SEED" *.db >table 2>&1
+}
+
+damaged() { python3 "$damage" "$DAMAGED" "$SEED" *.db; }
+
+try record_all
+rm -f packed.db
+try altered
+cat table
+try damaged
+exit $failed
