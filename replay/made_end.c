@@ -363,10 +363,9 @@ struct made_end *made_datagram_end(struct replay *r, struct made_plan *plan, uin
 {
 	struct made_end *end = plan->ends;
 	size_t i = 0;
-
 	while (i < plan->nlinks && plan->links[i].number != qpn)
 		i++;
-	if (i == plan->nlinks)
+	if (i == plan->nlinks || !plan->links[i].host)
 		return NULL;
 	while (end && end->there != qpn)
 		end = end->next;

@@ -285,15 +285,32 @@ static const struct ibv_ah_attr *find_av(const struct pass *p, const struct trac
 	return ah && map_get(&p->far->av_of, ah->id, &i) ? &p->far->avs[i - 1] : NULL;
 }
 
+static struct made_link *find_link(const struct made_plan *plan, uint32_t number)
+{
+	for (size_t i = 0; i < plan->nlinks; i++)
+		if (plan->links[i].number == number)
+			return &plan->links[i];
+	return NULL;
+}
+
 static int learn_datagram(struct pass *p, struct made_plan *plan, const struct trace_event *event,
 			  const struct wr *wr)
 {
 	const struct ibv_ah_attr *av = find_av(p, event, wr->ah);
+	uint32_t peer;
+	int err;
 
-	if (wr->remote_qpn == MULTICAST || wr->remote_qpn <= 1 ||
-	    peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time))
+	if (wr->remote_qpn == MULTICAST || wr->remote_qpn <= 1)
 		return 0;
-	return note_datagrams(p, plan, wr->remote_qpn, av, length_of(wr));
+	peer = peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time);
+	if (peer && p->far->plans[peer])
+		p->far->plans[peer]->sent_to++;
+	if (peer)
+		return 0;
+	err = note_datagrams(p, plan, wr->remote_qpn, av, length_of(wr));
+	if (!err)
+		find_link(plan, wr->remote_qpn)->named = true;
+	return err;
 }
 
 static int open_request(struct made_plan *plan, const struct trace_event *event, uint32_t index)
@@ -438,11 +455,18 @@ static int learn_received_datagram(struct pass *p, struct made_plan *plan,
 				   const struct trace_event *event, const struct wc *wc)
 {
 	const struct ibv_ah_attr av = { .dlid = wc->slid };
+	int err;
 
-	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV) || wc->src_qp <= 1 ||
-	    peers_find(p->r->peers, 0, wc->src_qp, &av, event->time))
+	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV) || wc->src_qp <= 1)
 		return 0;
-	return note_datagrams(p, plan, wc->src_qp, &av, wc->byte_len);
+	if (peers_find(p->r->peers, 0, wc->src_qp, &av, event->time)) {
+		plan->heard++;
+		return 0;
+	}
+	err = note_datagrams(p, plan, wc->src_qp, &av, wc->byte_len);
+	if (!err)
+		find_link(plan, wc->src_qp)->heard++;
+	return err;
 }
 
 static struct made_plan *plan_of(const struct pass *p, uint32_t object)
@@ -599,6 +623,26 @@ static int learn_events(struct pass *p)
 	return err;
 }
 
+/*
+ * Datagrams of a number that nobody in the trace has, while as many that were sent within the trace
+ * did not come from who sent them: the number is wrong, and nobody is missing.
+ */
+static void drop_strangers(struct made_plan *plan)
+{
+	uint64_t strange = 0;
+
+	for (size_t i = 0; i < plan->nlinks; i++)
+		strange += plan->links[i].named ? 0 : plan->links[i].heard;
+	if (plan->type != IBV_QPT_UD || !strange || plan->sent_to < plan->heard + strange)
+		return;
+	plan->needed = false;
+	for (size_t i = 0; i < plan->nlinks; i++) {
+		if (!plan->links[i].named)
+			plan->links[i].host = 0;
+		plan->needed = plan->needed || plan->links[i].host;
+	}
+}
+
 /* Requests that never completed were carried out, as far as one knows. */
 static int end_learning(struct pass *p)
 {
@@ -614,6 +658,7 @@ static int end_learning(struct pass *p)
 		free(plan->open);
 		plan->open = NULL;
 		plan->at = 0;
+		drop_strangers(plan);
 		needed = needed || plan->needed;
 	}
 	if (!needed && !err)

@@ -79,6 +79,8 @@ struct made_link {
 	uint32_t sq_psn;
 	struct ibv_ah_attr av;
 	int64_t time;
+	uint64_t heard; /* datagrams from there */
+	bool named;     /* and some went there */
 };
 
 /* A request whose end is not yet known: while the trace is learned. */
@@ -99,6 +101,7 @@ struct made_plan {
 	size_t nlinks;
 	size_t at; /* the links that were used: learned, then replayed */
 	bool needed;
+	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
 	struct made_request *open; /* learning: [first, nopen) */
 	size_t first, nopen, room;
 	struct made_end *ends; /* one; of datagrams one for each number */

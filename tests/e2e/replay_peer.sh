@@ -149,7 +149,8 @@ says 'compared what was received 100 times' "$tmp/out" || not_ok "contents are c
 killed_peer() {
 	local server
 	next_port
-	timeout 60 "$VERBATIM" run --device soft -- "$tmp/two_ends" $port - killed >"$tmp/server" 2>&1 &
+	timeout 60 "$VERBATIM" run --device soft -- \
+		"$tmp/two_ends" $port - killed >"$tmp/server" 2>&1 &
 	server=$!
 	await listens $port &&
 		timeout 60 "$VERBATIM" record --device soft -o "$c" -- \

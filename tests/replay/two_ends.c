@@ -58,7 +58,7 @@ static int access_of_qp;
 static const char *way;
 static int wrong;
 
-static void step(void)
+static void meet_other(void)
 {
 	char c = 's';
 
@@ -66,7 +66,7 @@ static void step(void)
 	MUST(read(line, &c, 1) - 1);
 }
 
-static void expect(const char *what, long got, long wanted)
+static void expect_value(const char *what, long got, long wanted)
 {
 	if (got == wanted)
 		return;
@@ -74,7 +74,7 @@ static void expect(const char *what, long got, long wanted)
 	wrong = 1;
 }
 
-static void receive_at(uint32_t offset, uint32_t length, uint32_t lkey)
+static void post_receive_at(uint32_t offset, uint32_t length, uint32_t lkey)
 {
 	struct ibv_sge sge = { (uintptr_t)memory + offset, length, lkey };
 	struct ibv_recv_wr *bad, wr = { .wr_id = 1000 + offset, .sg_list = &sge, .num_sge = 1 };
@@ -82,12 +82,12 @@ static void receive_at(uint32_t offset, uint32_t length, uint32_t lkey)
 	MUST(ibv_post_recv(qp, &wr, &bad));
 }
 
-static void receive(uint32_t length)
+static void post_receive(uint32_t length)
 {
-	receive_at(0, length, mr->lkey);
+	post_receive_at(0, length, mr->lkey);
 }
 
-static void post(struct ibv_send_wr *wr, uint32_t length)
+static void post_request(struct ibv_send_wr *wr, uint32_t length)
 {
 	struct ibv_sge sge = { (uintptr_t)memory + HALF, length, mr->lkey };
 	struct ibv_send_wr *bad;
@@ -103,19 +103,20 @@ static void send_bytes(uint32_t length)
 	struct ibv_send_wr wr = { .wr_id = length, .opcode = IBV_WR_SEND };
 
 	memset(memory + HALF, (int)length, length);
-	post(&wr, length);
+	post_request(&wr, length);
 }
 
-static void reach(enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t offset, uint32_t length)
+static void reach_memory(enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t offset, uint32_t length)
 {
 	struct ibv_send_wr wr = { .wr_id = 5, .opcode = opcode, .imm_data = htobe32(0x1234) };
 
 	wr.wr.rdma.remote_addr = its.addr + offset;
 	wr.wr.rdma.rkey = rkey;
-	post(&wr, length);
+	post_request(&wr, length);
 }
 
-static void change(enum ibv_wr_opcode opcode, uint64_t offset, uint64_t compare, uint64_t swap)
+static void change_atomically(enum ibv_wr_opcode opcode, uint64_t offset, uint64_t compare,
+			      uint64_t swap)
 {
 	struct ibv_send_wr wr = { .wr_id = 6, .opcode = opcode };
 
@@ -123,7 +124,7 @@ static void change(enum ibv_wr_opcode opcode, uint64_t offset, uint64_t compare,
 	wr.wr.atomic.rkey = its.rkey;
 	wr.wr.atomic.compare_add = compare;
 	wr.wr.atomic.swap = swap;
-	post(&wr, 8);
+	post_request(&wr, 8);
 }
 
 static struct ibv_wc await_any(void)
@@ -135,17 +136,17 @@ static struct ibv_wc await_any(void)
 	return wc;
 }
 
-static struct ibv_wc await(enum ibv_wc_status status)
+static struct ibv_wc await_status(enum ibv_wc_status status)
 {
 	struct ibv_wc wc = await_any();
 
-	expect("status", wc.status, status);
+	expect_value("status", wc.status, status);
 	return wc;
 }
 
 static void await_length(uint32_t length)
 {
-	expect("byte_len", await(IBV_WC_SUCCESS).byte_len, length);
+	expect_value("byte_len", await_status(IBV_WC_SUCCESS).byte_len, length);
 }
 
 static void to_init(void)
@@ -200,7 +201,7 @@ static void to_state(enum ibv_qp_state state)
 	MUST(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
 }
 
-static void exchange(void)
+static void exchange_cards(void)
 {
 	mine = (struct card){
 		.qpn = qp->qp_num, .rkey = mr->rkey, .lid = port.lid, .addr = (uintptr_t)memory
@@ -210,7 +211,7 @@ static void exchange(void)
 	MUST(recv(line, &its, sizeof(its), MSG_WAITALL) - (ssize_t)sizeof(its));
 }
 
-static void begin(int region)
+static void begin_way(int region)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = cq,
 					 .recv_cq = cq,
@@ -223,7 +224,7 @@ static void begin(int region)
 	to_init();
 }
 
-static void end(void)
+static void end_way(void)
 {
 	if (qp)
 		MUST(ibv_destroy_qp(qp));
@@ -239,8 +240,8 @@ static void ask_not_ready(void)
 	await_length(10);
 	send_bytes(20);
 	send_bytes(30);
-	await(IBV_WC_RNR_RETRY_EXC_ERR);
-	await(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_RNR_RETRY_EXC_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
 static void answer_once(void)
@@ -251,21 +252,21 @@ static void answer_once(void)
 static void ask_too_long(void)
 {
 	send_bytes(100);
-	await(IBV_WC_REM_INV_REQ_ERR);
+	await_status(IBV_WC_REM_INV_REQ_ERR);
 }
 
 static void answer_too_long(void)
 {
-	await(IBV_WC_LOC_LEN_ERR);
-	await(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_LOC_LEN_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
 static void ask_outside(void)
 {
-	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
-	await(IBV_WC_SUCCESS);
-	reach(IBV_WR_RDMA_WRITE, its.rkey, SIZE - 8, 64);
-	await(IBV_WC_REM_ACCESS_ERR);
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	await_status(IBV_WC_SUCCESS);
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, SIZE - 8, 64);
+	await_status(IBV_WC_REM_ACCESS_ERR);
 }
 
 static void answer_nothing(void)
@@ -274,59 +275,59 @@ static void answer_nothing(void)
 
 static void ask_forbidden(void)
 {
-	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
-	await(IBV_WC_SUCCESS);
-	reach(IBV_WR_RDMA_READ, its.rkey, 0, 64);
-	await(IBV_WC_REM_ACCESS_ERR);
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	await_status(IBV_WC_SUCCESS);
+	reach_memory(IBV_WR_RDMA_READ, its.rkey, 0, 64);
+	await_status(IBV_WC_REM_ACCESS_ERR);
 }
 
 static void ask_closed(void)
 {
-	reach(IBV_WR_RDMA_READ, its.rkey, 0, 64);
-	await(IBV_WC_REM_INV_REQ_ERR);
+	reach_memory(IBV_WR_RDMA_READ, its.rkey, 0, 64);
+	await_status(IBV_WC_REM_INV_REQ_ERR);
 }
 
 static void ask_unknown_key(void)
 {
-	reach(IBV_WR_RDMA_WRITE, its.rkey + 0x1000, 0, 64);
-	await(IBV_WC_REM_ACCESS_ERR);
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey + 0x1000, 0, 64);
+	await_status(IBV_WC_REM_ACCESS_ERR);
 }
 
 static void ask_revoked(void)
 {
-	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
-	await(IBV_WC_SUCCESS);
-	step();
-	step();
-	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
-	await(IBV_WC_REM_ACCESS_ERR);
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	await_status(IBV_WC_SUCCESS);
+	meet_other();
+	meet_other();
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	await_status(IBV_WC_REM_ACCESS_ERR);
 }
 
 static void answer_revoked(void)
 {
-	step();
+	meet_other();
 	MUST(ibv_dereg_mr(mr));
 	mr = NULL;
-	step();
+	meet_other();
 }
 
 static void ask_misaligned(void)
 {
-	change(IBV_WR_ATOMIC_FETCH_AND_ADD, 4, 1, 0);
-	await(IBV_WC_REM_INV_REQ_ERR);
+	change_atomically(IBV_WR_ATOMIC_FETCH_AND_ADD, 4, 1, 0);
+	await_status(IBV_WC_REM_INV_REQ_ERR);
 }
 
 static void ask_atomics(void)
 {
-	change(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 5, 0);
-	await(IBV_WC_SUCCESS);
-	expect("old", (long)*(uint64_t *)(memory + HALF), 37);
-	change(IBV_WR_ATOMIC_CMP_AND_SWP, 0, 42, 99);
-	await(IBV_WC_SUCCESS);
-	expect("old", (long)*(uint64_t *)(memory + HALF), 42);
-	reach(IBV_WR_RDMA_READ, its.rkey, 0, 8);
-	await(IBV_WC_SUCCESS);
-	expect("new", (long)*(uint64_t *)(memory + HALF), 99);
+	change_atomically(IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 5, 0);
+	await_status(IBV_WC_SUCCESS);
+	expect_value("old", (long)*(uint64_t *)(memory + HALF), 37);
+	change_atomically(IBV_WR_ATOMIC_CMP_AND_SWP, 0, 42, 99);
+	await_status(IBV_WC_SUCCESS);
+	expect_value("old", (long)*(uint64_t *)(memory + HALF), 42);
+	reach_memory(IBV_WR_RDMA_READ, its.rkey, 0, 8);
+	await_status(IBV_WC_SUCCESS);
+	expect_value("new", (long)*(uint64_t *)(memory + HALF), 99);
 }
 
 static void answer_atomics(void)
@@ -338,41 +339,41 @@ static void ask_gone(void)
 {
 	send_bytes(10);
 	await_length(10);
-	step();
-	step();
+	meet_other();
+	meet_other();
 	send_bytes(20);
 	send_bytes(30);
-	await(IBV_WC_RETRY_EXC_ERR);
-	await(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_RETRY_EXC_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
 static void answer_gone(void)
 {
 	await_length(10);
-	step();
+	meet_other();
 	MUST(ibv_destroy_qp(qp));
 	qp = NULL;
-	step();
+	meet_other();
 }
 
 static void ask_broken(void)
 {
 	send_bytes(10);
-	await(IBV_WC_REM_OP_ERR);
+	await_status(IBV_WC_REM_OP_ERR);
 }
 
 static void answer_broken(void)
 {
-	await(IBV_WC_LOC_PROT_ERR);
+	await_status(IBV_WC_LOC_PROT_ERR);
 }
 
 static void ask_flush(void)
 {
-	receive(10);
-	receive(20);
+	post_receive(10);
+	post_receive(20);
 	to_state(IBV_QPS_ERR);
-	await(IBV_WC_WR_FLUSH_ERR);
-	await(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
 static void answer_flush(void)
@@ -389,9 +390,9 @@ static void ask_solicited(void)
 
 	send_bytes(10);
 	await_length(10);
-	step();
-	post(&wr, 20);
-	await(IBV_WC_SUCCESS);
+	meet_other();
+	post_request(&wr, 20);
+	await_status(IBV_WC_SUCCESS);
 }
 
 static void answer_solicited(void)
@@ -399,25 +400,25 @@ static void answer_solicited(void)
 	struct ibv_cq *from;
 	void *its_context;
 
-	step();
+	meet_other();
 	await_length(10);
 	MUST(ibv_get_cq_event(channel, &from, &its_context));
 	ibv_ack_cq_events(from, 1);
-	expect("imm", be32toh(await(IBV_WC_SUCCESS).imm_data), 0xabcd);
+	expect_value("imm", be32toh(await_status(IBV_WC_SUCCESS).imm_data), 0xabcd);
 }
 
 static void ask_immediate(void)
 {
-	reach(IBV_WR_RDMA_WRITE_WITH_IMM, its.rkey, 256, 300);
-	await(IBV_WC_SUCCESS);
-	reach(IBV_WR_RDMA_WRITE_WITH_IMM, its.rkey, 0, 0);
-	await(IBV_WC_SUCCESS);
+	reach_memory(IBV_WR_RDMA_WRITE_WITH_IMM, its.rkey, 256, 300);
+	await_status(IBV_WC_SUCCESS);
+	reach_memory(IBV_WR_RDMA_WRITE_WITH_IMM, its.rkey, 0, 0);
+	await_status(IBV_WC_SUCCESS);
 }
 
 static void answer_immediate(void)
 {
-	expect("byte_len", await(IBV_WC_SUCCESS).byte_len, 300);
-	expect("imm", be32toh(await(IBV_WC_SUCCESS).imm_data), 0x1234);
+	expect_value("byte_len", await_status(IBV_WC_SUCCESS).byte_len, 300);
+	expect_value("imm", be32toh(await_status(IBV_WC_SUCCESS).imm_data), 0x1234);
 }
 
 /* The window is bound by the one that answers, and closed by the message. */
@@ -427,13 +428,13 @@ static void ask_invalidate(void)
 	uint32_t rkey;
 
 	MUST(recv(line, &rkey, sizeof(rkey), MSG_WAITALL) - (ssize_t)sizeof(rkey));
-	reach(IBV_WR_RDMA_WRITE, rkey, 64, 64);
-	await(IBV_WC_SUCCESS);
+	reach_memory(IBV_WR_RDMA_WRITE, rkey, 64, 64);
+	await_status(IBV_WC_SUCCESS);
 	wr.invalidate_rkey = rkey;
-	post(&wr, 10);
-	await(IBV_WC_SUCCESS);
-	reach(IBV_WR_RDMA_WRITE, rkey, 64, 64);
-	await(IBV_WC_REM_ACCESS_ERR);
+	post_request(&wr, 10);
+	await_status(IBV_WC_SUCCESS);
+	reach_memory(IBV_WR_RDMA_WRITE, rkey, 64, 64);
+	await_status(IBV_WC_REM_ACCESS_ERR);
 }
 
 static void answer_invalidate(void)
@@ -447,10 +448,11 @@ static void answer_invalidate(void)
 	wr.bind_mw.bind_info =
 		(struct ibv_mw_bind_info){ mr, (uintptr_t)memory, HALF, IBV_ACCESS_REMOTE_WRITE };
 	MUST(ibv_post_send(qp, &wr, &bad));
-	await(IBV_WC_SUCCESS);
+	await_status(IBV_WC_SUCCESS);
 	MUST(write(line, &wr.bind_mw.rkey, 4) - 4);
-	expect("flags", (long)await(IBV_WC_SUCCESS).wc_flags & IBV_WC_WITH_INV, IBV_WC_WITH_INV);
-	step();
+	expect_value("flags", (long)await_status(IBV_WC_SUCCESS).wc_flags & IBV_WC_WITH_INV,
+		     IBV_WC_WITH_INV);
+	meet_other();
 	MUST(ibv_destroy_qp(qp));
 	qp = NULL;
 	MUST(ibv_dealloc_mw(mw));
@@ -459,26 +461,26 @@ static void answer_invalidate(void)
 static void ask_invalidate_and_wait(void)
 {
 	ask_invalidate();
-	step();
+	meet_other();
 }
 
-static void again(void)
+static void connect_again(void)
 {
 	to_state(IBV_QPS_RESET);
-	step();
+	meet_other();
 	to_init();
-	receive(HALF);
-	receive(HALF);
+	post_receive(HALF);
+	post_receive(HALF);
 	to_rtr();
 	to_rts();
-	step();
+	meet_other();
 }
 
 static void ask_again(void)
 {
 	send_bytes(10);
 	await_length(10);
-	again();
+	connect_again();
 	send_bytes(20);
 	await_length(20);
 }
@@ -486,7 +488,7 @@ static void ask_again(void)
 static void answer_again(void)
 {
 	await_length(10);
-	again();
+	connect_again();
 	await_length(20);
 }
 
@@ -499,22 +501,22 @@ static void ask_killed(void)
 		send_bytes(10);
 	for (int i = 0; i < 16; i++)
 		await_length(10);
-	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
-	await(IBV_WC_SUCCESS);
-	step();
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	await_status(IBV_WC_SUCCESS);
+	meet_other();
 	while (read(line, &c, 1) > 0) /* until it is gone */
 		;
-	reach(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
+	reach_memory(IBV_WR_RDMA_WRITE, its.rkey, 0, 64);
 	send_bytes(10);
-	await(IBV_WC_RETRY_EXC_ERR);
-	await(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_RETRY_EXC_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
 }
 
 static void answer_killed(void)
 {
 	for (int i = 0; i < 16; i++)
 		await_length(10);
-	step();
+	meet_other();
 	kill(getpid(), SIGKILL);
 }
 
@@ -548,33 +550,34 @@ static const struct way {
 
 static const struct way killed = { "killed", ask_killed, answer_killed, .receives = 16 };
 
-static void go(const struct way *w, int asks)
+static void go_way(const struct way *w, int asks)
 {
 	way = w->name;
 	access_of_qp = w->qp ? w->qp : ALL;
-	begin(w->region ? w->region : ALL);
-	exchange();
+	begin_way(w->region ? w->region : ALL);
+	exchange_cards();
 	if (!asks)
 		for (int i = 0; i < w->receives; i++)
-			receive_at(0, w->length ? w->length : HALF, w->bad ? ~mr->lkey : mr->lkey);
+			post_receive_at(0, w->length ? w->length : HALF,
+					w->bad ? ~mr->lkey : mr->lkey);
 	if (!asks && w->armed)
 		MUST(ibv_req_notify_cq(cq, 1));
 	if (!asks && w->answer == answer_atomics)
 		answer_atomics();
 	to_rtr();
 	to_rts();
-	step();
+	meet_other();
 	if (asks)
 		w->ask();
 	else
 		w->answer();
 	if (w != &killed)
-		step();
-	end();
+		meet_other();
+	end_way();
 	printf("%s\n", w->name);
 }
 
-static int dial(const char *number, int asks)
+static int dial_other(const char *number, int asks)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons((uint16_t)atoi(number)),
@@ -596,7 +599,7 @@ int main(int argc, char **argv)
 	struct ibv_device **list = NEED(ibv_get_device_list(NULL));
 	int asks = argc > 2 && *argv[2] != '-';
 
-	line = dial(argv[1], asks);
+	line = dial_other(argv[1], asks);
 	context = NEED(ibv_open_device(NEED(list[0])));
 	MUST(ibv_query_port(context, 1, &port));
 	pd = NEED(ibv_alloc_pd(context));
@@ -604,9 +607,9 @@ int main(int argc, char **argv)
 	cq = NEED(ibv_create_cq(context, 2 * DEPTH, NULL, channel, 0));
 	memory = NEED(aligned_alloc(4096, SIZE));
 	for (size_t i = 0; argc < 4 && i < sizeof(ways) / sizeof(*ways); i++)
-		go(&ways[i], asks);
+		go_way(&ways[i], asks);
 	if (argc > 3)
-		go(&killed, asks);
+		go_way(&killed, asks);
 	MUST(ibv_destroy_cq(cq));
 	MUST(ibv_destroy_comp_channel(channel));
 	MUST(ibv_dealloc_pd(pd));
