@@ -243,6 +243,16 @@ static void cut_failed(struct replay *r, const struct call *call, const uint64_t
 		replica_cut(r, call->object, 0, "its queue pair could not be modified here");
 }
 
+/* What a destroy needs to have happened: those of which the trace lost the call, and all events. */
+static void destroy_first(struct replay *r, uint32_t object, int64_t time)
+{
+	for (uint32_t i = r->undestroyed ? r->nmade : 0; i-- > 0;)
+		if (r->replicas[r->made[i]].undestroyed &&
+		    trace_object(r->trace, r->made[i])->destroyed_at < time)
+			replica_destroy(r, r->made[i]);
+	events_before_destroy(r, object);
+}
+
 static int call_again(struct translation *t, const uint64_t *args)
 {
 	const struct trace_event *event = t->event;
@@ -252,7 +262,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 	int err;
 
 	if (verb_infos[call->verb].effect == EFFECT_DESTROY)
-		events_before_destroy(r, object_here(r, args[0]));
+		destroy_first(r, object_here(r, args[0]), event->time);
 	ret = faults_call(r, event, args);
 	err = errno;
 	if (verb_failed(call->verb, ret) && translate_lower(t)) {
@@ -344,6 +354,8 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 		translate_call(&t, args);
 	if (t.missing)
 		leave_out(r, event, t.missing_object, t.missing);
+	else if (t.needless)
+		outcome_tolerated(r->outcome, t.needless);
 	else
 		err = call_again(&t, args);
 	build_free(build);

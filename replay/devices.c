@@ -71,6 +71,8 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 	port->lid = attr.lid;
 	port->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	port->mtu = attr.active_mtu;
+	port->gid_table = attr.gid_tbl_len;
+	port->pkey_table = attr.pkey_tbl_len;
 	port->ngids = attr.gid_tbl_len < GIDS_MAX ? attr.gid_tbl_len : GIDS_MAX;
 	look_at_gids(context, number, port);
 }

@@ -16,6 +16,7 @@ struct port {
 	bool ethernet;
 	enum ibv_mtu mtu;
 	int ngids;
+	int gid_table, pkey_table; /* lengths */
 	union ibv_gid gids[GIDS_MAX];
 	int best_gid; /* RoCE v2 where there is one */
 	bool best_is_v2;

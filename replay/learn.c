@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "core/wire/log.h"
+#include "replay/replica.h"
 #include "replay/made.h"
 #include "replay/state.h"
 
@@ -293,6 +294,34 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 					     ?: made_learn_call(r, event, call->args, call->out);
 }
 
+/*
+ * Objects whose destruction was taken out of the trace: that is a divergence, and what could not be
+ * destroyed because of them is none.
+ */
+static void find_undestroyed(struct replay *r, const struct map *destroys)
+{
+	char name[96];
+	uint64_t seen;
+
+	for (uint32_t i = 1; i < r->nreplicas && !r->gaps; i++) {
+		const struct object *o = trace_object(r->trace, i);
+		int verb = replica_destroyer(o->kind);
+
+		if (!o->destroyed.thread || verb < 0 ||
+		    map_get(destroys, event_key(o->destroyed), &seen))
+			continue;
+		r->undestroyed = r->replicas[i].undestroyed = true;
+		snprintf(name, sizeof(name), "%s of process %u destroyed", o->name, o->process);
+		outcome_divergence(r->outcome,
+				   &(struct divergence){ .event = o->destroyed,
+							 .verb = (enum verb)verb,
+							 .field = object_names[o->kind],
+							 .recorded = name,
+							 .replayed = "the call is not in the trace",
+							 .object = i });
+	}
+}
+
 /* Regions whose creation the trace does not have, as it has that of others. */
 static void count_uncreated(struct replay *r)
 {
@@ -303,8 +332,16 @@ static void count_uncreated(struct replay *r)
 	}
 }
 
+static int note_destroy(struct map *destroys, const struct trace_event *event)
+{
+	if (event->kind != TRACE_CALL || verb_infos[event->call->verb].effect != EFFECT_DESTROY)
+		return 0;
+	return map_put(destroys, event_key(event->id), 1);
+}
+
 static int learn_events(struct replay *r)
 {
+	struct map destroys = { 0 };
 	const struct trace_filter filter = { .control_only = true };
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -313,7 +350,7 @@ static int learn_events(struct replay *r)
 	if (err < 0)
 		return err;
 	while ((err = cursor_next(cursor, &event)) > 0) {
-		err = learn_event(r, event);
+		err = learn_event(r, event) ?: note_destroy(&destroys, event);
 		if (err < 0) {
 			char text[32];
 
@@ -322,6 +359,9 @@ static int learn_events(struct replay *r)
 		}
 	}
 	cursor_close(cursor);
+	if (!err)
+		find_undestroyed(r, &destroys);
+	map_fini(&destroys);
 	return err;
 }
 

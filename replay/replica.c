@@ -144,7 +144,7 @@ void replica_cut(struct replay *r, uint32_t id, uint32_t from, const char *why)
 	}
 }
 
-static int find_destroyer(enum object_kind kind)
+int replica_destroyer(enum object_kind kind)
 {
 	for (int v = 0; v < VERB_COUNT; v++)
 		if (verb_infos[v].effect == EFFECT_DESTROY && verb_infos[v].object == kind)
@@ -152,10 +152,10 @@ static int find_destroyer(enum object_kind kind)
 	return -1;
 }
 
-static void destroy_object(struct replay *r, uint32_t id)
+void replica_destroy(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
-	int verb = find_destroyer(trace_object(r->trace, id)->kind);
+	int verb = replica_destroyer(trace_object(r->trace, id)->kind);
 	uint64_t args[16] = { (uintptr_t)replica->handle };
 
 	if (!replica->handle || verb < 0)
@@ -172,7 +172,7 @@ void replica_clear(struct replay *r, uint32_t process)
 		uint32_t id = r->made[i];
 
 		if (!process || trace_object(r->trace, id)->process == process)
-			destroy_object(r, id);
+			replica_destroy(r, id);
 	}
 }
 

@@ -52,6 +52,7 @@ struct replica {
 	void *handle;                   /* NULL: not made yet, destroyed, or never made */
 	bool made;                      /* it has existed */
 	bool created;                   /* the trace has the call that made it */
+	bool undestroyed;               /* the trace lacks the call that destroyed it */
 	const char *why;                /* why it does not exist, if known */
 	uint32_t number, rkey;          /* here; as struct object has them there */
 	uint64_t base_there, base_here; /* MR: what its keys count from */
@@ -95,6 +96,7 @@ struct replay {
 	bool *implicit;         /* by process: it has had an implicit region */
 	bool any_implicit;
 	const char *gaps;        /* why calls may be missing from the trace; NULL: none are */
+	bool undestroyed;        /* some object is */
 	uint32_t nlacking;       /* regions that the trace has, and that could not be made here */
 	const char *no_posts;    /* why there is no post in the trace; NULL: there are */
 	bool lossy;              /* events are missing in the trace */

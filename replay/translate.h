@@ -22,8 +22,9 @@ struct translation {
 	const char *missing;     /* out: why something has no counterpart here; NULL if all has */
 	uint32_t missing_object; /* that object, if the trace has it; else 0 */
 	char text[160];
-	struct ibv_qp_cap *cap,
-		asked; /* of a new queue pair: sizes, and those that were asked for */
+	const char *needless;   /* out: why the call need not be made; NULL: it is */
+	struct ibv_qp_cap *cap; /* of a new queue pair; NULL */
+	struct ibv_qp_cap asked;
 };
 
 /* A handle or an address; a build_resolve of core/store/read/build.h. */

@@ -438,6 +438,23 @@ static void port_argument(struct translation *t, uint64_t *a)
 		a[1] = device_port(devices_of(t->r->devices, to_pointer(a[0])), (uint8_t)a[1]);
 }
 
+/* An entry of a table that is shorter on another device. */
+static void index_argument(struct translation *t, uint64_t *a)
+{
+	const struct device *device;
+	const struct port *port;
+	int length;
+
+	port_argument(t, a);
+	if (!a[0] || !can_lower(t))
+		return;
+	device = devices_of(t->r->devices, to_pointer(a[0]));
+	port = &device->ports[device_port(device, (uint8_t)a[1])];
+	length = t->event->call->verb == VERB_query_pkey ? port->pkey_table : port->gid_table;
+	if ((int)a[2] >= length)
+		t->needless = "an index beyond a table of the port here";
+}
+
 static void create_cq(struct translation *t, uint64_t *a)
 {
 	struct ibv_context *context = to_pointer(a[0]);
@@ -485,8 +502,9 @@ static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) =
 	[VERB_create_srq_ex] = create_srq_ex,
 	[VERB_query_port] = port_argument,
 	[VERB_query_port_compat] = port_argument,
-	[VERB_query_gid] = port_argument,
-	[VERB_query_pkey] = port_argument,
+	[VERB_query_gid] = index_argument,
+	[VERB_query_gid_ex] = index_argument,
+	[VERB_query_pkey] = index_argument,
 };
 
 bool translate_lower(struct translation *t)

@@ -131,9 +131,23 @@ granted_sizes_are_asked_for() {
 }
 try granted_sizes_are_asked_for
 
+# an index that the recorded port's table had, and this one has not
+a_shorter_table_of_another_port() {
+	alter refused "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
+			WHERE verb LIKE 'ibv_query_device%';
+		UPDATE call SET args = json_set(args, '\$.index', 1000)
+			WHERE verb = 'ibv_query_gid'" || return
+	replay "$tmp/altered.db"
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+	says 'x an index beyond a table of the port here' "$tmp/out"
+}
+try a_shorter_table_of_another_port
+
 # more than this device can grant: what was asked for is asked for then
 too_much_that_was_granted_is_not_insisted_on() {
-	sqlite3 "$tmp/altered.db" "UPDATE call SET
+	alter refused "UPDATE call SET out = replace(out, '\"fw_ver\":\"', '\"fw_ver\":\"9.')
+			WHERE verb LIKE 'ibv_query_device%';
+		UPDATE call SET
 			args = json_set(args, '\$.qp_init_attr.cap.max_inline_data', 32),
 			out = json_set(out, '\$.qp_init_attr.cap.max_inline_data', 1000000)
 		WHERE verb = 'ibv_create_qp'" || return
@@ -176,8 +190,24 @@ a_missing_creation_diverges() {
 }
 try a_missing_creation_diverges
 
+a_missing_destruction_diverges() {
+	local verb event
+	for verb in destroy_qp destroy_cq dereg_mr dealloc_pd destroy_ah close_device; do
+		event=$(sqlite3 "$tmp/refused.u.db" "SELECT thread || ':' || n FROM call
+			WHERE verb = 'ibv_$verb'")
+		alter refused "DELETE FROM call WHERE verb = 'ibv_$verb'" || return
+		replay "$tmp/altered.db"
+		is "status without $verb" $? 1 && says '^1 divergence' "$tmp/out" &&
+			says "$event ibv_$verb: .*, replayed the call is not in the trace" \
+				"$tmp/out" || { cat "$tmp/out"; return 1; }
+	done
+}
+"$VERBATIM" unpack -o "$tmp/refused.u.db" "$tmp/refused.db"
+try a_missing_destruction_diverges
+
 # where events were lost, or filtered, it is none
 a_creation_that_was_filtered_is_no_divergence() {
+	alter refused "DELETE FROM call WHERE verb = 'ibv_reg_mr'" || return
 	sqlite3 "$tmp/altered.db" "INSERT OR REPLACE INTO meta VALUES ('filter', 'plane=data')"
 	replay --timeout 30 "$tmp/altered.db"
 	says '^no divergence' "$tmp/out"
