@@ -10,9 +10,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "core/base/vec.h"
 #include "core/wire/log.h"
@@ -76,6 +78,20 @@ void made_close(struct made_host *host)
 	if (host->context)
 		ibv_close_device(host->context);
 	free(host->srqs);
+}
+
+int64_t made_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+bool made_wait(int64_t deadline)
+{
+	sched_yield();
+	return made_now() < deadline;
 }
 
 void made_drain(struct made_end *end)

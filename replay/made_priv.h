@@ -101,6 +101,10 @@ struct made_plan {
 	size_t nlinks;
 	size_t at; /* the links that were used: learned, then replayed */
 	bool needed;
+	uint32_t srq;               /* object; 0: it has none */
+	int access;                 /* that it gives to the other end */
+	bool broken;                /* learning: it has failed, or was set to */
+	enum ibv_event_type breaks; /* how the other end made it fail, where that is known */
 	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
 	struct made_request *open; /* learning: [first, nopen) */
 	size_t first, nopen, room;
@@ -113,6 +117,8 @@ struct made_early {
 	uint32_t next; /* of the same event: 1 + its index */
 	uint32_t index;
 	struct event_id poll; /* completion @index of it */
+	uint32_t cq;
+	bool limit; /* sent only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
 	uint32_t qp, length, imm, src_qp;
 	uint16_t flags; /* enum ibv_wc_flags */
 	uint8_t write;  /* with immediate */
@@ -132,11 +138,12 @@ struct made {
 	size_t nhosts;
 	struct map closes; /* key of a request to the key here of the window that it closes */
 	struct map failed; /* key of a request to enum ibv_wc_status */
-	struct map taken;  /* key of a completion in error to 1: a receive */
+	struct map taken;  /* key of a completion in error to what caused it */
 	struct map reads;  /* key of a request to 1 + the completion in @fetched */
 	struct made_early *early;
 	size_t nearly;
 	struct map early_at;   /* event to 1 + the first of it */
+	struct map broken_at;  /* event to the queue pair (object) that failed before it */
 	struct map access;     /* region (object) to its access flags */
 	struct map exclusives; /* completion queue (object) to its XRC SRQ */
 	struct made_fetch *fetched;
@@ -145,6 +152,8 @@ struct made {
 	size_t navs;
 	struct map av_of; /* address handle (object) to 1 + the index of its address */
 };
+
+enum made_cause { MADE_MESSAGE = 1, MADE_BREAK };
 
 /* One of the requests of a post, one of the completions of a poll. */
 static inline uint64_t made_key(struct event_id id, uint32_t index)
@@ -166,6 +175,16 @@ void made_close(struct made_host *host);
 struct made_end *made_datagram_end(struct replay *r, struct made_plan *plan, uint32_t qpn);
 struct made_srq *made_srq_of(struct made_end *end, uint32_t number);
 void made_drain(struct made_end *end);
+/*
+ * Wait for the device alone: nothing recorded is waited for, so no other thread is let in
+ * (pace_wait()). False after @deadline.
+ */
+bool made_wait(int64_t deadline);
+int64_t made_now(void);
+
+/* made_message.c: before a poll; before the return of an event that told of it */
+int made_before_poll(struct replay *r, const struct trace_event *event);
+int made_before_return(struct replay *r, const struct trace_event *event);
 
 /* made_memory.c */
 int made_add_range(struct made_host *host, uint32_t rkey, uint64_t addr, uint64_t length,

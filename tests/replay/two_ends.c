@@ -51,6 +51,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qp;
+static struct ibv_srq *srq;
 static struct card mine, its;
 static char *memory;
 static int line; /* the socket */
@@ -211,7 +212,9 @@ static void exchange_cards(void)
 	MUST(recv(line, &its, sizeof(its), MSG_WAITALL) - (ssize_t)sizeof(its));
 }
 
-static void begin_way(int region)
+static void create_srq(void);
+
+static void begin_way(int region, int shared)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = cq,
 					 .recv_cq = cq,
@@ -220,6 +223,11 @@ static void begin_way(int region)
 
 	memset(memory, 0, SIZE);
 	mr = NEED(ibv_reg_mr(pd, memory, SIZE, region));
+	if (shared) {
+		create_srq();
+		attr.srq = srq;
+		attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
+	}
 	qp = NEED(ibv_create_qp(pd, &attr));
 	to_init();
 }
@@ -228,6 +236,9 @@ static void end_way(void)
 {
 	if (qp)
 		MUST(ibv_destroy_qp(qp));
+	if (srq)
+		MUST(ibv_destroy_srq(srq));
+	srq = NULL;
 	if (mr)
 		MUST(ibv_dereg_mr(mr));
 }
@@ -492,6 +503,84 @@ static void answer_again(void)
 	await_length(20);
 }
 
+static void await_event(enum ibv_event_type type)
+{
+	struct ibv_async_event event;
+
+	MUST(ibv_get_async_event(context, &event));
+	expect_value("event", event.event_type, type);
+	ibv_ack_async_event(&event);
+}
+
+static void answer_told(void)
+{
+	await_event(IBV_EVENT_QP_ACCESS_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
+}
+
+static void answer_told_late(void)
+{
+	await_status(IBV_WC_WR_FLUSH_ERR);
+	await_event(IBV_EVENT_QP_REQ_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
+}
+
+static void answer_untold(void)
+{
+	await_status(IBV_WC_WR_FLUSH_ERR);
+	await_status(IBV_WC_WR_FLUSH_ERR);
+}
+
+static void ask_twice(void)
+{
+	send_bytes(10);
+	await_length(10);
+	send_bytes(20);
+	await_length(20);
+}
+
+static void answer_established(void)
+{
+	await_event(IBV_EVENT_COMM_EST);
+	to_rts();
+	await_length(10);
+	await_length(20);
+}
+
+enum { SHARED = 8, LIMIT = 4 };
+
+static void ask_limit(void)
+{
+	for (uint32_t i = 1; i <= SHARED; i++) {
+		send_bytes(i);
+		await_length(i);
+	}
+}
+
+static void answer_limit(void)
+{
+	await_event(IBV_EVENT_SRQ_LIMIT_REACHED);
+	for (uint32_t i = 1; i <= SHARED; i++)
+		await_length(i);
+}
+
+static void create_srq(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = SHARED, .max_sge = 1 } };
+	struct ibv_srq_attr attr = { .srq_limit = LIMIT };
+	struct ibv_recv_wr *bad;
+
+	srq = NEED(ibv_create_srq(pd, &init));
+	for (uint64_t i = 0; i < SHARED; i++) {
+		struct ibv_sge sge = { (uintptr_t)memory + 64 * i, 64, mr->lkey };
+		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 };
+
+		MUST(ibv_post_srq_recv(srq, &wr, &bad));
+	}
+	MUST(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+}
+
 /* Seventeen requests are answered, then nobody is there. */
 static void ask_killed(void)
 {
@@ -528,6 +617,8 @@ static const struct way {
 	int bad;         /* with a key that is none */
 	int region, qp;  /* access; 0: all */
 	int armed;       /* for solicited ones */
+	int late;        /* the one that answers goes to RTS itself */
+	int shared;      /* it has a shared receive queue */
 } ways[] = {
 	{ "not ready", ask_not_ready, answer_once, 1 },
 	{ "too long", ask_too_long, answer_too_long, 2, 99 },
@@ -545,6 +636,11 @@ static const struct way {
 	{ "solicited", ask_solicited, answer_solicited, 2, .armed = 1 },
 	{ "immediate", ask_immediate, answer_immediate, 2 },
 	{ "invalidate", ask_invalidate_and_wait, answer_invalidate, 1 },
+	{ "told", ask_outside, answer_told, 2 },
+	{ "told late", ask_misaligned, answer_told_late, 2 },
+	{ "untold", ask_outside, answer_untold, 2 },
+	{ "established", ask_twice, answer_established, 2, .late = 1 },
+	{ "limit", ask_limit, answer_limit, 0, .shared = 1 },
 	{ "again", ask_again, answer_again, 1 },
 };
 
@@ -554,7 +650,7 @@ static void go_way(const struct way *w, int asks)
 {
 	way = w->name;
 	access_of_qp = w->qp ? w->qp : ALL;
-	begin_way(w->region ? w->region : ALL);
+	begin_way(w->region ? w->region : ALL, w->shared && !asks);
 	exchange_cards();
 	if (!asks)
 		for (int i = 0; i < w->receives; i++)
@@ -565,7 +661,8 @@ static void go_way(const struct way *w, int asks)
 	if (!asks && w->answer == answer_atomics)
 		answer_atomics();
 	to_rtr();
-	to_rts();
+	if (asks || !w->late)
+		to_rts();
 	meet_other();
 	if (asks)
 		w->ask();
