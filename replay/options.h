@@ -3,6 +3,7 @@
  * How a trace is to be replayed.
  */
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* --faults */
@@ -20,5 +21,7 @@ struct replay_options {
 	void (*tell)(uint64_t events, int64_t time);
 	int64_t timeout;     /* ns to wait for a completion or event */
 	unsigned int faults; /* enum faults */
+	bool stands_in;      /* the software device, for another that was recorded */
+	bool described;      /* the software device has another's attributes */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
 };

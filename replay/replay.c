@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -143,8 +144,12 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 
 	if (!err) {
 		devices_names(r.devices, names, sizeof(names));
+		if (options->described)
+			strncat(names, ", the software device", sizeof(names) - strlen(names) - 1);
 		outcome_device(outcome, names);
 		devices_judge(r.devices, outcome);
+		if (options->stands_in)
+			outcome_other_device(outcome);
 		err = play_trace(&r, replay_event);
 		expect_end(&r);
 		if (made_report(&r) && !err)

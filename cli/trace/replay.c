@@ -23,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/record/device.h"
 #include "cli/trace/fabric.h"
+#include "cli/trace/persona.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "replay/replay.h"
@@ -37,8 +38,11 @@ struct settings {
 	const char *device;
 	const char *report;
 	unsigned int json;
+	unsigned int persona; /* enum persona */
 	int64_t deadline;
 };
+
+enum persona { PERSONA_RECORDED, PERSONA_NONE };
 
 /* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
 static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -80,6 +84,9 @@ const struct option_row cli_replay_options[] = {
 	  "errors that the traffic does not cause: let them happen as recorded, or not",
 	  CHOICE_AT(struct settings, replay.faults),
 	  .otherwise = "recorded on the software device" },
+	{ "persona", 0, "recorded|none",
+	  "the software device has the recorded device's limits, ports and addresses, or its own",
+	  CHOICE_AT(struct settings, persona), .preset = "recorded" },
 	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
 	  SIZE_AT(struct settings, replay.max_memory), .preset = "1G" },
 	CLI_DEADLINE(struct settings),
@@ -311,6 +318,8 @@ int cli_replay(int argc, char **argv)
 	status = cli_open("replay", &arguments, 1, &trace);
 	if (status)
 		return status;
+	set.replay.stands_in = getenv(FABRIC_ENV) && persona_is_other(trace);
+	set.replay.described = getenv(FABRIC_ENV) && persona_is_taken();
 	status = refuse_sample(trace);
 	if (!status && !getenv(FABRIC_ENV) && device_choose(set.device, DEVICE_SYSFS, &soft))
 		status = CLI_ENVIRONMENT;
@@ -318,6 +327,8 @@ int cli_replay(int argc, char **argv)
 		status = replay_here(trace, arguments.at[0], &set);
 	if (soft)
 		choose_link(trace);
+	if (soft && set.persona == PERSONA_RECORDED && persona_take(trace))
+		return CLI_ENVIRONMENT;
 	trace_close(trace);
 	if (!soft)
 		return status;

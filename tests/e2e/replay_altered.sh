@@ -31,7 +31,8 @@ record_all() {
 	for each in rc uc ud srq; do
 		record $each ibv_${each}_pingpong || return
 	done
-	record payload "$apps/payload" && record errors ./errors && record senders "$apps/senders" &&
+	record payload "$apps/payload" && record errors ./errors &&
+		record senders "$apps/senders" &&
 		VERBATIM_SOFT_LINK=roce record every "$apps/every_verb"
 }
 

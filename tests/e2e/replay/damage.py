@@ -28,7 +28,7 @@ NUMBERS = [-1, 0, 1, 255, 65536, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1,
 def damage_row(db, rng):
     """A value of one row of one table becomes nonsense."""
     table = rng.choice(['call', 'post', 'wr', 'sge', 'poll', 'wc', 'object', 'process', 'thread',
-                        'meta', 'ref', 'payload', 'notify'])
+                        'meta', 'ref', 'payload', 'notify', 'device', 'port', 'gid'])
     row = pick(db, rng, f'SELECT * FROM {table}')
     if not row:
         return

@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * The software device in the place of the one that was recorded. One thread.
+ */
+#include <stdbool.h>
+
+#include "core/store/read/trace.h"
+
+/* Was @trace recorded on another device than the software device? */
+bool persona_is_other(struct trace *trace);
+
+/*
+ * Describe the recorded device (docs/SOFT-DEVICE.md, "Another machine's device") and put that into
+ * our environment, for the software device of a child; unless the user has described one, or the
+ * recorded device was this one. 0 or -errno after log_err().
+ */
+int persona_take(struct trace *trace);
+
+/* Is a device described in our environment? */
+bool persona_is_taken(void);
