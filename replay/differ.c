@@ -28,7 +28,7 @@ static const char clocks[] = "clocks and counters";
 
 /*
  * The first row that matches counts. Path "ret" is a result of a verb that succeeded on both sides,
- * "failed" one that failed on one side only, "unsupported" there only, with EOPNOTSUPP.
+ * "failed" one that failed on one side only, "unsupported" there, with EOPNOTSUPP.
  */
 /* clang-format off */
 const struct tolerance tolerances[] = {
@@ -246,9 +246,9 @@ static bool was_unsupported(const struct call *call)
 
 static const char *path_of(const struct call *call, const char *field, bool failed)
 {
-	if (call->failed == failed)
-		return field;
-	return was_unsupported(call) ? "unsupported" : "failed";
+	if (was_unsupported(call))
+		return "unsupported";
+	return call->failed == failed ? field : "failed";
 }
 
 static void differ_results(struct outcome *outcome, struct event_id event, const struct call *call,

@@ -64,6 +64,12 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 	t->missing = t->text;
 }
 
+/* Nothing has made it yet, and nothing has kept it from being made. */
+static bool is_to_come(const struct replica *replica)
+{
+	return replica && replica->created && !replica->made && !replica->why;
+}
+
 /* If the other side does not exist here, the queue pair is not used from now on. */
 static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
@@ -72,7 +78,8 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 	bool made = replica && replica->number;
 
-	if (t->event->call->failed) { /* a number that was wrong there is not put right */
+	if (t->event->call->failed || is_to_come(replica)) {
+		/* a number that was wrong there, or too early, is not put right */
 		attr->dest_qp_num = made ? replica->number : attr->dest_qp_num;
 	} else if (qp->context->device->transport_type == IBV_TRANSPORT_IWARP) {
 		cut_qp(t, 0, "ibv_modify_qp() does not connect on an iWARP device");

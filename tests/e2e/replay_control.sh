@@ -177,6 +177,22 @@ an_object_that_fails_here_is_cut() {
 }
 try an_object_that_fails_here_is_cut
 
+# a change to RTR that names a queue pair before it is made: it is called all the same, and fails
+a_change_that_is_too_early_diverges() {
+	alter pingpong "UPDATE call SET args = (SELECT r.args FROM call r WHERE r.verb = call.verb
+			AND r.object = call.object AND r.args LIKE '%QPS_RTR%')
+		WHERE verb = 'ibv_modify_qp' AND thread = 1 AND args LIKE '%QPS_INIT%'" || return
+	replay --timeout 30 "$tmp/altered.db"
+	is status $? 1 && says '^1 divergence' "$tmp/out" &&
+		says "^  1:.* ibv_modify_qp: ret: recorded 0, replayed EINVAL" "$tmp/out"
+}
+if command -v ibv_rc_pingpong >/dev/null; then
+	record pingpong "$both" ibv_rc_pingpong -n 10
+	try a_change_that_is_too_early_diverges
+else
+	skip a_change_that_is_too_early_diverges "ibv_rc_pingpong is not installed"
+fi
+
 # each kind of object, whose creation somebody has taken out of the trace
 a_missing_creation_diverges() {
 	local verb

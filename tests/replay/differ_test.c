@@ -144,6 +144,7 @@ TEST(a_verb_that_another_device_lacked_may_succeed)
 	assert_int_equal(count_results(VERB_query_rt_values_ex, EOPNOTSUPP, 0, true), 0);
 	assert_int_equal(count_results(VERB_query_rt_values_ex, EOPNOTSUPP, 0, false), 1);
 	assert_int_equal(count_results(VERB_query_rt_values_ex, 0, EOPNOTSUPP, true), 1);
+	assert_int_equal(count_results(VERB_query_rt_values_ex, EOPNOTSUPP, EINVAL, true), 0);
 }
 
 TEST(an_index_may_be_another)
