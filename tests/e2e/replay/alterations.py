@@ -352,8 +352,8 @@ def alter_remote_key(db, rng):
         return at(row)
 
 
-def flip_byte(db, rng, kinds):
-    row = pick(db, rng, f'SELECT * FROM payload WHERE kind IN {kinds} AND length(bytes) > 0')
+def flip_byte(db, rng, where):
+    row = pick(db, rng, f'SELECT * FROM payload p WHERE {where} AND length(bytes) > 0')
     if row:
         data = bytearray(row['bytes'])
         data[rng.randrange(row['before'] or 0, len(data))] ^= 1 << rng.randrange(8)
@@ -363,17 +363,19 @@ def flip_byte(db, rng, kinds):
 
 @kind('byte that was received')
 def alter_received(db, rng):
-    return flip_byte(db, rng, "('recv', '')")
+    return flip_byte(db, rng, "kind = 'recv'")
 
 
 @kind('byte that was sent')
 def alter_sent(db, rng):
-    return flip_byte(db, rng, "('send', '')")
+    # what a write brings into memory is not in the trace
+    return flip_byte(db, rng, "kind = 'send' AND EXISTS (SELECT 1 FROM wr WHERE wr.thread = "
+                     'p.thread AND wr.n = p.n AND wr.i = p.i AND wr.opcode IN (2, 3))')
 
 
 @kind('byte that was read')
 def alter_read(db, rng):
-    return flip_byte(db, rng, "('read', 'atomic')")
+    return flip_byte(db, rng, "kind IN ('read', 'atomic')")
 
 
 TIMES = {'call': ('begin', 'end'), 'post': ('time',), 'wr': ('time',), 'sge': ('time',),
