@@ -250,6 +250,18 @@ static enum placed find_place(const struct peers *p, const struct qp *qp,
 	return compare_place(places_of(p, qp->device, qp->port), av);
 }
 
+/*
+ * May @qp, which has the number that @me was connected to, not be its peer? It was gone, or not
+ * there yet, and connected to others; or it is @me itself, at an address that nobody was told of.
+ */
+static bool is_stranger(const struct qp *me, const struct qp *qp, bool mutual, enum placed placed,
+			const struct ibv_ah_attr *av, int64_t time)
+{
+	if (qp == me)
+		return placed == PLACED_PERHAPS && av && av->is_global;
+	return !mutual && qp->links && measure_distance(qp, time);
+}
+
 uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const struct ibv_ah_attr *av,
 		    int64_t time)
 {
@@ -258,9 +270,12 @@ uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const str
 
 	for (const struct qp *qp = find_qp(&p->by_number, dest); qp; qp = qp->same) {
 		enum placed placed = find_place(p, qp, av);
-		int score = placed * 2 + (me && connected_to(qp, me->number));
+		bool mutual = me && connected_to(qp, me->number);
+		int score = placed * 2 + mutual;
 
 		if (placed == PLACED_ELSEWHERE || (best && best_score > score))
+			continue;
+		if (me && is_stranger(me, qp, mutual, placed, av, time))
 			continue;
 		if (best && best_score == score &&
 		    measure_distance(best, time) <= measure_distance(qp, time))
