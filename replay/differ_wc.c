@@ -113,6 +113,25 @@ static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 		tolerate_numbers(outcome, there->tm_tag | there->tm_priv, 0, "tag matching");
 }
 
+/*
+ * Of datagrams alone; the number of the sender told them apart before. What the LID and the index
+ * of the P_Key are is of the port here, and the service level is that of the sender's address
+ * handle, unless another device maps it.
+ */
+static void differ_origin(struct outcome *outcome, struct differ_wc *d)
+{
+	static const char origin[] = "where a datagram comes from on the link (LID, P_Key index)";
+
+	if (d->type != IBV_QPT_UD || d->ex)
+		return;
+	if (outcome_is_other_device(outcome))
+		tolerate_numbers(outcome, d->there->sl, d->here->sl, origin);
+	else
+		report_numbers(outcome, d, "sl", NULL, d->there->sl, d->here->sl);
+	tolerate_numbers(outcome, d->there->slid, d->here->slid, origin);
+	tolerate_numbers(outcome, d->there->pkey_index, d->here->pkey_index, origin);
+}
+
 static void differ_success(struct outcome *outcome, struct differ_wc *d)
 {
 	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
@@ -128,6 +147,7 @@ static void differ_success(struct outcome *outcome, struct differ_wc *d)
 				 "the length of what was sent");
 	if (!(here->opcode & IBV_WC_RECV) || (d->ex && !d->ex->read_wc_flags))
 		return;
+	differ_origin(outcome, d);
 	report_numbers(outcome, d, "wc_flags", "ibv_wc_flags", there->wc_flags & flags,
 		       here->wc_flags & flags);
 	tolerate_numbers(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "replay/differ.h"
+#include "replay/expect.h"
 #include "replay/faults.h"
 #include "replay/pace.h"
 #include "replay/polls.h"
@@ -429,6 +430,7 @@ void events_before_destroy(struct replay *r, uint32_t object)
 
 	if (!replica || !replica->handle)
 		return;
+	expect_leave(r, object);
 	if (replica->unacked)
 		ibv_ack_cq_events(replica->handle, replica->unacked);
 	replica->unacked = 0;

@@ -25,6 +25,8 @@
 
 enum { BATCH = 32 };
 
+#define RACE_NS 50000000 /* for another completion than the next */
+
 static const char threads_order[] = "the order of what several threads posted or polled";
 static const char senders_order[] = "the order of datagrams of several senders";
 
@@ -95,10 +97,35 @@ static enum order order_of(const struct expected *e, enum side side)
 
 /* Which arrival is waited for. */
 struct wanted {
-	enum { NEXT, OF_REQUEST, OF_SENDER } what;
+	enum { NEXT, OF_REQUEST, OF_SENDER, ALIKE } what;
 	enum side side;
-	uint32_t sender; /* its number here */
+	uint32_t sender; /* its number here; 0: any */
 };
+
+/* Do all that tell one message from another agree? */
+static bool is_alike(const struct wc *there, const struct ibv_wc *here)
+{
+	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
+
+	if (there->status != (int)here->status || there->status != IBV_WC_SUCCESS)
+		return there->status == (int)here->status;
+	if (there->opcode != (int)here->opcode || (there->wc_flags ^ here->wc_flags) & flags)
+		return false;
+	return (!(here->opcode & IBV_WC_RECV) || there->byte_len == here->byte_len) &&
+	       (!(here->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
+}
+
+static const struct arrival *find_alike(const struct arrivals *in, const struct wc *wc,
+					uint32_t sender)
+{
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (is_alike(wc, &a->wc) && (!sender || a->wc.src_qp == sender))
+			return a;
+	}
+	return NULL;
+}
 
 static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t sender)
 {
@@ -120,6 +147,8 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 		return arrivals_find(in, e->wc->request, e->wc->request_index);
 	case OF_SENDER:
 		return find_sent_by(in, wanted->sender);
+	case ALIKE:
+		return find_alike(in, e->wc, wanted->sender);
 	default:
 		return arrivals_first(in);
 	}
@@ -131,7 +160,8 @@ static bool is_outstanding(const struct expected *e, const struct wanted *wanted
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
 		return true;
 	return requests_await(&e->qp->out[wanted->side], e->wc->request, e->wc->request_index,
-			      e->wc->wr_id);
+			      e->wc->wr_id,
+			      wanted->side == SIDE_SEND && e->wc->status == IBV_WC_SUCCESS);
 }
 
 /* Pointers to arrivals are not kept over it. */
@@ -146,12 +176,17 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
 
 		if (n > 0)
 			continue;
-		if (n < 0)
+		if (n < 0 || !e->cq->handle)
 			break;
-		if (turns % 64 == 0 && !is_outstanding(e, wanted))
+		if (turns % 64 == 0 && !pace_is_behind() && !is_outstanding(e, wanted))
+			break;
+		e->starved = turns % 64 == 0 && !e->last && !pace_is_behind() &&
+			     expect_is_starved(e, wanted->side);
+		if (e->starved)
 			break;
 		if (!deadline)
-			deadline = pace_now() + expect_wait_time(e);
+			deadline = pace_now() +
+				   (wanted->what == ALIKE ? RACE_NS : expect_wait_time(e));
 		if (!pace_wait(&turns, deadline))
 			break;
 	}
@@ -261,31 +296,56 @@ static int check_posted(struct expected *e, enum side side)
 }
 
 /*
+ * The polls of several threads may be written in another order than they were done, and where the
+ * request does not tell which completion it was, what came with it does: the first such, wherever
+ * it is.
+ */
+static bool check_raced(struct expected *e, enum side side, uint32_t sender)
+{
+	const struct wanted wanted = { .what = ALIKE, .side = side, .sender = sender };
+	const struct arrival *a = expect_is_raced(e) ? await_arrival(e, &wanted) : NULL;
+
+	e->starved = false;
+	if (!a)
+		return false;
+	outcome_tolerated(e->r->outcome, threads_order);
+	compare_completion(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return true;
+}
+
+/*
  * Which of several senders comes first depends on the network, so a datagram is
  * compared with the next one of its sender, and may have taken another request.
  */
-static int check_datagram(struct expected *e, uint32_t sender)
+static int check_datagram(struct expected *e)
 {
-	const struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV, .sender = sender };
-	const struct arrival *a = await_arrival(e, &wanted);
+	struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV };
+	const struct replica *sender = replica_of(e->r, expect_sender(e));
+	const struct arrival *a;
+	int err = 0;
 
+	wanted.sender = sender ? sender->number : made_datagram(e->r, e->wc->qp, e->wc->src_qp);
+	if (!sender)
+		err = expect_stranger(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
+				      "the trace does not have its sender");
+	if (!wanted.sender || err)
+		return err;
+	a = await_arrival(e, &wanted);
 	if (!a) {
 		expect_report_missing(e, true);
 		return 0;
 	}
 	if (a != arrivals_first(&e->qp->in[SIDE_RECV]))
 		e->qp->swapped = true;
+	if (!is_alike(e->wc, &a->wc)) {
+		if (check_raced(e, SIDE_RECV, wanted.sender))
+			return 0;
+		a = find_wanted(e, &wanted);
+	}
 	compare_completion(e, SIDE_RECV, a);
 	arrivals_remove(&e->qp->in[SIDE_RECV], a);
 	return 0;
-}
-
-/* The number here of the sender of a datagram; 0 if it is not known. */
-static uint32_t sender_of(const struct expected *e)
-{
-	const struct replica *sender = replica_of(e->r, expect_sender(e));
-
-	return sender ? sender->number : made_datagram(e->r, e->wc->qp, e->wc->src_qp);
 }
 
 static const char cut_short[] = "its sender was killed while it posted";
@@ -342,18 +402,21 @@ static bool is_next(const struct expected *e, enum order order, const struct arr
 	       a->request.wr_id == e->wc->wr_id;
 }
 
-static int check_expected(struct expected *e)
+int expect_one(struct expected *e)
 {
 	enum side side = side_of(e);
 	enum order order = order_of(e, side);
-	uint32_t sender = order == ORDER_SENDER ? sender_of(e) : 0;
 	const struct arrival *a;
 
-	if (sender)
-		return check_datagram(e, sender);
+	if (order == ORDER_SENDER)
+		return check_datagram(e);
 	if (check_passed(e, side))
 		return 0;
+	if (e->qp->late[side] && !e->last) /* behind others that wait */
+		return expect_defer(e, side);
 	a = await_next(e, &side);
+	if (!a && e->starved)
+		return expect_defer(e, side);
 	if (!a && died_sending(e, true)) {
 		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
 				cut_short);
@@ -365,6 +428,11 @@ static int check_expected(struct expected *e)
 	}
 	if (!is_next(e, order, a))
 		return check_posted(e, side);
+	if (!is_alike(e->wc, &a->wc) && !(order == ORDER_POSTED && is_of_request(e, a))) {
+		if (check_raced(e, side, 0))
+			return 0;
+		a = arrivals_first(&e->qp->in[side]);
+	}
 	compare_completion(e, side, a);
 	arrivals_drop(&e->qp->in[side]);
 	return 0;
@@ -384,7 +452,8 @@ static const char *why_not(struct expected *e)
 		return e->replica->qp->cut;
 	if (e->r->no_posts)
 		return e->r->no_posts;
-	if (map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
+	if (!is_shared(e, SIDE_RECV) &&
+	    map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
 	    e->wc->request_index + 1 >= from)
 		return "its request was not posted here";
 	if (e->replica->qp->no_flow && side_of(e) == SIDE_RECV &&
@@ -393,6 +462,16 @@ static const char *why_not(struct expected *e)
 	if (died_sending(e, false))
 		return cut_short;
 	return NULL;
+}
+
+/* What was deferred of its side comes first. */
+static int settle_before(struct expected *e)
+{
+	enum side side = e->qp->late[SIDE_SEND] || e->qp->late[SIDE_RECV] ? side_of(e) : SIDES;
+
+	if (side == SIDES || !e->qp->late[side])
+		return 0;
+	return expect_settle(e->r, e->qp, side, !expect_is_starved(e, side));
 }
 
 static int expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,
@@ -410,7 +489,9 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 	e.qp = e.replica ? e.replica->qp : NULL;
 	why = why_not(&e);
 	if (!why)
-		return check_expected(&e);
+		return settle_before(&e) ?: expect_one(&e);
+	if (!e.qp)
+		return expect_stranger(&e, STRANGER_QUEUE, why);
 	outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
 	return 0;
 }
@@ -425,11 +506,32 @@ static void replay_failed(struct replay *r, const struct trace_event *event, str
 			       event->poll->ret, n);
 }
 
+static void note_poll(struct replica *cq, const struct trace_event *event)
+{
+	cq->empty += event->poll->empty;
+	cq->given += event->poll->nwc;
+	cq->polled = event->time;
+	cq->poll = event->id;
+}
+
+/* A poll that returned more completions than the trace has of it. */
+static int note_lost(struct replay *r, const struct trace_event *event, struct replica *cq)
+{
+	const struct wc none = { 0 };
+	const struct expected e = {
+		.r = r, .event = event, .wc = &none, .index = event->poll->nwc, .cq = cq
+	};
+
+	return expect_stranger(&e, STRANGER_LOST, "");
+}
+
 int expect_poll(struct replay *r, const struct trace_event *event)
 {
 	struct replica *cq = replica_of(r, event->poll->object);
 	int err = 0;
 
+	if (cq)
+		note_poll(cq, event);
 	if (event->inner)
 		return 0;
 	outcome_count(r->outcome, OUTCOME_POLLS, 1);
@@ -437,5 +539,7 @@ int expect_poll(struct replay *r, const struct trace_event *event)
 		replay_failed(r, event, cq);
 	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
 		err = expect_completion(r, event, cq, i);
+	if (event->poll->verb == VERB_poll_cq && event->poll->ret > (int)event->poll->nwc && !err)
+		err = note_lost(r, event, cq);
 	return err ? err : contents_error(r);
 }

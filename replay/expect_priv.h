@@ -11,13 +11,40 @@ struct expected {
 	uint32_t index;
 	struct replica *cq, *replica; /* replica: of the queue pair */
 	struct replica_qp *qp;
-	bool starved; /* what it waits for needs a receive that a later event posts */
+	bool starved; /* it needs a receive request that a later event posts */
+	bool last;    /* it has waited for that */
 };
 
 static inline bool is_same_event(struct event_id a, struct event_id b)
 {
 	return a.thread == b.thread && a.n == b.n;
 }
+
+/* Compare one that may come. 0 or -ENOMEM. */
+int expect_one(struct expected *e);
+
+/* Is there no receive request that its message could take? */
+bool expect_is_starved(const struct expected *e, enum side side);
+
+/* Compare it later. 0 or -ENOMEM. */
+int expect_defer(const struct expected *e, enum side side);
+
+/* Compare those that were deferred as far as they have come, or with @last all. 0 or -ENOMEM. */
+int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, bool last);
+
+/* Was the queue of @e polled by several threads there? */
+bool expect_is_raced(const struct expected *e);
+
+/* Why it is compared with none here. */
+enum stranger {
+	STRANGER_QUEUE,  /* its queue pair is not in the trace */
+	STRANGER_SENDER, /* nor is the sender of the datagram */
+	STRANGER_MADE,   /* likewise, but the made peer sends it: it was compared */
+	STRANGER_LOST,   /* itself is not in the trace: its poll had more than that has */
+};
+
+/* Keep it until the end, when something unasked here may turn out to be it. 0 or -ENOMEM. */
+int expect_stranger(const struct expected *e, enum stranger kind, const char *why);
 
 /* The queue pair that sent a datagram; 0 if it is not known. */
 uint32_t expect_sender(const struct expected *e);

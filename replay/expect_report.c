@@ -35,7 +35,7 @@ int64_t expect_wait_time(const struct expected *e)
 void expect_report_missing(struct expected *e, bool waited)
 {
 	const struct wc *wc = e->wc;
-	char field[64], status[96], there[160], here[64] = "none: its request is not outstanding";
+	char field[64], status[96], there[160], here[64] = "none: its request asks for none";
 
 	value_text(enum_find("ibv_wc_status"), wc->status, status);
 	snprintf(there, sizeof(there), "%s of wr_id 0x%" PRIx64, status, wc->wr_id);
@@ -53,7 +53,7 @@ void expect_report_missing(struct expected *e, bool waited)
 								.peer = expect_sender(e),
 								.class = class_of_missing(wc),
 								.breaks = is_connected(e->qp),
-								.symptom = true });
+								.symptom = waited });
 	e->qp->missed += waited;
 }
 

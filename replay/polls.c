@@ -172,7 +172,14 @@ static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc
 		   const uint32_t *tag)
 {
 	struct owner o = { .replica = find_queue_pair(r, cq, wc->qp_num) };
-	struct arrival arrival = { .wc = *wc, .tagged = tag, .flow_tag = tag ? *tag : 0 };
+	struct arrival arrival = { .wc = *wc,
+				   .tagged = tag,
+				   .flow_tag = tag ? *tag : 0,
+				   .cq = (uint32_t)(cq - r->replicas),
+				   .time = r->last,
+				   .polled = cq->polled,
+				   .empty = cq->empty,
+				   .unasked = r->leaving };
 
 	o.qp = o.replica ? o.replica->qp : NULL;
 	if (!o.qp)
@@ -294,6 +301,22 @@ void polls_drain(struct replay *r, struct replica *replica)
 		;
 }
 
+/* A queue pair, or a shared queue: then all that take from it. */
+static void drain_holder(struct replay *r, struct replica *holder)
+{
+	if (!holder->handle)
+		return;
+	if (holder->qp)
+		polls_drain(r, holder);
+	for (uint32_t i = 0; !holder->qp && i < r->nmade; i++) {
+		struct replica *replica = &r->replicas[r->made[i]];
+
+		if (replica->qp && replica->handle &&
+		    ((struct ibv_qp *)replica->handle)->srq == holder->handle)
+			polls_drain(r, replica);
+	}
+}
+
 unsigned int polls_make_room(struct replay *r)
 {
 	struct replica *holder = r->resuming ? NULL : r->holders;
@@ -302,8 +325,7 @@ unsigned int polls_make_room(struct replay *r)
 		return 0;
 	r->resuming = true; /* polls_take() comes here, too */
 	for (; holder; holder = holder->next_holder)
-		if (holder->qp && holder->handle)
-			polls_drain(r, holder);
+		drain_holder(r, holder);
 	r->resuming = false;
 	return full_resume(r);
 }

@@ -99,18 +99,30 @@ bool requests_has(const struct requests *r, struct event_id event, uint32_t inde
 	return false;
 }
 
-bool requests_await(const struct requests *r, struct event_id event, uint32_t index, uint64_t wr_id)
+bool requests_await(const struct requests *r, struct event_id event, uint32_t index, uint64_t wr_id,
+		    bool signaled)
 {
 	for (uint32_t at = r->head; at != r->tail; at++) {
 		const struct request *request = &r->cells[at & (r->size - 1)];
 
-		if (request->done)
+		if (request->done || (signaled && !request->signaled))
 			continue;
 		if (request->wr_id == wr_id ||
 		    (request->index == index && same_event(request->event, event)))
 			return true;
 	}
 	return false;
+}
+
+const struct request *requests_oldest(const struct requests *r, bool signaled)
+{
+	for (uint32_t at = r->head; at != r->tail; at++) {
+		const struct request *request = &r->cells[at & (r->size - 1)];
+
+		if (!request->done && (!signaled || request->signaled))
+			return request;
+	}
+	return NULL;
 }
 
 void requests_fini(struct requests *r)

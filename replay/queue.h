@@ -70,9 +70,12 @@ bool requests_next(struct requests *requests, struct request *ret_request);
 /* Is a request of this post under way? */
 bool requests_has(const struct requests *requests, struct event_id event, uint32_t index);
 
-/* Is that one under way, or any with @wr_id? */
+/* May that one complete, or any with @wr_id? @signaled: one that asks for it. */
 bool requests_await(const struct requests *requests, struct event_id event, uint32_t index,
-		    uint64_t wr_id);
+		    uint64_t wr_id, bool signaled);
+
+/* One that is under way, or NULL: the oldest, with @signaled the oldest of those. */
+const struct request *requests_oldest(const struct requests *requests, bool signaled);
 
 static inline uint32_t requests_count(const struct requests *requests)
 {
@@ -90,6 +93,11 @@ struct arrival {
 	struct event_id sender;    /* of a receive: the post of what was received; 0:0 unknown */
 	uint32_t sender_index;     /* which of its requests */
 	struct event_id passed_by; /* the poll that asked for a later one */
+	bool unasked;              /* taken before its queue was destroyed */
+	uint32_t cq;               /* object that it came from */
+	int64_t time;              /* and when: of the recording, ns */
+	int64_t polled;            /* when that queue had given one there */
+	uint64_t empty;            /* empty polls of that queue there until then */
 	uint32_t passed_for;       /* and the thread that posted what that got */
 };
 

@@ -115,6 +115,7 @@ static void fini_replay(struct replay *r)
 	replica_fini(r);
 	posts_fini(r);
 	contents_fini(r);
+	expect_fini(r);
 	faults_free(r);
 	events_fini(r);
 	for (uint32_t i = 0; r->memory && i < r->nprocesses; i++)

@@ -12,6 +12,7 @@
 
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/expect.h"
 #include "replay/full.h"
 #include "replay/made.h"
 #include "replay/state.h"
@@ -181,8 +182,10 @@ void replica_fini(struct replay *r)
 	for (uint32_t i = 0; r->replicas && i < r->nreplicas; i++) {
 		struct replica *replica = &r->replicas[i];
 
-		if (replica->qp)
+		if (replica->qp) {
+			expect_forget_late(replica->qp);
 			requests_fini(&replica->qp->sent);
+		}
 		for (int side = 0; replica->qp && side < SIDES; side++) {
 			full_drop(&replica->qp->out[side]);
 			requests_fini(&replica->qp->out[side]);

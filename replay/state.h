@@ -35,6 +35,7 @@ struct replica_qp {
 	struct requests out[SIDES];
 	struct requests sent; /* those that consume a receive request of the peer, in order */
 	struct arrivals in[SIDES];
+	struct late *late[SIDES];      /* expect_late.c: recorded, and to come here later */
 	struct arrivals passed[SIDES]; /* of these, passed over: a later one was asked for */
 };
 
@@ -59,16 +60,20 @@ struct replica {
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
 	struct replica *next_holder;
-	bool holds;           /* requests that wait for room: full.c */
-	bool implicit;        /* MR: of the whole address space, only what is used */
-	struct replica *last; /* CQ: the queue pair of its last completion */
-	bool extended;        /* CQ: made by create_cq_ex */
-	unsigned int events;  /* CQ: completion events not yet asked for */
-	unsigned int unacked; /* CQ: of those taken, not acknowledged */
-	unsigned int fresh;   /* CQ: completions here that were not asked for yet */
-	uint64_t asked;       /* CQ: those that were */
-	struct arming arming; /* CQ */
-	unsigned int silent;  /* CQ, context: events that did not come */
+	bool holds;            /* requests that wait for room: full.c */
+	bool implicit;         /* MR: of the whole address space, only what is used */
+	struct replica *last;  /* CQ: the queue pair of its last completion */
+	bool extended;         /* CQ: made by create_cq_ex */
+	unsigned int events;   /* CQ: completion events not yet asked for */
+	unsigned int unacked;  /* CQ: of those taken, not acknowledged */
+	unsigned int fresh;    /* CQ: completions here that were not asked for yet */
+	uint64_t asked;        /* CQ: those that were */
+	struct arming arming;  /* CQ */
+	uint64_t empty, given; /* CQ: empty polls there so far, and completions */
+	unsigned int pollers;  /* CQ: threads that polled it there; 0: not looked up */
+	struct event_id poll;  /* CQ: the last recorded one */
+	int64_t polled;        /* CQ: when it last gave one there, ns */
+	unsigned int silent;   /* CQ, context: events that did not come */
 };
 
 /* An asynchronous event that came. */
@@ -99,6 +104,7 @@ struct replay {
 	bool undestroyed;        /* some object is */
 	uint32_t nlacking;       /* regions that the trace has, and that could not be made here */
 	const char *no_posts;    /* why there is no post in the trace; NULL: there are */
+	bool leaving;            /* completions are taken that nobody will ask for */
 	bool lossy;              /* events are missing in the trace */
 	uint32_t *nthreads;      /* by process: threads with events */
 	uint32_t nprocesses;     /* processes and one */
@@ -110,10 +116,12 @@ struct replay {
 	struct async *asyncs;
 	struct replica *holders; /* queues where requests wait for room: full.c */
 	bool resuming;
-	struct wrs *wrs;           /* posts.c */
-	struct fault_plan *faults; /* faults.c; NULL: nothing is made to fail */
-	struct contents *contents; /* contents.c; NULL: the trace has no contents */
-	void *scratch;             /* a page for outputs that nobody reads */
+	unsigned int nlate;          /* completions that wait for a shared queue: expect_late.c */
+	struct wrs *wrs;             /* posts.c */
+	struct strangers *strangers; /* expect_end.c */
+	struct fault_plan *faults;   /* faults.c; NULL: nothing is made to fail */
+	struct contents *contents;   /* contents.c; NULL: the trace has no contents */
+	void *scratch;               /* a page for outputs that nobody reads */
 	int xrc_file;
 	int64_t start;   /* ns of the clock here when it began */
 	uint64_t events; /* done, and the time of the last there */

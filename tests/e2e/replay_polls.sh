@@ -16,6 +16,112 @@ comes_again() { # trace
 	replay "$1" || { echo "$1: status $?"; cat out; return 1; }
 }
 
+# many to one of several threads
+shared_queues() { # argument
+	local i
+	for i in 1 2 3 4 5; do
+		record t.db -- "$apps/shared_rq" "$@" && comes_again t.db || return
+	done
+}
+
+perftest_with_a_shared_queue() {
+	record t.db -- "$both" ib_send_bw --use_old_post_send -F -n 1000 --use-srq &&
+		comes_again t.db
+}
+
+# differs TEXT SQL: as it was recorded in t.db, altered by SQL; @ stands for the event that
+# $event chose
+differs() {
+	local at=
+	rm -f x.db
+	"$VERBATIM" unpack -o x.db t.db >log 2>&1 || { cat log; return 1; }
+	[ -z "${event:-}" ] || at=$(sqlite3 x.db "$event")
+	sqlite3 x.db "${2//@/${at/:/ AND n = }}" || return
+	replay --faults none x.db
+	is "status" $? 1 && says "${1//@/$at}" out
+}
+
+nth() { echo "SELECT thread || ':' || n FROM wc WHERE $1 ORDER BY time LIMIT 1 OFFSET 100"; }
+
+record_pingpong() { record t.db -- "$both" "$@" -n 100; }
+
+completion_of_no_queue_pair() {
+	record_pingpong ibv_rc_pingpong || return
+	local event
+	event=$(nth "opcode = 128")
+	differs "^  @ ibv_poll_cq: wc\[0\].qp_num: recorded 4242" \
+		"UPDATE wc SET qp_num = 4242 WHERE thread = @"
+}
+
+datagram_of_another_sender() {
+	record_pingpong ibv_ud_pingpong || return
+	local event
+	event=$(nth "opcode = 128")
+	differs "^  @ ibv_poll_cq: wc\[0\].src_qp: recorded 4242" \
+		"UPDATE wc SET src_qp = 4242 WHERE thread = @"
+}
+
+# the wr_ids of a pingpong repeat: only counts can tell
+completion_that_the_trace_lacks() {
+	record_pingpong ibv_rc_pingpong || return
+	local event
+	event=$(nth "opcode = 128")
+	differs "^  @ ibv_poll_cq: wc\[0\]: recorded one that the trace lacks" \
+		"DELETE FROM wc WHERE thread = @" &&
+		differs "recorded 200 completions of its queue, and the trace has 199" \
+			"DELETE FROM wc WHERE thread = @; DELETE FROM poll WHERE thread = @"
+}
+
+completion_that_is_not_asked_for() {
+	record_pingpong ibv_rc_pingpong || return
+	local event="SELECT thread || ':' || n FROM wr WHERE send_flags = 2 LIMIT 1 OFFSET 50"
+	differs "replayed none: its request asks for none (request of @)" \
+		"UPDATE wr SET send_flags = 0 WHERE thread = @"
+}
+
+wr_id_of_no_request() {
+	record t.db -- "$both" ib_send_lat --use_old_post_send -F -n 200 || return
+	local event
+	event=$(nth "opcode = 128")
+	differs "^  @ ibv_poll_cq: wc\[0\].wr_id: recorded 0x1092" \
+		"UPDATE wc SET wr_id = 4242 WHERE thread = @"
+}
+
+service_level_of_a_datagram() {
+	record_pingpong ibv_ud_pingpong || return
+	local event
+	event=$(nth "opcode = 128")
+	differs "^  @ ibv_poll_cq: wc\[0\].sl: recorded 3, replayed 0" \
+		"UPDATE wc SET sl = 3 WHERE thread = @"
+}
+
+hang_that_is_one_here() {
+	record t.db -- "$apps/in_vain"
+	comes_again t.db && says "receive of 1:[0-9]* was outstanding .*: it hangs here, too" out
+}
+
+hang_that_is_none_here() {
+	record t.db -- "$apps/in_vain" sent
+	comes_again t.db || return
+	differs "ibv_post_recv: completion: recorded none, in [0-9]* empty polls" \
+		"DELETE FROM wc WHERE wr_id = 1; UPDATE poll_count SET completions = 1;
+		DELETE FROM poll WHERE (thread, n) NOT IN (SELECT thread, n FROM wc)"
+}
+
+needs "$apps/shared_rq" "$apps/in_vain"
+try shared_queues
+try "shared queues, one wr_id" shared_queues same
+try perftest_with_a_shared_queue
+try hang_that_is_one_here
+if command -v sqlite3 >/dev/null; then
+	try completion_of_no_queue_pair
+	try datagram_of_another_sender
+	try completion_that_the_trace_lacks
+	try completion_that_is_not_asked_for
+	try wr_id_of_no_request
+	try service_level_of_a_datagram
+	try hang_that_is_none_here
+fi
 # UCX: shared receive queues, datagrams of several senders, threads of its own
 ucx_ranks() { # transports
 	local i
