@@ -71,8 +71,11 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 	return ret;
 }
 
-/* Post it. Returns the verb's result, or -ENOMEM, and how many requests were taken. */
-static int post_patiently(struct posting *p, uint32_t *ret_taken)
+/*
+ * Post it. *@ret_ret is the verb's result, which some devices make negative, *@ret_taken how many
+ * requests were taken. 0 or -ENOMEM.
+ */
+static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
 	int ret = ENOMEM;
 	int64_t taken = 0;
@@ -84,13 +87,15 @@ static int post_patiently(struct posting *p, uint32_t *ret_taken)
 		ret = post_list(p, ret_taken);
 		faults_end_post(p->r, p->event);
 	}
+	*ret_ret = ret;
 	if (ret != ENOMEM || p->post->ret)
-		return ret;
+		return 0;
 	taken = posts_wait(p, *ret_taken);
 	if (taken < 0)
 		return -ENOMEM;
 	*ret_taken = (uint32_t)taken;
-	return taken == p->post->nwr ? 0 : ret;
+	*ret_ret = taken == p->post->nwr ? 0 : ret;
+	return 0;
 }
 
 /* A window has its new key from now on. */
@@ -148,8 +153,7 @@ static int fill_and_post(struct posting *p)
 	if (p->post->verb == VERB_wr_abort)
 		return posts_build(p);
 	outcome_count(p->r->outcome, OUTCOME_REQUESTS, p->post->nwr);
-	ret = post_patiently(p, &taken);
-	if (ret < 0 || note_sent(p, taken))
+	if (post_patiently(p, &ret, &taken) || note_sent(p, taken))
 		return -ENOMEM;
 	note_binds(p, taken);
 	return compare_result(p, ret, taken);
