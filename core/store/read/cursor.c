@@ -107,6 +107,12 @@ void cursor_close(struct cursor *cursor)
 	free(cursor);
 }
 
+bool cursor_use_room(struct cursor *cursor, struct room *room)
+{
+	cursor->room = room;
+	return !cursor->joint;
+}
+
 static uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64_t handle)
 {
 	return cursor->reading->object_at(cursor, kind, handle);
@@ -184,7 +190,7 @@ static __attribute__((cold)) void let_rest(struct cursor *cursor)
 static int next_of_threads(struct cursor *cursor)
 {
 	struct leaf *top = &cursor->heap[0];
-	int err = stream_next(top->stream, &cursor->event);
+	int err = stream_next(top->stream, cursor->room, &cursor->event);
 
 	if (err)
 		return err;

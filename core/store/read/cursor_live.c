@@ -151,7 +151,7 @@ int cursor_post(struct cursor *cursor, struct event_id id, const struct post **r
 	if (!err)
 		err = stream_seek(cursor->sought, id.n);
 	while (!err && stream_time(cursor->sought, &time)) {
-		err = stream_next(cursor->sought, &event);
+		err = stream_next(cursor->sought, NULL, &event);
 		if (!err && event.kind == TRACE_POST && event.id.n == id.n) {
 			*ret_post = event.post;
 			return 1;

@@ -42,6 +42,7 @@ struct cursor {
 	struct match *match; /* NULL: completions are not matched */
 	struct objects_cache cache;
 	struct trace_event event;
+	struct room *room; /* cursor_use_room() */
 	int64_t carried; /* struct trace's; -1 for a live reader: it has not seen these before */
 	int64_t given;   /* time of the last event given */
 	uint64_t late;

@@ -20,17 +20,24 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/store/read/room.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-enum { BATCHES = 4, BATCHES_MAX = 64, EVENTS = 256, BYTES = EVENTS * 320 };
+enum {
+	BATCHES = 8,
+	BATCHES_MAX = 64,
+	EVENTS = 256,
+	BYTES = EVENTS * 320,
+	FULL = BYTES - 1024, /* what does not fit into the rest gets memory of its own */
+	SPINS = 200,         /* before a thread sleeps, since to be woken takes longer */
+};
 
 struct batch {
 	struct trace_event events[EVENTS];
 	unsigned int count, calls;
-	int last;    /* 1: there is another batch; else what cursor_next() said */
-	char *bytes; /* what the events point to */
-	size_t used, size;
+	int last;          /* 1: there is another batch; else what cursor_next() said */
+	struct room room;  /* what the events point to */
 	unsigned int left; /* events that are in use, and one until all were given */
 	sem_t emptied;
 };
@@ -53,55 +60,23 @@ struct reader {
 	int64_t time;           /* of the last of them */
 };
 
-static size_t pad_size(size_t bytes)
-{
-	return (bytes + 15) & ~(size_t)15;
-}
-
-/* Room must be there: measure_event(). */
 static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 {
-	void *to = b->bytes + b->used;
+	void *to = room_take(&b->room, bytes);
 
-	if (bytes)
+	if (to && bytes)
 		memcpy(to, from, bytes);
-	b->used += pad_size(bytes);
 	return to;
-}
-
-static size_t needed_by_post(const struct post *post)
-{
-	size_t need = pad_size(sizeof(*post)) + pad_size(post->nwr * sizeof(*post->wr));
-
-	for (uint32_t i = 0; i < post->nwr; i++)
-		need += pad_size(post->wr[i].nsge * sizeof(*post->wr[i].sge));
-	return need;
-}
-
-static size_t measure_event(const struct trace_event *e)
-{
-	switch (e->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return pad_size(sizeof(*e->call)) + pad_size(args_size(e->call->args)) +
-		       pad_size(args_size(e->call->out));
-	case TRACE_POST:
-		return needed_by_post(e->post);
-	case TRACE_POLL:
-		return pad_size(sizeof(*e->poll)) + pad_size(e->poll->nwc * sizeof(*e->poll->wc));
-	case TRACE_NOTIFY:
-		return pad_size(sizeof(*e->notify));
-	default:
-		return 0;
-	}
 }
 
 /* Its arguments are not copied; they are parsed here, and not changed any more. */
 static int copy_call(struct batch *b, struct trace_event *to)
 {
 	struct call *call = copy_bytes(b, to->call, sizeof(*call));
-	int err = args_parse(call->args) ?: args_parse(call->out);
+	int err = !call ? -ENOMEM : args_parse(call->args) ?: args_parse(call->out);
 
+	if (!call)
+		return err;
 	call->args = args_ref(call->args);
 	call->out = args_ref(call->out);
 	to->call = call;
@@ -109,47 +84,60 @@ static int copy_call(struct batch *b, struct trace_event *to)
 	return err;
 }
 
-static void copy_post(struct batch *b, struct trace_event *to)
+static int copy_post(struct batch *b, struct trace_event *to)
 {
 	struct post *post = copy_bytes(b, to->post, sizeof(*post));
-	struct wr *wr = copy_bytes(b, post->wr, post->nwr * sizeof(*wr));
+	struct wr *wr = post ? copy_bytes(b, post->wr, post->nwr * sizeof(*wr)) : NULL;
+	bool copied = wr;
 
-	for (uint32_t i = 0; i < post->nwr; i++)
+	for (uint32_t i = 0; wr && i < post->nwr; i++) {
 		wr[i].sge = copy_bytes(b, wr[i].sge, wr[i].nsge * sizeof(*wr[i].sge));
+		copied = copied && wr[i].sge;
+	}
+	if (!copied)
+		return -ENOMEM;
 	post->wr = wr;
 	to->post = post;
+	return 0;
 }
 
-static void copy_poll(struct batch *b, struct trace_event *to)
+static int copy_poll(struct batch *b, struct trace_event *to)
 {
 	struct poll *poll = copy_bytes(b, to->poll, sizeof(*poll));
 
-	poll->wc = copy_bytes(b, poll->wc, poll->nwc * sizeof(*poll->wc));
+	if (poll)
+		poll->wc = copy_bytes(b, poll->wc, poll->nwc * sizeof(*poll->wc));
 	to->poll = poll;
+	return poll && poll->wc ? 0 : -ENOMEM;
 }
 
-static int add_event(struct batch *b, const struct trace_event *e)
+/* The data plane of a joint trace, which is the cursors' own. */
+static int copy_data(struct batch *b, struct trace_event *to)
+{
+	switch (to->kind) {
+	case TRACE_POST:
+		return copy_post(b, to);
+	case TRACE_POLL:
+		return copy_poll(b, to);
+	case TRACE_NOTIFY:
+		to->notify = copy_bytes(b, to->notify, sizeof(*to->notify));
+		return to->notify ? 0 : -ENOMEM;
+	default: /* the trace's own */
+		return 0;
+	}
+}
+
+static int add_event(struct batch *b, const struct trace_event *e, bool copied)
 {
 	struct trace_event *to = &b->events[b->count++];
+	int err = 0;
 
 	*to = *e;
-	switch (e->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return copy_call(b, to);
-	case TRACE_POST:
-		copy_post(b, to);
-		break;
-	case TRACE_POLL:
-		copy_poll(b, to);
-		break;
-	case TRACE_NOTIFY:
-		to->notify = copy_bytes(b, e->notify, sizeof(*e->notify));
-		break;
-	default: /* the trace's own */
-		break;
-	}
-	return 0;
+	if (e->kind == TRACE_CALL || e->kind == TRACE_RETURN)
+		err = copy_call(b, to);
+	else if (copied)
+		err = copy_data(b, to);
+	return err == -ENOMEM ? log_err(err, "read an event") : err;
 }
 
 /*
@@ -168,40 +156,56 @@ static void clear_batch(struct batch *b)
 	}
 	b->count = 0;
 	b->calls = 0;
-	b->used = 0;
+	room_clear(&b->room);
 }
 
-/* Make room in an empty batch. */
-static int reserve_bytes(struct batch *b, size_t need)
+/* Returns 1 where there may be more. */
+static int fill_batch(struct reader *reader, struct batch *b)
 {
-	char *more;
-
-	if (need <= b->size)
-		return 0;
-	more = realloc(b->bytes, need);
-	if (!more)
-		return log_err(-ENOMEM, "read an event of %zu bytes", need);
-	b->bytes = more;
-	b->size = need;
-	return 0;
-}
-
-/* From *@e on, which has been read; *@e is then the first of the next batch. */
-static int fill_batch(struct cursor *cursor, struct batch *b, const struct trace_event **e)
-{
+	bool copied = !cursor_use_room(reader->cursor, &b->room);
+	const struct trace_event *e;
 	int more = 1;
 
-	do {
-		size_t need = measure_event(*e);
-
-		if (b->count == EVENTS || (b->count && b->used + need > b->size))
-			break;
-		more = reserve_bytes(b, need);
-		if (more < 0)
-			break;
-		more = add_event(b, *e) ?: cursor_next(cursor, e);
-	} while (more > 0);
+	while (more > 0 && b->count < EVENTS && b->room.used < FULL) {
+		more = cursor_next(reader->cursor, &e);
+		if (more > 0)
+			more = add_event(b, e, copied) ?: 1;
+	}
 	return more;
+}
+
+static bool try_for_a_while(sem_t *sem)
+{
+	for (int i = 0; i < SPINS; i++) {
+		if (!sem_trywait(sem))
+			return true;
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
+	}
+	return false;
+}
+
+/*
+ * Each wait costs both threads some microseconds, so if the reader has to, it goes on when half of
+ * the batches are empty; or soon, since events that are kept may hold those up.
+ */
+static void wait_until_empty(struct reader *reader, unsigned int i)
+{
+	struct batch *b = &reader->batches[i];
+	struct batch *half = &reader->batches[(i + reader->nbatches / 2) % reader->nbatches];
+	struct timespec until;
+
+	if (try_for_a_while(&b->emptied))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (!sem_clockwait(&half->emptied, CLOCK_MONOTONIC, &until))
+		sem_post(&half->emptied);
+	while (sem_wait(&b->emptied))
+		;
 }
 
 /* The semaphore orders it, too, but ThreadSanitizer does not know sem_clockwait(). */
@@ -215,19 +219,16 @@ static void give_batch(struct reader *reader)
 static void *read_all(void *arg)
 {
 	struct reader *reader = arg;
-	const struct trace_event *e;
-	int more = cursor_next(reader->cursor, &e);
+	int more = 1;
 
 	for (unsigned int i = 0;; i = (i + 1) % reader->nbatches) {
 		struct batch *b = &reader->batches[i];
 
-		while (sem_wait(&b->emptied))
-			;
+		wait_until_empty(reader, i);
 		if (__atomic_load_n(&reader->stop, __ATOMIC_RELAXED))
 			return NULL;
 		clear_batch(b);
-		if (more > 0)
-			more = fill_batch(reader->cursor, b, &e);
+		more = fill_batch(reader, b);
 		/* pairs with the subtractions in release_events(), by way of the semaphore */
 		__atomic_store_n(&b->left, b->count + 1, __ATOMIC_RELEASE);
 		b->last = more > 0 ? 1 : more;
@@ -247,6 +248,11 @@ static void wait_for_batch(struct reader *reader)
 {
 	struct timespec until;
 
+	if (try_for_a_while(&reader->filled)) {
+		/* pairs with the store in give_batch() */
+		(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
+		return;
+	}
 	do {
 		tell_progress(reader, reader->events, reader->time);
 		clock_gettime(CLOCK_MONOTONIC, &until);
@@ -324,7 +330,8 @@ static int open_reader(struct trace *trace, unsigned int nbatches, struct reader
 		sem_init(&reader->batches[i].emptied, 0, 1);
 	err = cursor_open(trace, &apart, &reader->cursor);
 	for (unsigned int i = 0; i < nbatches && !err; i++)
-		err = reserve_bytes(&reader->batches[i], BYTES);
+		if (room_init(&reader->batches[i].room, BYTES))
+			err = log_err(-ENOMEM, "read the trace");
 	if (!err) {
 		err = -pthread_create(&reader->thread, NULL, read_all, reader);
 		if (err)
@@ -366,7 +373,7 @@ void reader_close(struct reader *reader)
 	cursor_close(reader->cursor);
 	for (unsigned int i = 0; i < BATCHES_MAX; i++) {
 		clear_batch(&reader->batches[i]);
-		free(reader->batches[i].bytes);
+		room_fini(&reader->batches[i].room);
 		sem_destroy(&reader->batches[i].emptied);
 	}
 	sem_destroy(&reader->filled);

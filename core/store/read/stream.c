@@ -98,6 +98,7 @@ int stream_load_chunk(struct stream *s)
 
 	if (err)
 		return bad_chunk(s, err);
+	stream_note_block(s);
 	stream_hold(s);
 	return 0;
 }
@@ -321,7 +322,7 @@ static int give_data(struct stream *s, struct trace_event *event)
 	else if (kind_is_poll(kind & KIND_MASK))
 		err = stream_poll(s, event, kind);
 	else
-		stream_notify(s, event);
+		err = stream_notify(s, event);
 	walk_next_event(&s->block, &s->walk, false);
 	if (err)
 		return err;
@@ -331,10 +332,11 @@ static int give_data(struct stream *s, struct trace_event *event)
 	return 0;
 }
 
-int stream_next(struct stream *s, struct trace_event *event)
+int stream_next(struct stream *s, struct room *room, struct trace_event *event)
 {
 	int err;
 
+	s->room = room;
 	if (s->current.call.args || s->current.call.out)
 		call_free(&s->current);
 	event->process = s->process;

@@ -7,6 +7,7 @@
 #include "core/store/read/trace_priv.h"
 
 struct stream;
+struct room;
 
 /*
  * @db: the trace's, or another connection to its file. @data: with posts, polls and
@@ -23,10 +24,10 @@ void stream_close(struct stream *stream);
 int stream_time(const struct stream *stream, int64_t *ret_time);
 
 /*
- * Read the next event into @event; what it points to is valid until the next call.
- * Objects of posts, polls and notifies are not resolved. 0 or -errno.
+ * Read the next event into @event; what it points to is valid until the next call, but posts, polls
+ * and notifies are in @room if that is not NULL. Their objects are not resolved. 0 or -errno.
  */
-int stream_next(struct stream *stream, struct trace_event *event);
+int stream_next(struct stream *stream, struct room *room, struct trace_event *event);
 
 /*
  * Free the decoded data, and what the last event points to; it is decoded again for

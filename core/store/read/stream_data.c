@@ -27,9 +27,86 @@ static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_
 	return 0;
 }
 
+/* Memory for @count elements of an event: in the room that was given, or an array of the stream. */
+static void *take_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
+			size_t bytes)
+{
+	void *at;
+
+	if (!s->room)
+		return reserve_array(s, memory, size, count, bytes) ? NULL : *(void **)memory;
+	at = room_take(s->room, count * bytes);
+	if (!at)
+		log_err(-ENOMEM, "read an event");
+	return at;
+}
+
 #define GET(s, name, family) block_get(&(s)->block, COLUMN_##name, (s)->walk.at[FAMILY_##family])
 
 #define GET_FIELD(family, column, name, member, type, wire) to->name = (type)GET(s, column, family);
+
+static const struct varying wc_members[] = {
+#define MEMBER_OF_WC(family, column, name, member, type, wire) \
+	{ COLUMN_##column, sizeof(type), offsetof(struct wc, name) },
+	FIELDS_WC(MEMBER_OF_WC)
+#undef MEMBER_OF_WC
+};
+
+static const struct varying wr_members[] = {
+	{ COLUMN_wr_id, sizeof(uint64_t), offsetof(struct wr, wr_id) },
+	{ COLUMN_opcode, sizeof(int), offsetof(struct wr, opcode) },
+	{ COLUMN_send_flags, sizeof(uint32_t), offsetof(struct wr, send_flags) },
+	{ COLUMN_nsge, sizeof(uint32_t), offsetof(struct wr, nsge) },
+	{ COLUMN_nsge, sizeof(int), offsetof(struct wr, num_sge) },
+	{ COLUMN_imm, sizeof(uint32_t), offsetof(struct wr, imm) },
+};
+
+/* All members are little-endian numbers of 1 to 8 bytes. */
+static inline void set_member(void *structure, const struct varying *v, uint64_t value)
+{
+	char *at = (char *)structure + v->offset;
+
+	if (v->size == sizeof(uint64_t))
+		memcpy(at, &value, sizeof(uint64_t));
+	else if (v->size == sizeof(uint32_t))
+		memcpy(at, &value, sizeof(uint32_t));
+	else
+		memcpy(at, &value, v->size);
+}
+
+static void note_members(const struct block *block, struct template *t, void *structure,
+			 const struct varying *members, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		const struct column_view *view = &block->views[members[i].column];
+
+		if (!view->count || (view->code == COLUMN_LINEAR && !view->step))
+			set_member(structure, &members[i], view->count ? view->base : 0);
+		else
+			t->varying[t->nvarying++] = members[i];
+	}
+}
+
+static inline void set_varying(const struct stream *s, const struct template *t, uint32_t row,
+			       void *structure)
+{
+	for (unsigned int i = 0; i < t->nvarying; i++)
+		set_member(structure, &t->varying[i],
+			   block_get(&s->block, t->varying[i].column, row));
+}
+
+void stream_note_block(struct stream *s)
+{
+	enum { WC = sizeof(wc_members) / sizeof(*wc_members) };
+	enum { WR = sizeof(wr_members) / sizeof(*wr_members) };
+
+	_Static_assert(WC <= sizeof(s->wc_template.varying) / sizeof(*s->wc_template.varying),
+		       "struct template: all may vary");
+	s->wc_template = (struct template){ .wc = { .posted_at = -1 } };
+	note_members(&s->block, &s->wc_template, &s->wc_template.wc, wc_members, WC);
+	s->wr_template = (struct template){ .nvarying = 0 };
+	note_members(&s->block, &s->wr_template, &s->wr_template.wr, wr_members, WR);
+}
 
 static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
 {
@@ -50,12 +127,8 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 {
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
 
-	to->wr_id = GET(s, wr_id, WR);
-	to->opcode = (int)GET(s, opcode, WR);
-	to->send_flags = (uint32_t)GET(s, send_flags, WR);
-	to->nsge = (uint32_t)GET(s, nsge, WR);
-	to->num_sge = (int)to->nsge;
-	to->imm = (uint32_t)GET(s, imm, WR);
+	*to = s->wr_template.wr;
+	set_varying(s, &s->wr_template, s->walk.at[FAMILY_WR], to);
 	if (parts & ~WR_RDMA) {
 		fill_rare_parts(s, to, parts);
 	} else if (parts) {
@@ -66,55 +139,60 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 }
 
 /* Read the elements of all requests of the event, from the walk's place on. */
-static int fill_sges(struct stream *s, uint32_t count)
+static void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];
 
-	if (reserve_array(s, &s->sges, &s->sges_size, count, sizeof(*s->sges)))
-		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++, at++) {
 #define GET_SGE(family, column, name, member, type, wire) \
-	s->sges[i].name = (type)block_get(&s->block, COLUMN_##column, at);
+	sges[i].name = (type)block_get(&s->block, COLUMN_##column, at);
 		FIELDS_SGE(GET_SGE);
 #undef GET_SGE
 	}
-	return 0;
+}
+
+static struct sge *take_sges(struct stream *s, uint32_t nwr, uint32_t *ret_nsge)
+{
+	uint32_t nsge = 0;
+
+	for (uint32_t i = 0; i < nwr; i++)
+		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
+	*ret_nsge = nsge;
+	return nsge ? take_array(s, &s->sges, &s->sges_size, nsge, sizeof(*s->sges)) : NULL;
 }
 
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 {
-	uint32_t nwr = (uint32_t)GET(s, nwr, POST), nsge = 0;
+	uint32_t nwr = (uint32_t)GET(s, nwr, POST), nsge;
+	struct post *post = s->room ? room_take(s->room, sizeof(*post)) : &s->post;
+	struct wr *wrs = take_array(s, &s->wrs, &s->wrs_size, nwr, sizeof(*wrs));
+	struct sge *sges = take_sges(s, nwr, &nsge);
 
-	s->post = (struct post){ .verb = kind_verb(kind),
-				 .handle = GET(s, post_handle, POST),
-				 .ret = (int)GET(s, post_ret, POST),
-				 .bad = (uint32_t)GET(s, post_bad, POST),
-				 .nwr = nwr,
-				 .stack = (uint32_t)GET(s, post_stack, POST) };
-	if (reserve_array(s, &s->wrs, &s->wrs_size, nwr, sizeof(*s->wrs)))
+	if (!post || (nwr && !wrs) || (nsge && !sges))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nwr; i++)
-		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
-	if (fill_sges(s, nsge))
-		return -ENOMEM;
-	if (nwr)
-		memset(s->wrs, 0, nwr * sizeof(*s->wrs)); /* all at once: most fields stay 0 */
+	*post = (struct post){ .verb = kind_verb(kind),
+			       .handle = GET(s, post_handle, POST),
+			       .ret = (int)GET(s, post_ret, POST),
+			       .bad = (uint32_t)GET(s, post_bad, POST),
+			       .nwr = nwr,
+			       .stack = (uint32_t)GET(s, post_stack, POST),
+			       .wr = wrs };
+	fill_sges(s, sges, nsge);
 	for (uint32_t i = 0, at = 0; i < nwr; i++) {
-		fill_wr(s, &s->wrs[i], !post_is_send(&s->post));
-		s->wrs[i].sge = nsge ? s->sges + at : NULL;
-		at += s->wrs[i].nsge;
+		fill_wr(s, &wrs[i], !post_is_send(post));
+		wrs[i].sge = nsge ? sges + at : NULL;
+		at += wrs[i].nsge;
 		walk_next_wr(&s->block, &s->walk);
 	}
-	s->post.wr = s->wrs;
 	event->kind = TRACE_POST;
-	event->post = &s->post;
+	event->post = post;
 	return 0;
 }
 
 static void fill_wc(struct stream *s, struct wc *to)
 {
-	FIELDS_WC(GET_FIELD);
-	to->posted_at = -1;
+	*to = s->wc_template.wc;
+	set_varying(s, &s->wc_template, s->walk.at[FAMILY_WC], to);
 }
 
 static void fill_extra(struct stream *s, struct wc *to)
@@ -125,34 +203,39 @@ static void fill_extra(struct stream *s, struct wc *to)
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 {
 	uint32_t nwc = (uint32_t)GET(s, nwc, POLL);
+	struct poll *poll = s->room ? room_take(s->room, sizeof(*poll)) : &s->poll;
+	struct wc *wcs = take_array(s, &s->wcs, &s->wcs_size, nwc, sizeof(*wcs));
 
-	s->poll = (struct poll){ .verb = kind_verb(kind & KIND_MASK),
-				 .handle = GET(s, poll_handle, POLL),
-				 .ret = (int)GET(s, poll_ret, POLL),
-				 .empty = GET(s, empty, POLL),
-				 .nwc = nwc,
-				 .stack = (uint32_t)GET(s, poll_stack, POLL) };
-	if (reserve_array(s, &s->wcs, &s->wcs_size, nwc, sizeof(*s->wcs)))
+	if (!poll || (nwc && !wcs))
 		return -ENOMEM;
-	if (nwc)
-		memset(s->wcs, 0, nwc * sizeof(*s->wcs));
+	*poll = (struct poll){ .verb = kind_verb(kind & KIND_MASK),
+			       .handle = GET(s, poll_handle, POLL),
+			       .ret = (int)GET(s, poll_ret, POLL),
+			       .empty = GET(s, empty, POLL),
+			       .nwc = nwc,
+			       .stack = (uint32_t)GET(s, poll_stack, POLL),
+			       .wc = wcs };
 	for (uint32_t i = 0; i < nwc; i++) {
-		fill_wc(s, &s->wcs[i]);
+		fill_wc(s, &wcs[i]);
 		if (kind & KIND_EXTRA)
-			fill_extra(s, &s->wcs[i]);
+			fill_extra(s, &wcs[i]);
 		walk_next_wc(&s->block, &s->walk);
 	}
-	s->poll.wc = s->wcs;
 	event->kind = TRACE_POLL;
-	event->poll = &s->poll;
+	event->poll = poll;
 	return 0;
 }
 
-void stream_notify(struct stream *s, struct trace_event *event)
+int stream_notify(struct stream *s, struct trace_event *event)
 {
-	s->notify = (struct notify){ .handle = GET(s, notify_handle, NOTIFY),
-				     .solicited_only = (int)GET(s, solicited, NOTIFY),
-				     .ret = (int)GET(s, notify_ret, NOTIFY) };
+	struct notify *notify = s->room ? room_take(s->room, sizeof(*notify)) : &s->notify;
+
+	if (!notify)
+		return -ENOMEM;
+	*notify = (struct notify){ .handle = GET(s, notify_handle, NOTIFY),
+				   .solicited_only = (int)GET(s, solicited, NOTIFY),
+				   .ret = (int)GET(s, notify_ret, NOTIFY) };
 	event->kind = TRACE_NOTIFY;
-	event->notify = &s->notify;
+	event->notify = notify;
+	return 0;
 }

@@ -5,6 +5,7 @@
  * or plain tables) and stream_live.c (one that is still written). One thread.
  */
 #include "core/store/read/plain.h"
+#include "core/store/read/room.h"
 #include "core/store/read/stream.h"
 #include "core/wire/event.h"
 
@@ -46,6 +47,23 @@ extern const struct sources sources_chunks; /* stream_whole.c */
 extern const struct sources sources_plain;
 extern const struct sources sources_live; /* stream_live.c */
 
+/*
+ * A row of a block's family as a structure of ours: what is the same in all rows of the block, and
+ * which of its members are not. Most are.
+ */
+struct template
+{
+	union {
+		struct wc wc;
+		struct wr wr;
+	};
+	unsigned int nvarying;
+	struct varying {
+		uint8_t column, size;
+		uint16_t offset;
+	} varying[24];
+};
+
 struct stream {
 	struct trace *trace;
 	sqlite3 *db;
@@ -74,7 +92,9 @@ struct stream {
 	sqlite3_stmt *rares;
 	struct rare rare_now;
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
-	/* what the last event points to */
+	struct template wc_template, wr_template;
+	struct room *room; /* where what the event points to goes; NULL: here */
+	/* what the last event points to, then */
 	struct post post;
 	struct poll poll;
 	struct notify notify;
@@ -94,7 +114,10 @@ extern const struct due stream_never;
 /* stream_data.c: make the event at the walk's place, and step over it. 0 or -errno. */
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
-void stream_notify(struct stream *s, struct trace_event *event);
+int stream_notify(struct stream *s, struct trace_event *event);
+
+/* A block was loaded: note what is the same in all of its rows. */
+void stream_note_block(struct stream *s);
 
 /* stream.c */
 void stream_choose(struct stream *s);

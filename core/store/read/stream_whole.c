@@ -66,6 +66,8 @@ static int due_plain(struct stream *s)
 
 	s->due[DATA] = stream_never;
 	s->loaded = more > 0;
+	if (s->loaded)
+		stream_note_block(s);
 	if (more > 0)
 		stream_due_data(s);
 	return more < 0 ? more : 0;

@@ -66,6 +66,13 @@ int trace_borrow(sqlite3 *db, struct trace **ret_trace);
 int trace_load(struct trace *trace);
 void trace_unload(struct trace *trace);
 
+/*
+ * cursor.c: from the next event on, posts, polls and notifies go into @room, and stay as long as
+ * that is not cleared. False: those of a joint trace do not.
+ */
+struct room;
+bool cursor_use_room(struct cursor *cursor, struct room *room);
+
 /* payload_find.c */
 void trace_payloads_fini(struct trace *trace);
 

@@ -1,0 +1,47 @@
+/*
+ * Memory for what events point to: one block, and a list of what did not fit
+ */
+#include "core/store/read/room.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct room_more {
+	struct room_more *next;
+	max_align_t bytes[];
+};
+
+int room_init(struct room *room, size_t size)
+{
+	*room = (struct room){ .at = aligned_alloc(64, (size + 63) & ~(size_t)63), .size = size };
+	return room->at ? 0 : -ENOMEM;
+}
+
+void room_clear(struct room *room)
+{
+	while (room->more) {
+		struct room_more *more = room->more;
+
+		room->more = more->next;
+		free(more);
+	}
+	room->used = 0;
+}
+
+void room_fini(struct room *room)
+{
+	room_clear(room);
+	free(room->at);
+	*room = (struct room){ 0 };
+}
+
+void *room_take_more(struct room *room, size_t bytes)
+{
+	struct room_more *more = malloc(sizeof(*more) + bytes);
+
+	if (!more)
+		return NULL;
+	more->next = room->more;
+	room->more = more;
+	return more->bytes;
+}
