@@ -16,8 +16,9 @@
  *	ibv_modify_qp	is checked by the device first, as a request is
  *	other calls	fail for want of something (ENOMEM, EIO); EINVAL comes by itself
  *	a post		ENOMEM only where the queue here has room
- *	an event	of a port or device at once, others if they do not come; a queue pair
- *			that fails with QP_FATAL alone does so where it is first seen flushed
+ *	an event	of a port or device at once, others if they do not come
+ *	a queue pair	that was flushed without a cause fails where that was first seen, unless
+ *			it has failed by itself, or its peer had an error
  */
 #include "replay/faults.h"
 
@@ -30,7 +31,10 @@
 #include "core/base/map.h"
 #include "core/wire/log.h"
 #include "replay/dispatch.h"
+#include "replay/pace.h"
 #include "replay/state.h"
+
+#define OWN_FAILURE_NS 50000000 /* that a queue pair is waited for, to fail by itself */
 
 enum { OWN_EVENT_SHARE = 4 }; /* of --timeout: what events that the traffic causes are waited for */
 
@@ -44,13 +48,14 @@ struct soft_faults {
 struct fault_plan {
 	struct soft_faults soft;
 	struct map doomed; /* event of a post, to the request of it that failed: pack_doom() */
-	struct map sudden; /* event of a poll, to the queue pair (object) that failed before it */
+	struct map sudden; /* event of a poll, to what failed before it: pack_sudden() */
+	bool *erred;       /* by object: a queue pair whose requests or receives failed */
 	uint64_t raised;   /* events */
 };
 
 /* What is known of a queue pair, up to a time there. */
 struct suspect {
-	uint64_t flushed; /* the first poll that saw it flushed, without a cause; 0: none did */
+	uint64_t flushed; /* the poll that was the first to see it flushed, without a cause; or 0 */
 	bool failed;      /* by a request or the program, so that flushes have a cause */
 };
 
@@ -82,18 +87,30 @@ static struct suspect *find_suspect(const struct study *s, uint32_t object)
 	return &s->suspects[object < s->r->nreplicas ? object : 0];
 }
 
+static uint64_t pack_sudden(uint32_t qp, int64_t event_type)
+{
+	return (uint64_t)event_type << 32 | qp;
+}
+
+/* The first flush without a cause: the queue pair has failed before it. */
+static int learn_flush(struct study *s, const struct trace_event *event, uint32_t id)
+{
+	struct suspect *qp = find_suspect(s, id);
+
+	if (!id || qp->failed || qp->flushed)
+		return 0;
+	qp->flushed = event_key(event->id);
+	return map_put(&s->plan->sudden, qp->flushed, pack_sudden(id, IBV_EVENT_QP_FATAL));
+}
+
 static int learn_completion(struct study *s, const struct trace_event *event, const struct wc *wc)
 {
-	struct suspect *qp = find_suspect(s, wc->qp);
-
 	if (wc->status == IBV_WC_SUCCESS)
 		return 0;
-	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
-		if (!qp->failed && !qp->flushed)
-			qp->flushed = event_key(event->id);
-		return 0;
-	}
-	qp->failed = true;
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
+		return learn_flush(s, event, wc->qp);
+	find_suspect(s, wc->qp)->failed = true;
+	s->plan->erred[wc->qp < s->r->nreplicas ? wc->qp : 0] = true;
 	return wc->request.thread ? map_put(&s->plan->doomed, event_key(wc->request), pack_doom(wc))
 				  : 0;
 }
@@ -107,31 +124,27 @@ static int learn_poll(struct study *s, const struct trace_event *event)
 	return err;
 }
 
-/* The queue pair of a QP_FATAL that the program was told, or 0. */
-static uint32_t find_fatal(struct replay *r, const struct trace_event *event)
+/* The program is told why a queue pair has failed. */
+static int learn_async(struct study *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	int64_t type, element;
 	const struct object *o;
+	struct suspect *qp;
+	int64_t type, element;
+	int err = args_parse(call->out);
 
-	if (event->kind != TRACE_RETURN || call->verb != VERB_get_async_event || call->failed ||
-	    args_parse(call->out) || !args_get(call->out, "event.event_type", &type) ||
-	    type != IBV_EVENT_QP_FATAL || !args_get(call->out, "event.element", &element))
+	if (err || call->failed || !args_get(call->out, "event.event_type", &type) ||
+	    !args_get(call->out, "event.element", &element))
+		return err;
+	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
+	    type != IBV_EVENT_QP_ACCESS_ERR)
 		return 0;
-	o = trace_object_at(r->trace, event->process, OBJECT_qp, (uint64_t)element, event->time);
-	return o ? o->id : 0;
-}
-
-static int learn_fatal(struct study *s, const struct trace_event *event)
-{
-	uint32_t id = find_fatal(s->r, event);
-	struct suspect *qp = find_suspect(s, id);
-	bool sudden = id && !qp->failed && qp->flushed;
-
-	if (!id)
+	o = trace_object_at(s->r->trace, event->process, OBJECT_qp, (uint64_t)element, event->time);
+	if (!o)
 		return 0;
+	qp = find_suspect(s, o->id);
 	qp->failed = true;
-	return sudden ? map_put(&s->plan->sudden, qp->flushed, id) : 0;
+	return qp->flushed ? map_put(&s->plan->sudden, qp->flushed, pack_sudden(o->id, type)) : 0;
 }
 
 static int learn_modify(struct study *s, const struct call *call)
@@ -157,26 +170,22 @@ static int learn_event(struct study *s, const struct trace_event *event)
 	case TRACE_CALL:
 		return event->call->verb == VERB_modify_qp ? learn_modify(s, event->call) : 0;
 	case TRACE_RETURN:
-		return learn_fatal(s, event);
+		return event->call->verb == VERB_get_async_event ? learn_async(s, event) : 0;
 	default:
 		return 0;
 	}
 }
 
-/* Go through the trace: all of it, or (@s NULL) until a QP_FATAL. 1: there is one. */
-static int study_events(struct replay *r, struct study *s)
+static int study_events(struct study *s)
 {
-	const struct trace_filter filter = { .control_only = !s };
 	const struct trace_event *event;
 	struct cursor *cursor;
-	int err = cursor_open(r->trace, &filter, &cursor);
+	int err = cursor_open(s->r->trace, NULL, &cursor);
 
 	if (err < 0)
 		return err;
 	while ((err = cursor_next(cursor, &event)) > 0) {
-		if (!s && find_fatal(r, event))
-			break;
-		err = s ? learn_event(s, event) : 0;
+		err = learn_event(s, event);
 		if (err < 0)
 			break;
 	}
@@ -184,16 +193,17 @@ static int study_events(struct replay *r, struct study *s)
 	return err;
 }
 
-/* All of the trace is read only if there are errors, which is quickly known. */
+/* All of the trace is read only if something in it failed, which is quickly known. */
 static int learn_errors(struct replay *r, struct fault_plan *plan)
 {
 	struct study s = { .r = r, .plan = plan };
-	int err = trace_has_errors(r->trace) ? 1 : study_events(r, NULL);
+	int err;
 
-	if (err <= 0)
-		return err;
+	if (!trace_has_errors(r->trace))
+		return 0;
 	s.suspects = calloc(r->nreplicas, sizeof(*s.suspects));
-	err = s.suspects ? study_events(r, &s) : log_err(-ENOMEM, "prepare the replay");
+	plan->erred = calloc(r->nreplicas, sizeof(*plan->erred));
+	err = s.suspects && plan->erred ? study_events(&s) : log_err(-ENOMEM, "prepare the replay");
 	free(s.suspects);
 	return err;
 }
@@ -225,6 +235,7 @@ void faults_free(struct replay *r)
 		return;
 	map_fini(&r->faults->doomed);
 	map_fini(&r->faults->sudden);
+	free(r->faults->erred);
 	free(r->faults);
 	r->faults = NULL;
 }
@@ -413,21 +424,41 @@ static bool is_outside(enum ibv_event_type type)
 	}
 }
 
-void faults_begin_poll(struct replay *r, const struct trace_event *event)
+static bool is_in_error(struct ibv_qp *qp)
 {
-	struct ibv_async_event async = { .event_type = IBV_EVENT_QP_FATAL };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	const struct replica *qp;
-	uint64_t id;
 
-	if (!r->faults || !map_get(&r->faults->sudden, event_key(event->id), &id))
+	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || attr.qp_state == IBV_QPS_ERR;
+}
+
+/* The queue pair, if nothing in the trace makes it fail: its peer has no error that it may answer. */
+static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
+{
+	const struct replica *replica = replica_of(r, id);
+	const struct replica_qp *qp = replica ? replica->qp : NULL;
+
+	if (!qp || !replica->handle || qp->cut ||
+	    (qp->type != IBV_QPT_RC && qp->type != IBV_QPT_UC))
+		return NULL;
+	return qp->peer && r->faults->erred[qp->peer] ? NULL : replica->handle;
+}
+
+void faults_begin_poll(struct replay *r, const struct trace_event *event)
+{
+	struct ibv_async_event async = { 0 };
+	int64_t deadline = pace_now() + OWN_FAILURE_NS;
+	unsigned int turns = 0;
+	uint64_t what;
+
+	if (!r->faults || !map_get(&r->faults->sudden, event_key(event->id), &what))
 		return;
-	qp = replica_of(r, (uint32_t)id);
-	if (!qp || !qp->handle || ibv_query_qp(qp->handle, &attr, IBV_QP_STATE, &init) ||
-	    attr.qp_state == IBV_QPS_ERR)
-		return;
-	async.element.qp = qp->handle;
+	do {
+		async.element.qp = find_sudden(r, (uint32_t)what);
+		if (!async.element.qp || is_in_error(async.element.qp))
+			return;
+	} while (pace_wait(&turns, deadline));
+	async.event_type = (enum ibv_event_type)(what >> 32);
 	if (!r->faults->soft.event(async.element.qp->context, &async))
 		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 }

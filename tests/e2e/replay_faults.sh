@@ -4,7 +4,7 @@
 . tests/e2e/lib/try.sh
 export VERBATIM_QUIET=1
 unset VERBATIM_DEVICE
-needs "$apps/faulted"
+needs "$apps/faulted" "$apps/sudden"
 cd "$tmp" || exit 1
 
 # record RULES PROGRAM...: into t.db, on a device that fails so
@@ -76,6 +76,17 @@ try "event of the device" fault 'n=4 event=DEVICE_FATAL' 1 1
 try "event of the port" fault 'n=4 event=SM_CHANGE' 1 1
 try "port that goes down and up" eval 'record "n=5 port=down for=30ms" "$apps/faulted" &&
 	replay && [ "$(jq .counts.faults report)" -ge 2 ]'
+
+# a queue pair fails, and nothing tells why but its flushed requests and, perhaps, an event
+sudden() {
+	record '' "$apps/sudden" "$@" && again 3
+	local status=$?
+	replay --faults none
+	[ $? -eq 1 ] && return $status
+}
+try "queue pair that fails by itself" sudden
+try "queue pair that fails, and its event before" sudden first
+try "queue pair that fails, and its event after" sudden last
 
 # what does not differ is no fault: a late packet, one that was sent again
 late() {

@@ -57,7 +57,7 @@ uint32_t trace_one_of(struct trace *trace)
 
 bool trace_has_errors(struct trace *trace)
 {
-	static const char sql[] = "SELECT 1 FROM wc WHERE status > 0 AND status <> 5 LIMIT 1";
+	static const char sql[] = "SELECT 1 FROM wc WHERE status > 0 LIMIT 1";
 	sqlite3_stmt *stmt;
 	bool found = false;
 
