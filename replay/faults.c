@@ -432,7 +432,7 @@ static bool is_in_error(struct ibv_qp *qp)
 	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || attr.qp_state == IBV_QPS_ERR;
 }
 
-/* The queue pair, if nothing in the trace makes it fail: its peer has no error that it may answer. */
+/* The queue pair; NULL if it may fail because of its peer, which had an error. */
 static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
 {
 	const struct replica *replica = replica_of(r, id);
