@@ -9,7 +9,7 @@
 /* X(number, name) for ABI_name, which is IBV_name there */
 /* clang-format off */
 #define EACH_ABI(X)                                                                              \
-	X(2, QPT_RC) X(3, QPT_UC) X(4, QPT_UD) X(8, QPT_RAW_PACKET) X(9, QPT_XRC_SEND)           \
+	X(2, QPT_RC) X(3, QPT_UC) X(8, QPT_RAW_PACKET) X(9, QPT_XRC_SEND)           \
 	X(10, QPT_XRC_RECV) X(255, QPT_DRIVER)                                                   \
 	X(1, QPS_INIT) X(2, QPS_RTR) X(3, QPS_RTS) X(4, QPS_SQD) X(5, QPS_SQE) X(6, QPS_ERR)     \
 	X(1, WQS_RDY) X(2, WQS_ERR) X(1 << 0, WQ_ATTR_STATE) X(1 << 0, SRQ_MAX_WR) \
@@ -20,9 +20,9 @@
 	X(1 << 14, QP_ALT_PATH) X(1 << 15, QP_MIN_RNR_TIMER) X(1 << 16, QP_SQ_PSN)               \
 	X(1 << 17, QP_MAX_DEST_RD_ATOMIC) X(1 << 18, QP_PATH_MIG_STATE) X(1 << 19, QP_CAP)       \
 	X(1 << 20, QP_DEST_QPN) X(1 << 25, QP_RATE_LIMIT)                                        \
-	X(0, WR_RDMA_WRITE) X(1, WR_RDMA_WRITE_WITH_IMM) X(2, WR_SEND) X(3, WR_SEND_WITH_IMM)    \
+	X(0, WR_RDMA_WRITE)    \
 	X(4, WR_RDMA_READ) X(5, WR_ATOMIC_CMP_AND_SWP) X(6, WR_ATOMIC_FETCH_AND_ADD)             \
-	X(7, WR_LOCAL_INV) X(8, WR_BIND_MW) X(9, WR_SEND_WITH_INV) X(10, WR_TSO)                 \
+	X(7, WR_LOCAL_INV) X(8, WR_BIND_MW)                 \
 	X(11, WR_DRIVER1) X(15, WR_ATOMIC_WRITE)                                                 \
 	X(1 << 0, SEND_FENCE) X(1 << 2, SEND_SOLICITED) X(1 << 3, SEND_INLINE)                   \
 	X(1 << 0, ACCESS_LOCAL_WRITE) X(1 << 1, ACCESS_REMOTE_WRITE) X(1 << 2, ACCESS_REMOTE_READ) \

@@ -168,13 +168,28 @@ int collector_drain(struct collector *c)
 		if (!percent)
 			continue;
 		fullest = percent > fullest ? percent : fullest;
-		err = feed_drain(feed, c->writer, &empty);
+		err = feed_drain(feed, c->writer, UINT64_MAX, &empty);
 		if (!empty && writer_read_to(c->writer, feed->thread) < seen)
 			seen = writer_read_to(c->writer, feed->thread);
 	}
 	c->seen = seen;
 	atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
 	return err ? fail_collecting(c, err) : fullest;
+}
+
+int collector_drain_until(struct collector *c, uint64_t ticks)
+{
+	int err = c->error;
+
+	if (!err)
+		err = ring_search_new(&c->search);
+	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
+		bool empty = !feed_fill(&c->feeds[i]);
+
+		while (!empty && !err)
+			err = feed_drain(&c->feeds[i], c->writer, ticks, &empty);
+	}
+	return err ? fail_collecting(c, err) : 0;
 }
 
 static int end_feed(struct collector *c, struct feed *feed)

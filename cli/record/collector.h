@@ -24,6 +24,9 @@ int collector_new(struct session *session, struct writer *writer, struct collect
  */
 int collector_drain(struct collector *collector);
 
+/* Give the writer all that the rings hold up to @ticks, and nothing later. 0 or -errno. */
+int collector_drain_until(struct collector *collector, uint64_t ticks);
+
 /*
  * Notice what has changed: new rings, threads and processes that have ended;
  * commit if it is time. Call it some times a second. Returns 0 or -errno.

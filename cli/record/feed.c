@@ -149,7 +149,7 @@ void feed_mend(struct feed *feed)
 		ring_consume(&feed->ring);
 }
 
-int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
+int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *ret_empty)
 {
 	const struct event_head *event;
 	uint64_t unread = 0;
@@ -158,6 +158,8 @@ int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty)
 	feed->stuck = 0;
 	for (uint64_t total = 0; total < SHARE && n > 0; total += (uint64_t)n) {
 		n = ring_peek(&feed->ring, &event);
+		if (n > 0 && event->ticks > until)
+			n = 0;
 		if (n == -EBADMSG)
 			n = skip_cut(feed, writer);
 		else if (n > 0)

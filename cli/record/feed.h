@@ -44,8 +44,11 @@ int feed_fill(const struct feed *feed);
  */
 void feed_mend(struct feed *feed);
 
-/* Read a share of it. Returns 0 or -errno of the writer; @ret_empty: that was all of it. */
-int feed_drain(struct feed *feed, struct writer *writer, bool *ret_empty);
+/*
+ * Read a share of it, and no event that is later than @until, in ticks. Returns 0 or -errno of the
+ * writer; @ret_empty: that was all of it.
+ */
+int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *ret_empty);
 
 /* At the end: count what could not be read as damage. Returns 0 or -errno of the writer. */
 int feed_tell_stuck(struct feed *feed, struct writer *writer);

@@ -226,7 +226,7 @@ static int tend_trace(struct recording *r)
 	if (!err)
 		err = collector_lost(r->collector);
 	if (!err)
-		err = retention_tend(&r->retention, &r->session, r->writer);
+		err = retention_tend(&r->retention);
 	return err;
 }
 
@@ -245,17 +245,18 @@ static void follow_program(struct recording *r)
 	bool over = false;
 
 	while (!over && !r->stop) {
-		int fullest = collector_drain(r->collector);
+		int fullest = collector_drain(r->collector), err;
 		bool more = false;
 
 		if (fullest < 0)
 			fail_recording(r, fullest);
 		else if (r->watch)
 			more = step_watch(r, fullest);
+		err = r->error ? 0 : retention_cut(&r->retention);
+		if (err)
+			fail_recording(r, err);
 		more |= spot_look(&r->spot);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
-			int err;
-
 			r->tended_at = clock_monotonic();
 			reap_child(r);
 			err = tend_trace(r);
@@ -305,12 +306,16 @@ static int create_trace(struct recording *r)
 		.strict = r->set->strict,
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
+		.cuts = retention_cuts(&r->retention),
 	};
 	int err = writer_create(r->set->path, &info, &r->writer);
 
 	snprintf(r->session.page->command, SESSION_TEXT, "%s", info.command);
 	if (!err)
 		err = collector_new(&r->session, r->writer, &r->collector);
+	r->retention.session = &r->session;
+	r->retention.writer = r->writer;
+	r->retention.collector = r->collector;
 	free(command);
 	return err;
 }
@@ -324,9 +329,7 @@ static int start_check(struct recording *r)
 					 .check = &r->set->findings,
 					 .known = r->set->known,
 					 .stop = r->set->stop.finding,
-					 .in_parts = r->retention.flight ||
-						     r->retention.rotate_bytes ||
-						     r->retention.rotate_ns };
+					 .in_parts = retention_cuts(&r->retention) };
 
 	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
 

@@ -6,8 +6,9 @@
  *	--rotate-*  trace.db is cut again and again: trace.1.db, ... have its
  *	            content until then, and it goes on with all that is alive
  *
- * For the store both are the same: make a copy of the trace, and delete the oldest
- * part of the data plane.
+ * For the store both are the same: make a copy of the trace, cut it, and delete what is
+ * before the cut of the data plane. A cut is at one moment for all threads: the rings are
+ * read up to there.
  */
 #include "cli/record/retention.h"
 
@@ -18,7 +19,11 @@
 
 #include "core/wire/log.h"
 
-enum { TRIES = 16 }; /* of names for a copy */
+enum {
+	TRIES = 16,     /* of names for a copy */
+	CUTS = 8,       /* pieces of a flight recorder's data; the oldest is deleted as a whole */
+	PATIENCE = 100, /* rounds for threads to come to the end of a post */
+};
 
 void retention_start(struct retention *retention)
 {
@@ -50,10 +55,9 @@ static bool is_in_the_way(int err)
 	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
 }
 
-static int write_copy(struct retention *retention, struct session *session, struct writer *writer,
-		      const char *why)
+static int write_copy(struct retention *retention, const char *why)
 {
-	struct session_page *page = session->page;
+	struct session_page *page = retention->session->page;
 	char name[PATH_MAX];
 	int err;
 
@@ -62,7 +66,7 @@ static int write_copy(struct retention *retention, struct session *session, stru
 		err = retention_name(retention->path, ++retention->number, name) ? 0
 										 : -ENAMETOOLONG;
 		if (!err)
-			err = writer_snapshot(writer, name, why);
+			err = writer_snapshot(retention->writer, name, why);
 		if (!is_in_the_way(err))
 			break;
 		log_note("%s is in the way: the copy gets the next number", name);
@@ -92,35 +96,53 @@ static const char *alarm_of(struct retention *retention, const struct writer_ala
 	return why;
 }
 
-static void answer_request(struct retention *retention, struct session *session,
-			   struct writer *writer)
+static void answer_request(struct retention *retention)
 {
-	struct session_page *page = session->page;
+	struct session_page *page = retention->session->page;
 	uint32_t asked = atomic_load(&page->copies_asked);
 
 	if (asked == atomic_load(&page->copies_made))
 		return;
-	write_copy(retention, session, writer, "asked for");
+	write_copy(retention, "asked for");
 	/* pairs with the load in snapshot.c: the name is there */
 	atomic_store_explicit(&page->copies_made, asked, memory_order_release);
 }
 
-static int tend_flight(struct retention *retention, struct session *session, struct writer *writer)
+static int tend_flight(struct retention *retention)
 {
-	struct writer_alarms now = writer_alarms(writer);
+	struct writer_alarms now = writer_alarms(retention->writer);
 	const char *why = alarm_of(retention, &now);
 
 	if (why)
-		write_copy(retention, session, writer, why);
-	answer_request(retention, session, writer);
-	return writer_forget(writer, retention->flight);
+		write_copy(retention, why);
+	answer_request(retention);
+	return writer_error(retention->writer);
+}
+
+/* Cut the trace now. -EAGAIN: a thread is in the middle of a post. */
+static int cut_trace(struct retention *retention)
+{
+	const struct clock *clock = &retention->session->clock;
+	uint64_t ticks = clock_ticks(clock->kind);
+	int64_t time = clock_ns(clock, ticks);
+	int err = collector_drain_until(retention->collector, ticks);
+
+	if (!err && !writer_is_cuttable(retention->writer, time) && retention->refused++ < PATIENCE)
+		return -EAGAIN;
+	retention->refused = 0;
+	return err ? err : writer_cut(retention->writer, time);
 }
 
 /* If the copy fails, nothing is deleted, and the next rotation tries again. */
-static int rotate_trace(struct retention *retention, struct session *session, struct writer *writer)
+static int rotate_trace(struct retention *retention)
 {
-	int err = write_copy(retention, session, writer, "rotated; continued in the next file");
+	struct writer *writer = retention->writer;
+	int err = cut_trace(retention);
 
+	if (err == -EAGAIN)
+		return 0;
+	if (!err)
+		err = write_copy(retention, "rotated; continued in the next file");
 	if (!err)
 		err = writer_forget(writer, 0);
 	if (!err)
@@ -132,23 +154,38 @@ static int rotate_trace(struct retention *retention, struct session *session, st
 	return writer_error(writer);
 }
 
-static int tend_rotation(struct retention *retention, struct session *session,
-			 struct writer *writer)
+static int tend_rotation(struct retention *retention)
 {
-	uint64_t grown = writer_progress(writer).bytes - retention->carried;
+	uint64_t grown = writer_progress(retention->writer).bytes - retention->carried;
 
 	if ((retention->rotate_bytes && grown >= retention->rotate_bytes) ||
 	    (retention->rotate_ns &&
 	     clock_monotonic() - retention->begun >= (uint64_t)retention->rotate_ns))
-		return rotate_trace(retention, session, writer);
+		return rotate_trace(retention);
 	return 0;
 }
 
-int retention_tend(struct retention *retention, struct session *session, struct writer *writer)
+bool retention_cuts(const struct retention *retention)
+{
+	return retention->flight || retention->rotate_bytes || retention->rotate_ns;
+}
+
+int retention_cut(struct retention *retention)
+{
+	int err = 0;
+
+	if (!retention->flight || writer_error(retention->writer))
+		return 0;
+	if (writer_uncut(retention->writer) >= retention->flight / CUTS)
+		err = cut_trace(retention);
+	if (!err || err == -EAGAIN)
+		err = writer_forget(retention->writer, retention->flight);
+	return err;
+}
+
+int retention_tend(struct retention *retention)
 {
 	if (retention->flight)
-		return tend_flight(retention, session, writer);
-	if (retention->rotate_bytes || retention->rotate_ns)
-		return tend_rotation(retention, session, writer);
-	return 0;
+		return tend_flight(retention);
+	return retention_cuts(retention) ? tend_rotation(retention) : 0;
 }

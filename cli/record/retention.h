@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/record/collector.h"
 #include "cli/record/watch.h"
 #include "core/store/write/writer.h"
 #include "core/wire/session.h"
@@ -19,22 +20,32 @@ struct retention {
 	int64_t rotate_ns;     /* 0: never for its age */
 	struct watch *watch;   /* its findings go into the copies; may be NULL */
 	bool quiet;
-	bool asked; /* a signal has asked for a copy */
+	bool asked;                  /* a signal has asked for a copy */
+	struct collector *collector; /* borrowed, as the next two */
+	struct session *session;
+	struct writer *writer;
 
 	unsigned int number; /* of the last copy */
 	uint64_t begun;      /* CLOCK_MONOTONIC: when the current trace began */
 	uint64_t carried;    /* bytes that it began with */
 	struct writer_alarms seen;
+	unsigned int refused; /* cuts, since the last one, within a post */
 };
 
 void retention_start(struct retention *retention);
 
+/* Does it leave out some of the past? */
+bool retention_cuts(const struct retention *retention);
+
+/* Call it after each look at the rings. Returns 0 or -errno of the writer. */
+int retention_cut(struct retention *retention);
+
 /*
- * Make the copies that are due; call it some times a second. @session may ask
+ * Make the copies that are due; call it some times a second. The session may ask
  * for one (session_page.copies_asked) and gets an answer. A copy that fails is
  * reported, and recording goes on. Returns 0 or -errno of the writer.
  */
-int retention_tend(struct retention *retention, struct session *session, struct writer *writer);
+int retention_tend(struct retention *retention);
 
 /* "trace.3.db" for "trace.db" and 3; false where it is too long. */
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX]);

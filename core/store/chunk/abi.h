@@ -21,6 +21,12 @@ enum abi {
 	ABI_WC_RNR_RETRY_EXC_ERR = 13,
 	ABI_CQ_WITH_QP_NUM = 1 << 2, /* bit of wc_flags of struct ibv_cq_init_attr_ex */
 	ABI_SEND_SIGNALED = 1 << 1,
+	ABI_WR_RDMA_WRITE_WITH_IMM = 1,
+	ABI_WR_SEND = 2,
+	ABI_WR_SEND_WITH_IMM = 3,
+	ABI_WR_SEND_WITH_INV = 9,
+	ABI_WR_TSO = 10,
+	ABI_QPT_UD = 4,
 	ABI_QPS_RESET = 0,
 	ABI_WQS_RESET = 0,
 };

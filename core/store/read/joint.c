@@ -280,6 +280,7 @@ static void add_losses(struct trace *whole)
 		whole->loss.interrupted |= loss->interrupted;
 	}
 	whole->carried = -1;
+	whole->cut = INT64_MIN; /* each begins elsewhere */
 }
 
 /* The same file, by whatever name, would be its own peer. */

@@ -148,6 +148,11 @@ uint64_t trace_events(struct trace *trace)
 	return n > gone ? n - gone : 0;
 }
 
+int64_t trace_cut(const struct trace *trace)
+{
+	return trace->cut;
+}
+
 int64_t trace_whole_from(const struct trace *trace)
 {
 	return trace->live ? INT64_MIN : trace->whole_from;

@@ -325,6 +325,12 @@ uint64_t trace_events(struct trace *trace);
 /* Before that time posts and polls may be missing; INT64_MIN: none are. */
 int64_t trace_whole_from(const struct trace *trace);
 
+/*
+ * The trace begins there: of the data plane before it there is only what was outstanding, and what
+ * that depends on (core/store/write/outstanding.c). INT64_MIN: it has all, or begins anywhere.
+ */
+int64_t trace_cut(const struct trace *trace);
+
 /* The captured bytes of a work request or a completion: table `payload`. */
 struct payload {
 	const char *kind;    /* "send", "recv", "read", "atomic" */

@@ -336,6 +336,7 @@ static void load_loss(struct trace *trace)
 						 "SELECT sum(times) FROM coverage"
 						 " WHERE what = 'handlers'",
 						 0);
+	trace->cut = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'cut'", INT64_MIN);
 	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
 	trace->loss.damaged = (uint64_t)sql_int(trace->db,

@@ -55,6 +55,7 @@ struct trace {
 	struct finder *finder; /* payload_find.c; NULL until the first use */
 	struct trace_loss loss;
 	int64_t whole_from; /* before it events may be missing; INT64_MIN: none are */
+	int64_t cut;        /* of trace_cut() */
 	int64_t carried;    /* processes that ended until then are in the trace before; -1: none */
 	bool numberless;    /* some CQs do not give the queue pair number of a completion */
 };

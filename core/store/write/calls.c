@@ -65,6 +65,8 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 		return; /* the same handles as before the call */
 	if (verb->self >= 0 && field == &verb->args.fields[verb->self])
 		refs->call->handle = (uint64_t)value;
+	if (refs->out && refs->call->verb == VERB_get_cq_event && field->object == OBJECT_cq)
+		refs->call->got = (uint64_t)value;
 	if (field->kind == FIELD_OBJ)
 		add_ref(refs, path, field->object, (uint64_t)value);
 	else
@@ -271,6 +273,8 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 		store_async(writer, log, call, time);
 	if (!writer->err)
 		store_whole(writer, log, call, event, n, time);
+	if (writer->outstanding && !verb_failed(call->verb, event->ret))
+		cuts_call(writer, log, call, writer->out.at, time);
 	pop_call(log, call);
 	if (!whole && !writer->err)
 		return not_whole(writer, log, &event->head, n, time);

@@ -2,8 +2,8 @@
  * Traces that keep only the latest events, and copies of a growing trace
  *
  * The control plane is kept in full, so that the objects of the data plane stay
- * known. Of the data plane the oldest chunks are deleted. Table `loss` has the
- * number of these events by thread, and their times, apart from events that found
+ * known. Of the data plane the chunks before a cut (cut.c) are deleted. Table `loss` has
+ * the number of these events by thread, and their times, apart from events that found
  * no room in a ring.
  *
  * Chunks that a live reader has not read yet are moved to table `unread` of the
@@ -89,25 +89,26 @@ static int keep_unread(struct writer *writer, int64_t chunk)
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 
-/* Delete the oldest chunk, of payload or not. Returns its length, 0 if none, or -errno. */
-static int64_t forget_one(struct writer *writer)
+/* Delete a chunk up to these, of payload or not. Returns 1, 0 if there is none, or -errno. */
+static int forget_one(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 {
 	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
-	int64_t id, bytes;
 	bool payload, unread;
 	uint32_t thread;
-	int found = sql_step(oldest);
+	int64_t id;
+	int found;
 
+	sql_bind(oldest, "ii", chunk, payload_chunk);
+	found = sql_step(oldest);
 	if (found <= 0) {
 		sqlite3_reset(oldest);
 		return writer_fail(writer, found);
 	}
 	id = sqlite3_column_int64(oldest, 0);
 	thread = sql_u32(oldest, 1);
-	bytes = sqlite3_column_int64(oldest, 5);
-	payload = sqlite3_column_type(oldest, 6) == SQLITE_NULL;
+	payload = sqlite3_column_type(oldest, 5) == SQLITE_NULL;
 	unread = !payload && writer->followed &&
-		 (uint64_t)sqlite3_column_int64(oldest, 6) > writer->logs[thread - 1]->followed;
+		 (uint64_t)sqlite3_column_int64(oldest, 5) > writer->logs[thread - 1]->followed;
 	count_over(writer, writer->logs[thread - 1], sql_u32(oldest, 2),
 		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
@@ -117,21 +118,17 @@ static int64_t forget_one(struct writer *writer)
 		     : WRITER_RUN(writer, forget, "i", id)) ||
 	    writer_loss(writer, writer->logs[thread - 1]))
 		return writer->err;
-	return bytes > 0 ? bytes : 1;
+	return 1;
 }
 
-int writer_forget(struct writer *writer, uint64_t keep)
+int keep_forget(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 {
-	while (!writer->err && writer->kept > keep) {
-		int64_t bytes = forget_one(writer);
+	int more;
 
-		if (bytes < 0)
-			return (int)bytes;
-		writer->kept = bytes && (uint64_t)bytes < writer->kept
-				       ? writer->kept - (uint64_t)bytes
-				       : 0;
-	}
-	return writer->err;
+	do
+		more = forget_one(writer, chunk, payload_chunk);
+	while (more > 0);
+	return more;
 }
 
 int writer_carry(struct writer *writer)
@@ -181,6 +178,8 @@ int writer_snapshot(struct writer *writer, const char *path, const char *why)
 
 	if (!err)
 		err = file_make_way(path);
+	if (!err)
+		err = cuts_show(writer);
 	if (err)
 		return err;
 	/* VACUUM needs to be outside a transaction; the next one begins even if it fails */
@@ -189,6 +188,7 @@ int writer_snapshot(struct writer *writer, const char *path, const char *why)
 		return err;
 	err = copy_database(writer, path);
 	writer_fail(writer, sql_exec(writer->db, "BEGIN"));
+	cuts_hide(writer);
 	if (!err)
 		err = complete_copy(path, why);
 	if (err)

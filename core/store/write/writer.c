@@ -23,6 +23,7 @@
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
 #include "core/store/db/finding.h"
+#include "core/store/write/outstanding.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
@@ -148,6 +149,7 @@ static void writer_free(struct writer *writer)
 	free(writer->counts);
 	free(writer->directs);
 	stacks_fini(writer);
+	cuts_fini(writer);
 	packer_fini(&writer->packer);
 	text_fini(&writer->args);
 	text_fini(&writer->out);
@@ -172,6 +174,9 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
 		err = begin_transaction(writer, info);
+	/* of a part of the posts and polls, none can be said to be outstanding */
+	if (!err && info->cuts && !(info->filter && *info->filter) && info->one_of <= 1)
+		err = outstanding_new(&writer->outstanding);
 	if (err) {
 		writer_free(writer);
 		file_remove(path);
@@ -220,7 +225,17 @@ static int take_poll(struct writer *writer, struct thread_log *log, const struct
 	    (stack && stacks_number(writer, log->process, stack->modules, (const void *)(stack + 1),
 				    stack->nframes, &number)))
 		return writer->err;
+	if (writer->outstanding && cuts_poll(writer, log, poll, n, time, number))
+		return writer->err;
 	return batch_poll(log->batch, poll, n, time, empty, number);
+}
+
+static int take_notify(struct writer *writer, struct thread_log *log,
+		       const struct event_notify *event, uint64_t n, int64_t time)
+{
+	int err = batch_notify(log->batch, event, n, time);
+
+	return err || !writer->outstanding ? err : cuts_notify(writer, log, event, n, time);
 }
 
 static int take_blind(struct writer *writer, struct thread_log *log, const struct event_head *event,
@@ -288,7 +303,7 @@ static int take_rare(struct writer *writer, struct thread_log *log, const struct
 	case EVENT_RETURN:
 		return calls_end(writer, log, body, n, time);
 	case EVENT_NOTIFY:
-		return batch_notify(log->batch, body, n, time);
+		return take_notify(writer, log, body, n, time);
 	case EVENT_COUNT:
 		return polls_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
@@ -310,14 +325,20 @@ static int take_rare(struct writer *writer, struct thread_log *log, const struct
 	}
 }
 
-static int take_post(struct thread_log *log, const struct event_post *event, uint64_t n,
-		     int64_t time)
+static int take_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
+		     uint64_t n, int64_t time)
 {
-	uint32_t stack = 0;
+	const struct batch *batch = log->batch;
+	struct cut_part part = { n, time, 0, 0 };
+	int err;
 
 	if (event->head.words * 8u >= sizeof(*event))
-		stack = stacks_of_site(log, event->site);
-	return batch_post(log->batch, event, n, time, stack);
+		part.stack = stacks_of_site(log, event->site);
+	if (batch->open && batch->open_handle == event->object)
+		part = (struct cut_part){ batch->open_n, batch->open_time, batch->open_nwr,
+					  batch->open_stack };
+	err = batch_post(log->batch, event, n, time, part.stack);
+	return err || !writer->outstanding ? err : cuts_post(writer, log, event, &part);
 }
 
 static int take_event(struct writer *writer, struct thread_log *log, const struct event_head *event,
@@ -330,7 +351,7 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 				  ? payloads_take(writer, log, event, n, time)
 				  : 0;
 
-		return err ? err : take_post(log, (const void *)event, n, time);
+		return err ? err : take_post(writer, log, (const void *)event, n, time);
 	}
 	/* the recorder may have kept the thread waiting between two parts of a post */
 	if (log->batch->open && event->type != EVENT_WAITED) {
@@ -495,6 +516,8 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 
 	if (writer->err || !process)
 		return writer->err;
+	if (writer->outstanding)
+		outstanding_exit(writer->outstanding, process->id);
 	return processes_end(writer, process, time, status);
 }
 
@@ -573,7 +596,7 @@ int writer_finish(struct writer *writer)
 		if (writer->logs[i]->batch)
 			batch_close(writer->logs[i]->batch);
 	if (whole)
-		err = store_all(writer);
+		err = cuts_show(writer) ?: store_all(writer);
 	if (err && !sqlite3_get_autocommit(writer->db))
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	else if (!err)

@@ -33,6 +33,7 @@ struct writer_info {
 	bool waits;                  /* how long the recorder made threads wait is, too */
 	bool strict;                 /* more was checked on the data path */
 	bool live;                   /* events arrive as they are made */
+	bool cuts;                   /* it will be cut: writer_cut() */
 	bool elsewhere;              /* the clock is another machine's: any time is possible */
 };
 
@@ -137,7 +138,21 @@ struct writer_alarms writer_alarms(const struct writer *writer);
 /* Note what @thread has lost so far, while it runs; @head as for writer_thread_end(). */
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
-/* Delete the oldest of the data plane until at most @keep bytes of it are left. 0 or -errno. */
+/*
+ * The trace may begin here: all events until now are before the cut, whose time is @time, and
+ * later ones behind it. Where a thread is within a post, it is not cuttable: the post may be
+ * on the wrong side. Returns 0 or -errno.
+ */
+int writer_cut(struct writer *writer, int64_t time);
+bool writer_is_cuttable(const struct writer *writer, int64_t time);
+
+/* Bytes of the data plane since the last cut. */
+uint64_t writer_uncut(const struct writer *writer);
+
+/*
+ * Where more than @keep bytes of the data plane are kept: delete what is before the oldest cut, and
+ * so on, but leave most of @keep. 0 or -errno.
+ */
 int writer_forget(struct writer *writer, uint64_t keep);
 
 /*

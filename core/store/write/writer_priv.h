@@ -24,6 +24,7 @@ struct pending {
 	uint64_t handle;                    /* the object that it acts on; 0: unknown */
 	char *args;                         /* JSON */
 	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or returns */
+	uint64_t got;                       /* the CQ of ibv_get_cq_event() */
 };
 
 /* Polls of one CQ by one thread. */
@@ -127,10 +128,9 @@ struct known_stack {
 	S(thread, "INSERT INTO thread VALUES(?, ?, ?, ?, 0, ?, NULL)") \
 	S(thread_is, "UPDATE thread SET events = ?2, end = ?3, process = ?4 WHERE id = ?1") \
 	S(loss, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?, ?, ?, ?)") \
-	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, length(data), first_n" \
-	  " FROM chunk ORDER BY id LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread," \
-	  " events, begin, end, length(data), NULL FROM payload_chunk ORDER BY id LIMIT 1)" \
-	  " ORDER BY 5 LIMIT 1") \
+	S(oldest, "SELECT * FROM (SELECT id, thread, events, begin, end, first_n FROM chunk" \
+	  " WHERE id <= ?1 LIMIT 1) UNION ALL SELECT * FROM (SELECT id, thread, events, begin," \
+	  " end, NULL FROM payload_chunk WHERE id <= ?2 LIMIT 1) LIMIT 1") \
 	S(forget, "DELETE FROM chunk WHERE id = ?") \
 	S(forget_payload, "DELETE FROM payload_chunk WHERE id = ?") \
 	S(waited, "INSERT OR IGNORE INTO waited VALUES(?, ?, ?, ?, ?, ?, ?)") \
@@ -168,9 +168,15 @@ struct writer {
 	struct event_count *counts; /* of threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
-	uint64_t chunk_bytes; /* since the last commit */
-	uint64_t kept;        /* bytes of all chunks */
-	uint64_t overwritten; /* events */
+	uint64_t chunk_bytes;            /* since the last commit */
+	uint64_t kept;                   /* bytes of all chunks */
+	uint64_t kept_to_cut;            /* of these, those before the last cut */
+	uint64_t overwritten;            /* events */
+	struct outstanding *outstanding; /* NULL: what is kept begins anywhere */
+	struct cut *cuts;                /* that nothing was deleted for yet, oldest first */
+	size_t ncuts;
+	struct cut *base;              /* where the trace begins; NULL: it is whole */
+	int64_t base_first, base_last; /* ids of what it carries; 0: not in the table */
 	struct writer_alarms alarms;
 	bool unread;            /* table `unread` has chunks */
 	bool followed;          /* by a live reader: chunks that it has not read are kept for it */
@@ -189,6 +195,31 @@ struct writer {
 int writer_follow(struct writer *writer);
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
+
+/* keep.c: delete all chunks up to the one with id @chunk, of payload up to @payload_chunk */
+int keep_forget(struct writer *writer, int64_t chunk, int64_t payload_chunk);
+
+/* One event of a post, which may have several: the number and time of the first, and so on. */
+struct cut_part {
+	uint64_t n;
+	int64_t time;
+	uint32_t first, stack;
+};
+
+/* cut.c: note events, where writer->outstanding is not NULL. 0 or the writer's failure. */
+int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
+	      const struct cut_part *part);
+int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
+	      uint64_t n, int64_t time, uint32_t stack);
+int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
+		uint64_t n, int64_t time);
+/* A control verb that has succeeded; @out: what it wrote, as JSON. */
+int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
+	      const char *out, int64_t time);
+/* Put what was carried into the tables; take it out, if a live reader would read it. */
+int cuts_show(struct writer *writer);
+int cuts_hide(struct writer *writer);
+void cuts_fini(struct writer *writer);
 
 /* Remember @err as the failure that stopped the writer, unless it is 0 or not the first. */
 int writer_fail(struct writer *writer, int err);

@@ -1,0 +1,93 @@
+#pragma once
+/*
+ * What a trace that begins in the middle must have of the time before: the requests that are
+ * outstanding, and what else their completions depend on.
+ *
+ * Follows the events of all threads as they arrive, of each thread in order. Memory grows with what
+ * is outstanding. One thread. Handles are those of their process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/wire/event.h"
+
+struct outstanding;
+
+/* Returns 0 or -ENOMEM. */
+int outstanding_new(struct outstanding **ret_outstanding);
+
+/* Accepts NULL. */
+void outstanding_free(struct outstanding *outstanding);
+
+/* Which event it is. */
+struct event_place {
+	uint32_t thread, process, stack;
+	uint64_t n;
+	int64_t time;
+};
+
+/*
+ * A post, a poll, a request for an event: lengths have been checked. The event is one part of a
+ * post whose first request has index @first. All return 0 or -ENOMEM.
+ */
+int outstanding_post(struct outstanding *outstanding, const struct event_place *at,
+		     const struct event_post *event, uint32_t first);
+int outstanding_poll(struct outstanding *outstanding, const struct event_place *at,
+		     const struct event_poll *event);
+int outstanding_notify(struct outstanding *outstanding, const struct event_place *at,
+		       const struct event_notify *event);
+
+/* ibv_get_cq_event() has given an event of @cq at @time. */
+void outstanding_fetched(struct outstanding *outstanding, uint32_t process, uint64_t cq,
+			 int64_t time);
+
+struct outstanding_qp {
+	uint32_t number;
+	uint64_t send_cq, recv_cq, srq; /* handles; 0: none */
+	bool sq_sig_all, datagrams;
+};
+
+/* @time: when the call had returned. */
+int outstanding_create_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
+			  const struct outstanding_qp *qp, int64_t time);
+/* @cq: where requests of an XRC SRQ complete, else 0. */
+int outstanding_create_srq(struct outstanding *outstanding, uint32_t process, uint64_t handle,
+			   uint64_t cq);
+void outstanding_destroy(struct outstanding *outstanding, uint32_t process, uint64_t handle);
+void outstanding_reset_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
+			  int64_t time);
+/* 0 or -ENOMEM. */
+int outstanding_connect_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
+			   uint32_t dest);
+/* ibv_bind_mw() has posted a request that no event shows. 0 or -ENOMEM. */
+int outstanding_bind(struct outstanding *outstanding, uint32_t process, uint64_t handle,
+		     uint64_t wr_id, bool signaled);
+void outstanding_exit(struct outstanding *outstanding, uint32_t process);
+
+/*
+ * Has the post of each completion been read? Not where a thread has not come back from its post
+ * yet, but another one has polled the completion already, or received the message.
+ */
+bool outstanding_is_whole(const struct outstanding *outstanding, int64_t time);
+
+/* An event, or a part of one, that must be in the trace: exactly one of the three is not NULL. */
+struct outstanding_item {
+	struct event_place at;
+	uint64_t object; /* of a post or poll: handle of the queue or CQ */
+	uint32_t verb;   /* of a post */
+	uint32_t index;  /* of the request in its post, the completion in its poll */
+	uint8_t flags;   /* of the event */
+	const struct event_wr *wr;
+	size_t bytes; /* of @wr, with its parts and elements */
+	const struct event_wc *wc;
+	const struct event_wc_extra *extra;
+	const struct event_notify *notify;
+};
+
+/*
+ * All of them at @time, sorted by thread and number; they point into @outstanding and are valid
+ * until its next call. To be freed. Returns 0 or -ENOMEM.
+ */
+int outstanding_list(struct outstanding *outstanding, int64_t time, struct outstanding_item **ret,
+		     size_t *ret_count);
