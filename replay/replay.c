@@ -47,6 +47,7 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 				"its completion queue is not there");
 		return 0;
 	}
+	cq->armed = event->time;
 	ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
 	events_armed(cq);
 	outcome_count(r->outcome, OUTCOME_NOTIFIES, 1);
@@ -98,6 +99,7 @@ static int init_replay(struct replay *r)
 	int err;
 
 	r->xrc_file = -1;
+	r->cut = trace_cut(r->trace);
 	r->scratch =
 		mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (r->scratch == MAP_FAILED)

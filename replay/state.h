@@ -69,6 +69,7 @@ struct replica {
 	unsigned int fresh;    /* CQ: completions here that were not asked for yet */
 	uint64_t asked;        /* CQ: those that were */
 	struct arming arming;  /* CQ */
+	int64_t armed;         /* CQ: when that was last done there */
 	uint64_t empty, given; /* CQ: empty polls there so far, and completions */
 	unsigned int pollers;  /* CQ: threads that polled it there; 0: not looked up */
 	struct event_id poll;  /* CQ: the last recorded one */
@@ -123,6 +124,7 @@ struct replay {
 	struct contents *contents;   /* contents.c; NULL: the trace has no contents */
 	void *scratch;               /* a page for outputs that nobody reads */
 	int xrc_file;
+	int64_t cut;     /* before it the data plane is missing, but for what was outstanding */
 	int64_t start;   /* ns of the clock here when it began */
 	uint64_t events; /* done, and the time of the last there */
 	int64_t last;
