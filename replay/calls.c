@@ -253,6 +253,22 @@ static void destroy_first(struct replay *r, uint32_t object, int64_t time)
 	events_before_destroy(r, object);
 }
 
+/* What could not be destroyed here explains that neither could what it was made from. */
+static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
+{
+	const struct object *o = trace_object(r->trace, call->object);
+	const struct replica *replica = replica_of(r, call->object);
+
+	if (!o || verb_infos[call->verb].effect != EFFECT_DESTROY || call->failed ||
+	    !verb_failed(call->verb, ret))
+		return;
+	outcome_related(r->outcome, o->id, o->parent);
+	if (o->kind == OBJECT_cq && replica->handle)
+		outcome_related(
+			r->outcome, o->id,
+			object_here(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
+}
+
 static int call_again(struct translation *t, const uint64_t *args)
 {
 	const struct trace_event *event = t->event;
@@ -272,6 +288,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 	outcome_called(r->outcome, call->verb);
 	differ_result(r->outcome, event->id, call, ret, err);
 	cut_failed(r, call, args, ret);
+	explain_busy(r, call, ret);
 	err = compare_outputs(r, event, args, ret);
 	return err ? err : note_effect(r, call, args, ret);
 }
@@ -300,6 +317,8 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 			missing ? missing : event->call->object, why);
 	if (missing && verb_infos[event->call->verb].effect == EFFECT_CREATE)
 		outcome_inherit(r->outcome, event->call->object, missing);
+	if (event->call->verb == VERB_bind_mw) /* completes like a request */
+		map_put(&r->left_out, event_key(event->id), 1);
 	if (event->call->verb == VERB_create_flow && !event->call->failed)
 		note_no_flow(r, event);
 	if (replica && !replica->handle && !replica->why &&

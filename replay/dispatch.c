@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <string.h>
 
 #include "gen/later_gen.h"
 
@@ -56,14 +57,20 @@ int64_t dispatch_call(enum verb verb, const uint64_t *a)
 	}
 }
 
+int dispatch_destroyer(enum object_kind kind)
+{
+	for (int v = 0; v < VERB_COUNT; v++)
+		if (verb_infos[v].effect == EFFECT_DESTROY && verb_infos[v].object == kind &&
+		    verb_infos[v].via != VIA_DV && !strstr(verb_infos[v].name, "unimport"))
+			return v;
+	return -1;
+}
+
 void dispatch_undo(enum verb verb, int64_t ret)
 {
 	uint64_t args[16] = { (uint64_t)ret };
+	int destroyer = dispatch_destroyer(verb_infos[verb].object);
 
-	for (int v = 0; v < VERB_COUNT; v++)
-		if (verb_infos[v].effect == EFFECT_DESTROY &&
-		    verb_infos[v].object == verb_infos[verb].object) {
-			dispatch_call((enum verb)v, args);
-			return;
-		}
+	if (destroyer >= 0)
+		dispatch_call((enum verb)destroyer, args);
 }

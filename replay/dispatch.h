@@ -9,5 +9,8 @@
 /* Call it; errno is what it left, 0 if it left none. Of a data verb: -EOPNOTSUPP. */
 int64_t dispatch_call(enum verb verb, const uint64_t *args);
 
+/* The verb that destroys objects of that kind, which were not imported; -1: none does. */
+int dispatch_destroyer(enum object_kind kind);
+
 /* Destroy what creation @verb has just made, and returned as @ret. */
 void dispatch_undo(enum verb verb, int64_t ret);

@@ -122,13 +122,13 @@ static bool came_before_arming(struct replay *r, struct replica *cq)
 	return cq->arming.n && cq->asked > cq->arming.first;
 }
 
-/* The queue pairs here that complete on a CQ. */
+/* The queue pairs here that complete on a CQ, or receive from an SRQ. */
 struct users {
 	unsigned int driven;
 	const char *cut; /* why one is not, or NULL */
 };
 
-static struct users find_users(const struct replay *r, const struct replica *cq)
+static struct users find_users(const struct replay *r, const void *queue)
 {
 	struct users u = { 0 };
 
@@ -136,8 +136,9 @@ static struct users find_users(const struct replay *r, const struct replica *cq)
 		const struct replica *replica = &r->replicas[r->made[i]];
 		const struct ibv_qp *qp = replica->qp ? replica->handle : NULL;
 		/* those of XRC complete on the CQ of their SRQ, which is not told */
-		bool uses = qp && (qp->send_cq == cq->handle || qp->recv_cq == cq->handle ||
-				   (!qp->recv_cq && qp->qp_type == IBV_QPT_XRC_RECV));
+		bool uses =
+			qp && (qp->send_cq == queue || qp->recv_cq == queue || qp->srq == queue ||
+			       (!qp->recv_cq && qp->qp_type == IBV_QPT_XRC_RECV));
 
 		if (uses && replica->qp->cut)
 			u.cut = replica->qp->cut;
@@ -145,7 +146,7 @@ static struct users find_users(const struct replay *r, const struct replica *cq)
 			u.driven++;
 	}
 	if (!u.driven && !u.cut)
-		u.cut = "no queue pair here completes on its queue";
+		u.cut = "no queue pair here uses its queue";
 	return u;
 }
 
@@ -190,7 +191,7 @@ static bool await_cq_event(struct replay *r, struct ibv_comp_channel *channel, s
 			return true;
 		}
 		if (pace_now() - start > SILENT_AFTER && !ret_users->driven && !ret_users->cut) {
-			*ret_users = find_users(r, cq);
+			*ret_users = find_users(r, cq->handle);
 			if (ret_users->cut)
 				wait = ret_users->driven ? CUT_SHARE : 0;
 		}
@@ -341,6 +342,11 @@ static void miss_async(struct replay *r, const struct trace_event *event, struct
 		skip_event(r, event, NULL, r->no_posts);
 		return;
 	}
+	if (kind_of_event(type) == OBJECT_srq && !find_users(r, element).driven) {
+		skip_event(r, event, replica_of(r, object_at(r, element)),
+			   find_users(r, element).cut);
+		return;
+	}
 	context->silent++;
 	differ_no_event(r->outcome, event->id, event->call->verb, object_at(r, element),
 			"event.event_type", ibv_event_type_str(type));
@@ -393,7 +399,7 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 	enum ibv_event_type type = (enum ibv_event_type)find_result(call, "event.event_type");
 	const void *element;
 	struct replica *context;
-	uint32_t id;
+	uint32_t id, element_id;
 
 	if (call->failed || event->time <= r->cut) {
 		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
@@ -403,6 +409,11 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 	context = find_object(r, event, OBJECT_context, find_argument(call, "context"), &id);
 	if (!context || !context->handle)
 		return skip_event(r, event, context, "its context is not there");
+	if (!element && kind_of_event(type) != OBJECT_device)
+		return skip_event(r, event,
+				  find_object(r, event, kind_of_event(type),
+					      find_result(call, "event.element"), &element_id),
+				  "what it is about is not there");
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	return wait_async(r, event, id, type, element);

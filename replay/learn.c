@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "core/wire/log.h"
-#include "replay/replica.h"
+#include "replay/dispatch.h"
 #include "replay/made.h"
 #include "replay/state.h"
 
@@ -305,7 +305,7 @@ static void find_undestroyed(struct replay *r, const struct map *destroys)
 
 	for (uint32_t i = 1; i < r->nreplicas && !r->gaps; i++) {
 		const struct object *o = trace_object(r->trace, i);
-		int verb = replica_destroyer(o->kind);
+		int verb = dispatch_destroyer(o->kind);
 
 		if (!o->destroyed.thread || verb < 0 ||
 		    map_get(destroys, event_key(o->destroyed), &seen))

@@ -28,6 +28,7 @@ struct posting {
 	enum side side;
 	struct ibv_sge *sge; /* next free */
 	const char *missing; /* why it cannot be posted here; NULL */
+	uint32_t lacking;    /* the object that it needs for that; 0 */
 	char text[160];
 };
 

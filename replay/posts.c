@@ -130,8 +130,17 @@ static int compare_result(struct posting *p, int ret, uint32_t taken)
 
 static int skip_post(struct posting *p, const char *why)
 {
-	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->post->object, why);
+	outcome_skipped(p->r->outcome, p->event->id, p->post->verb,
+			p->lacking ? p->lacking : p->post->object, why);
 	return leave_out(p, 0);
+}
+
+/* What comes after it on a connection would differ, too. */
+static void cut_lacking(const struct posting *p)
+{
+	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
+		replica_cut(p->r, p->post->object, p->lacking,
+			    "a request of its queue pair named an object that is not here");
 }
 
 static int fill_and_post(struct posting *p)
@@ -147,6 +156,7 @@ static int fill_and_post(struct posting *p)
 	if (p->missing) {
 		if (p->post->verb != VERB_wr_abort)
 			requests_undo(p->requests, p->post->nwr);
+		cut_lacking(p);
 		return skip_post(p, p->missing);
 	}
 	outcome_count(p->r->outcome, OUTCOME_POSTS, 1);
@@ -223,6 +233,7 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	p.event = event;
 	p.post = event->post;
 	p.missing = NULL;
+	p.lacking = 0;
 	p.replica = replica_of(r, p.post->object);
 	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
 	why = why_not(&p);

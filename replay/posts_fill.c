@@ -102,6 +102,7 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 	if (t.missing) {
 		__builtin_memcpy(p->text, t.text, sizeof(p->text));
 		p->missing = p->text;
+		p->lacking = t.missing_object;
 	}
 }
 
@@ -122,10 +123,12 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 
 	if (t.missing || !mw) {
 		p->missing = "its memory window was not made here";
+		p->lacking = t.missing_object;
 		return;
 	}
 	if (wr->bind_mr && (!mr || !mr->handle)) {
 		p->missing = "the region of its memory window was not made here";
+		p->lacking = o ? o->id : 0;
 		return;
 	}
 	to->bind_mw.mw = mw;

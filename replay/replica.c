@@ -145,18 +145,10 @@ void replica_cut(struct replay *r, uint32_t id, uint32_t from, const char *why)
 	}
 }
 
-int replica_destroyer(enum object_kind kind)
-{
-	for (int v = 0; v < VERB_COUNT; v++)
-		if (verb_infos[v].effect == EFFECT_DESTROY && verb_infos[v].object == kind)
-			return v;
-	return -1;
-}
-
 void replica_destroy(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
-	int verb = replica_destroyer(trace_object(r->trace, id)->kind);
+	int verb = dispatch_destroyer(trace_object(r->trace, id)->kind);
 	uint64_t args[16] = { (uintptr_t)replica->handle };
 
 	if (!replica->handle || verb < 0)

@@ -6,8 +6,6 @@
  */
 #include <stdint.h>
 
-#include "core/wire/desc.h"
-
 struct replay;
 
 /* @object was created here as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
@@ -18,9 +16,6 @@ void replica_gone(struct replay *r, uint32_t object);
 
 /* Destroy it, unless that was done. */
 void replica_destroy(struct replay *r, uint32_t object);
-
-/* The verb that destroys objects of that kind; -1: none does. */
-int replica_destroyer(enum object_kind kind);
 
 /* Destroy what process @process left, newest first; 0: everything that is left. */
 void replica_clear(struct replay *r, uint32_t process);

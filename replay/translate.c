@@ -231,8 +231,7 @@ uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time)
 	return map_get(&r->numbers, qpn, &ours) ? 0xfffffe : qpn;
 }
 
-/* If a region of @process that had the local, or @remote, key is not here, it is missing. */
-static void check_key(struct translation *t, uint32_t process, bool remote, uint32_t key)
+void translate_check_key(struct translation *t, uint32_t process, bool remote, uint32_t key)
 {
 	const struct object *o;
 
@@ -270,8 +269,9 @@ void translate_check_post(struct translation *t, const struct replica_qp *qp)
 		bool keys = !post_is_send(post) || !(wr->send_flags & IBV_SEND_INLINE);
 
 		for (uint32_t k = 0; keys && k < wr->nsge && !t->missing; k++)
-			check_key(t, mine, false, wr->sge[k].lkey);
+			translate_check_key(t, mine, false, wr->sge[k].lkey);
 		if (post_is_send(post) && qp && names_remote(wr) && !t->missing)
-			check_key(t, translate_peer_process(t->r, qp, mine), true, wr->rkey);
+			translate_check_key(t, translate_peer_process(t->r, qp, mine), true,
+					    wr->rkey);
 	}
 }

@@ -59,6 +59,9 @@ uint64_t translate_remote(struct replay *r, uint32_t process, uint64_t addr, uin
  */
 void translate_check_post(struct translation *t, const struct replica_qp *qp);
 
+/* The same of one key, local or @remote, of @process. */
+void translate_check_key(struct translation *t, uint32_t process, bool remote, uint32_t key);
+
 /* A remote key without an address. */
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 

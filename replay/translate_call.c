@@ -408,12 +408,29 @@ static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bi
 	requests_put(&replica->qp->out[SIDE_SEND], &request, &number);
 }
 
+/* It fails where its queue pair is in trouble; is that driven? */
+static bool is_driven(struct translation *t, uint64_t qp)
+{
+	const struct replica *replica;
+	uint64_t id;
+
+	if (!map_get(&t->r->handles, qp, &id))
+		return true;
+	outcome_related(t->r->outcome, (uint32_t)id, t->event->call->object);
+	replica = replica_of(t->r, (uint32_t)id);
+	if (!replica->qp || !replica->qp->cut)
+		return true;
+	t->missing = replica->qp->cut;
+	t->missing_object = (uint32_t)id;
+	return false;
+}
+
 static void bind_mw(struct translation *t, uint64_t *a)
 {
 	struct ibv_mw_bind *bind = to_pointer(a[2]);
 	uint64_t id;
 
-	if (!bind)
+	if (!bind || !is_driven(t, a[0]))
 		return;
 	note_bind(t, a[0], bind);
 	if (!bind->bind_info.mr || !map_get(&t->r->handles, (uintptr_t)bind->bind_info.mr, &id))
@@ -426,9 +443,11 @@ static void advise_mr(struct translation *t, uint64_t *a)
 {
 	struct ibv_sge *sge = to_pointer(a[3]);
 
-	for (uint32_t i = 0; sge && i < (uint32_t)a[4]; i++)
+	for (uint32_t i = 0; sge && i < (uint32_t)a[4]; i++) {
+		translate_check_key(t, t->event->process, false, sge[i].lkey);
 		sge[i].addr = translate_local(t->r, t->event->process, sge[i].addr, sge[i].length,
 					      &sge[i].lkey);
+	}
 }
 
 static void open_qp(struct translation *t, uint64_t *a)

@@ -221,6 +221,22 @@ a_missing_destruction_diverges() {
 "$VERBATIM" unpack -o "$tmp/refused.u.db" "$tmp/refused.db"
 try a_missing_destruction_diverges
 
+# whatever depended on a call that is not in the trace: one cause
+a_missing_call_is_one_cause() {
+	local verb
+	for verb in alloc_pd create_comp_channel create_cq reg_mr alloc_mw create_srq modify_qp \
+		detach_mcast free_dm open_xrcd; do
+		alter every_verb "DELETE FROM call WHERE (thread, n) = (SELECT thread, n FROM call
+			WHERE verb = 'ibv_$verb' AND NOT failed AND depth = 0 LIMIT 1)" || return
+		SECONDS=0
+		replay --faults none --timeout 30 "$tmp/altered.db"
+		is "status without $verb" $? 1 && says '^1 divergence' "$tmp/out" ||
+			{ cat "$tmp/out"; return 1; }
+		[ $SECONDS -lt 15 ] || { echo "without $verb: $SECONDS s"; return 1; }
+	done
+}
+try a_missing_call_is_one_cause
+
 # where events were lost, or filtered, it is none
 a_creation_that_was_filtered_is_no_divergence() {
 	alter refused "DELETE FROM call WHERE verb = 'ibv_reg_mr'" || return
