@@ -4,10 +4,8 @@
  * Causes are kept up to KEPT_MAX and counted beyond; a consequence is counted with its cause. What
  * was left out and what was tolerated is counted by its reason.
  *
- * Counts are on the data path, so each thread adds to a shard of its own; all else has a lock.
- *
- * Not here: which divergence is a consequence (outcome_cause.c), how all that is written
- * (outcome_text.c, outcome_json.c).
+ * Not here: which divergence is a consequence (outcome_cause.c), how much was done
+ * (outcome_count.c), how all that is written (outcome_text.c, outcome_json.c).
  */
 #include "replay/outcome_priv.h"
 
@@ -16,13 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last one is for all threads beyond. */
-enum { SHARDS = 64, CACHE_LINE = 64 };
-
-struct outcome_shard {
-	uint64_t counts[OUTCOME_COUNTS];
-	uint64_t calls[VERB_COUNT];
-} __attribute__((aligned(CACHE_LINE)));
+#include "replay/pace.h"
 
 int outcome_new(struct outcome **ret_outcome)
 {
@@ -31,12 +23,10 @@ int outcome_new(struct outcome **ret_outcome)
 	if (!r)
 		return -ENOMEM;
 	pthread_mutex_init(&r->lock, NULL);
-	r->shards = aligned_alloc(CACHE_LINE, SHARDS * sizeof(*r->shards));
-	if (!r->shards) {
+	if (outcome_count_init(r)) {
 		outcome_free(r);
 		return -ENOMEM;
 	}
-	memset(r->shards, 0, SHARDS * sizeof(*r->shards));
 	*ret_outcome = r;
 	return 0;
 }
@@ -58,6 +48,9 @@ void outcome_free(struct outcome *r)
 		free(r->skips[i].why);
 	for (size_t i = 0; i < r->nnotes; i++)
 		free(r->notes[i]);
+	for (size_t i = 0; i < r->ngaps; i++)
+		free(r->gaps[i]);
+	free(r->gaps);
 	free(r->kept);
 	free(r->skips);
 	free(r->notes);
@@ -91,61 +84,6 @@ void outcome_other_device(struct outcome *r)
 bool outcome_is_other_device(const struct outcome *r)
 {
 	return __atomic_load_n(&r->other_device, __ATOMIC_RELAXED);
-}
-
-/* The number of the calling thread, from 0. */
-static unsigned int shard_number(void)
-{
-	static _Thread_local unsigned int mine; /* + 1 */
-	static unsigned int given;
-
-	if (!mine)
-		mine = __atomic_add_fetch(&given, 1, __ATOMIC_RELAXED);
-	return mine - 1;
-}
-
-/* One thread alone adds to a shard but the last; others may read it. */
-static void add_to(uint64_t *at, uint64_t n, bool shared)
-{
-	if (shared)
-		__atomic_fetch_add(at, n, __ATOMIC_RELAXED);
-	else
-		__atomic_store_n(at, __atomic_load_n(at, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
-}
-
-void outcome_count(struct outcome *r, enum outcome_count what, uint64_t n)
-{
-	unsigned int i = shard_number();
-	bool shared = i >= SHARDS - 1;
-
-	add_to(&r->shards[shared ? SHARDS - 1 : i].counts[what], n, shared);
-}
-
-void outcome_called(struct outcome *r, enum verb verb)
-{
-	unsigned int i = shard_number();
-	bool shared = i >= SHARDS - 1;
-
-	outcome_count(r, OUTCOME_CALLS, 1);
-	add_to(&r->shards[shared ? SHARDS - 1 : i].calls[verb], 1, shared);
-}
-
-uint64_t outcome_total(const struct outcome *r, enum outcome_count what)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < SHARDS; i++)
-		n += __atomic_load_n(&r->shards[i].counts[what], __ATOMIC_RELAXED);
-	return n;
-}
-
-uint64_t outcome_total_calls(const struct outcome *r, enum verb verb)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < SHARDS; i++)
-		n += __atomic_load_n(&r->shards[i].calls[verb], __ATOMIC_RELAXED);
-	return n;
 }
 
 /* Room for one more element at the end of an array; false without memory. */
@@ -196,6 +134,10 @@ static void name_object(struct cause *cause, uint32_t object)
 
 static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
 {
+	if (number >= CAUSE_TOLERATED) {
+		tolerate_line(r->tolerate, number - CAUSE_TOLERATED)->consequences++;
+		return;
+	}
 	r->nconsequences++;
 	if (number >= r->nkept)
 		return;
@@ -222,17 +164,86 @@ static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct
 	return object;
 }
 
-void outcome_divergence(struct outcome *r, const struct divergence *d)
+bool outcome_stopped(const struct outcome *r)
 {
-	uint64_t cause;
+	return __atomic_load_n(&r->stopped, __ATOMIC_RELAXED);
+}
 
+/* The first reason counts. */
+static void stop_report(struct outcome *r, const char *why)
+{
+	if (!r->stopped)
+		r->why_stopped = why;
+	__atomic_store_n(&r->stopped, true, __ATOMIC_RELAXED);
+	pace_end();
+}
+
+void outcome_stop(struct outcome *r, const char *why)
+{
 	pthread_mutex_lock(&r->lock);
-	cause = outcome_cause_of(&r->causes, d->object, d->peer);
-	if (cause == OUTCOME_NO_CAUSE)
+	stop_report(r, why);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_tolerate(struct outcome *r, struct tolerate *tolerate)
+{
+	r->tolerate = tolerate;
+}
+
+void outcome_fail_fast(struct outcome *r)
+{
+	r->fail_fast = true;
+}
+
+/* Take the lock, to report something. False: the report is closed. */
+static bool begin_report(struct outcome *r)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!outcome_stopped(r))
+		return true;
+	pthread_mutex_unlock(&r->lock);
+	return false;
+}
+
+/* The line of --tolerate that has it; -1: none. */
+static int find_tolerance(struct outcome *r, const struct divergence *d)
+{
+	const struct object *o = r->trace ? trace_object(r->trace, d->object) : NULL;
+
+	return tolerate_find(r->tolerate, &(struct tolerate_query){
+						  .verb = verb_infos[d->verb].name,
+						  .field = d->field,
+						  .event = d->event,
+						  .object = o ? o->name : "",
+						  .process = o ? o->process : 0,
+					  });
+}
+
+static void add_divergence(struct outcome *r, const struct divergence *d)
+{
+	uint64_t cause = outcome_cause_of(&r->causes, d->object, d->peer);
+	bool completion = outcome_skip_kind(d->verb) == SKIP_COMPLETION;
+	int line = find_tolerance(r, d);
+
+	if (cause == OUTCOME_NO_CAUSE && completion)
+		cause = outcome_cause_last(&r->causes, d->object);
+	if (line >= 0)
+		cause = cause == OUTCOME_NO_CAUSE ? CAUSE_TOLERATED + (uint64_t)line : cause;
+	else if (cause == OUTCOME_NO_CAUSE)
 		cause = add_cause(r, d);
 	else
 		add_consequence(r, cause, replace_symptom(r, cause, d));
-	outcome_cause_note(&r->causes, d->object, cause, d->breaks);
+	if (d->breaks || completion)
+		outcome_cause_note(&r->causes, d->object, cause, d->breaks);
+}
+
+void outcome_divergence(struct outcome *r, const struct divergence *d)
+{
+	if (!begin_report(r))
+		return;
+	add_divergence(r, d);
+	if (r->fail_fast && r->ndivergences)
+		stop_report(r, "ended at the first divergence (--fail-fast)");
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -309,7 +320,7 @@ static void add_skip(struct outcome *r, struct event_id event, enum verb verb, c
 	struct skip *skip = find_skip(r, verb, why);
 	char *copy;
 
-	r->nskipped++;
+	r->nskipped[outcome_skip_kind(verb)]++;
 	if (skip) {
 		skip->n++;
 		return;
@@ -326,7 +337,8 @@ void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, u
 {
 	uint64_t cause;
 
-	pthread_mutex_lock(&r->lock);
+	if (!begin_report(r))
+		return;
 	cause = outcome_cause_of(&r->causes, object, 0);
 	if (cause == OUTCOME_NO_CAUSE)
 		add_skip(r, event, verb, why);
@@ -362,6 +374,47 @@ void outcome_note(struct outcome *r, const char *format, ...)
 	pthread_mutex_unlock(&r->lock);
 }
 
+void outcome_gap(struct outcome *r, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	pthread_mutex_lock(&r->lock);
+	if (text && make_room((void **)&r->gaps, r->ngaps, sizeof(*r->gaps)))
+		r->gaps[r->ngaps++] = text;
+	else
+		free(text);
+	pthread_mutex_unlock(&r->lock);
+}
+
+enum skip_kind outcome_skip_kind(enum verb verb)
+{
+	switch (verb) {
+	case VERB_post_send:
+	case VERB_post_recv:
+	case VERB_post_srq_recv:
+	case VERB_post_wq_recv:
+	case VERB_wr_complete:
+	case VERB_wr_abort:
+		return SKIP_POST;
+	case VERB_poll_cq:
+	case VERB_start_poll:
+	case VERB_next_poll:
+		return SKIP_COMPLETION;
+	default:
+		return SKIP_CALL;
+	}
+}
+
+bool outcome_is_whole(const struct outcome *r)
+{
+	return !r->nskips && !r->ngaps && !r->stopped;
+}
+
 void outcome_inferred(struct outcome *r, struct inferred_list *list)
 {
 	inferred_fini(&r->inferred);
@@ -385,7 +438,8 @@ static void add_tolerated(struct outcome *r, const char *reason)
 
 void outcome_tolerated(struct outcome *r, const char *reason)
 {
-	pthread_mutex_lock(&r->lock);
+	if (!begin_report(r))
+		return;
 	add_tolerated(r, reason);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -399,6 +453,16 @@ void outcome_time(struct outcome *r, double recorded, double replayed)
 uint64_t outcome_divergences(const struct outcome *r)
 {
 	return r->ndivergences;
+}
+
+size_t outcome_kept(const struct outcome *r)
+{
+	return r->nkept;
+}
+
+const struct divergence *outcome_nth(const struct outcome *r, size_t i)
+{
+	return &r->kept[i].first;
 }
 
 uint64_t outcome_consequences(const struct outcome *r)

@@ -29,6 +29,7 @@ enum outcome_count {
 	OUTCOME_EVENTS,   /* completion and asynchronous events */
 	OUTCOME_UNPOLLED, /* completions here that the recorded program did not ask for */
 	OUTCOME_FAULTS,   /* recorded errors that were caused here, faults.c */
+	OUTCOME_SEEN,     /* recorded events that were looked at */
 	OUTCOME_COUNTS,
 };
 
@@ -59,6 +60,7 @@ struct divergence {
 };
 
 struct outcome;
+struct tolerate;
 
 int outcome_new(struct outcome **ret_outcome);
 
@@ -74,6 +76,7 @@ void outcome_other_device(struct outcome *outcome);
 bool outcome_is_other_device(const struct outcome *outcome);
 
 void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n);
+uint64_t outcome_total(const struct outcome *outcome, enum outcome_count what);
 void outcome_called(struct outcome *outcome, enum verb verb);
 
 /* Keeps a copy. */
@@ -109,14 +112,46 @@ void outcome_note(struct outcome *outcome, const char *format, ...)
 /* The ends that were made because the trace does not have them; takes the list. */
 void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
 
+/* What the trace lacks, so that nobody can say whether it went as recorded. */
+void outcome_gap(struct outcome *outcome, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* A tolerated difference; @reason must stay valid. */
 void outcome_tolerated(struct outcome *outcome, const char *reason);
 
 void outcome_time(struct outcome *outcome, double recorded, double replayed);
 
+/*
+ * Close the report: what is reported from now on is not in it, since it may be an effect of ending.
+ * @why goes on with "partial, ", and must stay valid: "ended by SIGTERM".
+ */
+void outcome_stop(struct outcome *outcome, const char *why);
+bool outcome_stopped(const struct outcome *outcome);
+
+/* What its lines have is no divergence, nor is what follows from that. Borrowed; or NULL. */
+void outcome_tolerate(struct outcome *outcome, struct tolerate *tolerate);
+
+/* Stop at the first divergence. */
+void outcome_fail_fast(struct outcome *outcome);
+
+/* Nothing was left out, the trace lacks nothing, and it went to the end. */
+bool outcome_is_whole(const struct outcome *outcome);
+
 /* Causes alone. */
 uint64_t outcome_divergences(const struct outcome *outcome);
 uint64_t outcome_consequences(const struct outcome *outcome);
+
+/* The first line of the text, without its end; and divergence @i < outcome_kept() in one line. */
+void outcome_verdict(const struct outcome *outcome, FILE *to);
+size_t outcome_kept(const struct outcome *outcome);
+void outcome_print_divergence(const struct outcome *outcome, size_t i, FILE *to);
+const struct divergence *outcome_nth(const struct outcome *outcome, size_t i);
+
+/* "recorded-success-fails" */
+const char *outcome_class_name(enum divergence_class class);
+
+/* Reason @i of what was left out, "12 x ibv_post_send, first at 1:60: why"; false: no more. */
+bool outcome_print_skip(const struct outcome *outcome, size_t i, FILE *to);
 
 void outcome_text(const struct outcome *outcome, FILE *to);
 void outcome_json(const struct outcome *outcome, FILE *to);

@@ -7,8 +7,8 @@
  *
  *	qp1 --its peer--> qp2 --its completion queue--> cq2: no event
  *
- * A value that differs breaks nothing; but where the next one differs, too (each completion after
- * one that was left out has the wr_id of its successor), it follows from the first, until one
+ * A completion that differs in a value breaks nothing; but where the next one differs, too (each
+ * after one that was left out has the wr_id of its successor), it follows from the first, until one
  * agrees.
  */
 #include "replay/outcome_cause.h"
@@ -41,7 +41,14 @@ uint64_t outcome_cause_of(const struct outcome_causes *c, uint32_t object, uint3
 
 	if (cause == OUTCOME_NO_CAUSE)
 		cause = find_broken(c, peer, 0);
-	if (cause == OUTCOME_NO_CAUSE && object)
+	return cause;
+}
+
+uint64_t outcome_cause_last(const struct outcome_causes *c, uint32_t object)
+{
+	uint64_t cause = OUTCOME_NO_CAUSE;
+
+	if (object)
 		map_get(&c->last, object, &cause);
 	return cause;
 }

@@ -15,7 +15,7 @@ struct outcome_edge {
 
 struct outcome_causes {
 	struct map broken; /* object to cause: its state is not the recorded one */
-	struct map last;   /* object to cause: the last value that was compared differed */
+	struct map last;   /* object to cause: its last completion that was compared differed */
 	struct map edges;  /* object to the first of its edges, index + 1 */
 	struct outcome_edge *edge;
 	uint32_t nedges;
@@ -27,14 +27,17 @@ struct outcome_causes {
 /* The cause of what differs at @object, or at @peer whose trouble would explain it. */
 uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, uint32_t peer);
 
+/* The cause of the completion of @object that was compared last, if it differed. */
+uint64_t outcome_cause_last(const struct outcome_causes *causes, uint32_t object);
+
 /* Trouble of @from explains that of @to. Memory that is missing costs an explanation only. */
 void outcome_cause_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
 
-/* @object differs because of @cause: its state (@breaks), or one value of it. */
+/* @object differs because of @cause: its state (@breaks), or a completion of it. */
 void outcome_cause_note(struct outcome_causes *causes, uint32_t object, uint64_t cause,
 			bool breaks);
 
-/* A value of it agrees; its state is the recorded one. */
+/* A completion of it agrees; its state is the recorded one. */
 void outcome_cause_agreed(struct outcome_causes *causes, uint32_t object);
 void outcome_cause_mended(struct outcome_causes *causes, uint32_t object);
 

@@ -2,9 +2,10 @@
  * The report as one JSON object
  *
  *	{ "trace", "device", "seconds": {...}, "counts": {...}, "calls": {...},
+ *	  "whole": true|false, "partial": "ended by ...", "left_out": {...}, "lacking": [...],
  *	  "divergences": N, "consequences": N, "classes": {...},
  *	  "divergence": [...], "skipped": [...],
- *	  "made": {...}, "tolerated": [...], "notes": [...] }
+ *	  "made": {...}, "tolerated": [...], "tolerated_by": [...], "notes": [...] }
  */
 #include <inttypes.h>
 #include <string.h>
@@ -23,13 +24,19 @@ static const char *const count_names[OUTCOME_COUNTS] = {
 	[OUTCOME_EVENTS] = "events",
 	[OUTCOME_UNPOLLED] = "unpolled",
 	[OUTCOME_FAULTS] = "faults",
+	[OUTCOME_SEEN] = "seen",
 };
 
-static const char *const class_names[DIVERGENCE_CLASSES] = {
-	[DIVERGENCE_OTHER] = "other",
-	[DIVERGENCE_FAILED_THERE] = "recorded-failure-succeeds",
-	[DIVERGENCE_FAILED_HERE] = "recorded-success-fails",
-};
+const char *outcome_class_name(enum divergence_class class)
+{
+	static const char *const names[DIVERGENCE_CLASSES] = {
+		[DIVERGENCE_OTHER] = "other",
+		[DIVERGENCE_FAILED_THERE] = "recorded-failure-succeeds",
+		[DIVERGENCE_FAILED_HERE] = "recorded-success-fails",
+	};
+
+	return names[class];
+}
 
 static void put_text(FILE *to, const char *text)
 {
@@ -101,7 +108,7 @@ static void put_divergence(const struct outcome *r, const struct cause *cause, F
 		put_member(to, "object", outcome_object_text(r, d->object, object));
 	}
 	fprintf(to, ", ");
-	put_member(to, "class", class_names[d->class]);
+	put_member(to, "class", outcome_class_name(d->class));
 	fprintf(to, ", \"consequences\": %" PRIu64 ", \"on\": [", cause->consequences);
 	for (uint32_t i = 0; i < cause->nobjects; i++) {
 		fputs(i ? ", " : "", to);
@@ -121,6 +128,23 @@ static void put_skip(const struct skip *s, FILE *to)
 	fputc('}', to);
 }
 
+/* The lines of --tolerate, used or not. */
+static void put_lines(const struct outcome *r, FILE *to)
+{
+	const struct tolerate_line *line;
+
+	fputs("  \"tolerated_by\": [", to);
+	for (size_t i = 0; (line = tolerate_line(r->tolerate, i)); i++) {
+		fprintf(to,
+			"%s\n    {\"line\": %u, \"count\": %" PRIu64 ", \"consequences\": %" PRIu64
+			", ",
+			i ? "," : "", line->number, line->used, line->consequences);
+		put_member(to, "reason", line->reason);
+		fputc('}', to);
+	}
+	fputs("],\n", to);
+}
+
 static void put_tolerated(const struct outcome *r, FILE *to)
 {
 	inferred_json(&r->inferred, to);
@@ -130,12 +154,35 @@ static void put_tolerated(const struct outcome *r, FILE *to)
 		put_member(to, "reason", r->tolerated[i].reason);
 		fputc('}', to);
 	}
-	fprintf(to, "],\n  \"notes\": [");
+	fputs("],\n", to);
+	put_lines(r, to);
+	fputs("  \"notes\": [", to);
 	for (size_t i = 0; i < r->nnotes; i++) {
 		fprintf(to, "%s\n    ", i ? "," : "");
 		put_text(to, r->notes[i]);
 	}
 	fprintf(to, "]\n");
+}
+
+/* What makes the report less than the whole recording. */
+static void put_whole(const struct outcome *r, FILE *to)
+{
+	static const char *const names[SKIP_KINDS] = { "posts", "completions", "calls" };
+
+	fprintf(to, "  \"whole\": %s,\n  ", outcome_is_whole(r) ? "true" : "false");
+	if (r->stopped) {
+		put_member(to, "partial", r->why_stopped);
+		fputs(",\n  ", to);
+	}
+	fputs("\"left_out\": {", to);
+	for (int kind = 0; kind < SKIP_KINDS; kind++)
+		fprintf(to, "%s\"%s\": %" PRIu64, kind ? ", " : "", names[kind], r->nskipped[kind]);
+	fputs("},\n  \"lacking\": [", to);
+	for (size_t i = 0; i < r->ngaps; i++) {
+		fputs(i ? ", " : "", to);
+		put_text(to, r->gaps[i]);
+	}
+	fputs("],\n", to);
 }
 
 void outcome_json(const struct outcome *r, FILE *to)
@@ -147,11 +194,13 @@ void outcome_json(const struct outcome *r, FILE *to)
 	fprintf(to, ",\n  \"seconds\": {\"recorded\": %.6f, \"replayed\": %.6f},\n", r->recorded,
 		r->replayed);
 	put_counts(r, to);
+	put_whole(r, to);
 	fprintf(to, "  \"divergences\": %" PRIu64 ",\n  \"consequences\": %" PRIu64 ",\n",
 		r->ndivergences, r->nconsequences);
 	fprintf(to, "  \"classes\": {");
 	for (int i = 0; i < DIVERGENCE_CLASSES; i++)
-		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "", class_names[i], r->classes[i]);
+		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "",
+			outcome_class_name((enum divergence_class)i), r->classes[i]);
 	fprintf(to, "},\n  \"divergence\": [");
 	for (size_t i = 0; i < r->nkept; i++) {
 		fprintf(to, "%s\n", i ? "," : "");

@@ -6,8 +6,16 @@
 #include "replay/inferred.h"
 #include "replay/outcome.h"
 #include "replay/outcome_cause.h"
+#include "replay/tolerate.h"
+
+/* The number of a cause that line 0 of --tolerate has; those after it count on. */
+#define CAUSE_TOLERATED (UINT64_MAX / 2)
 
 enum { KEPT_MAX = 10000, REASONS_MAX = 64, OBJECTS_NAMED = 4 };
+
+/* What was left out is told of as this. */
+enum skip_kind { SKIP_POST, SKIP_COMPLETION, SKIP_CALL, SKIP_KINDS };
+enum skip_kind outcome_skip_kind(enum verb verb);
 
 struct skip {
 	struct event_id event; /* the first */
@@ -34,8 +42,10 @@ struct outcome {
 	pthread_mutex_t lock; /* of all but the counts */
 	char *path, *device;
 	struct trace *trace;
-	bool other_device;
+	bool other_device, fail_fast, stopped;
+	const char *why_stopped;
 	struct outcome_shard *shards;
+	struct tolerate *tolerate; /* the user's; NULL */
 	struct cause *kept;
 	size_t nkept;
 	uint64_t ndivergences, nconsequences; /* ndivergences: of causes, not all are kept */
@@ -43,7 +53,9 @@ struct outcome {
 	struct outcome_causes causes;
 	struct skip *skips;
 	size_t nskips;
-	uint64_t nskipped;
+	uint64_t nskipped[SKIP_KINDS];
+	char **gaps;
+	size_t ngaps;
 	char **notes;
 	size_t nnotes;
 	struct inferred_list inferred;
@@ -52,8 +64,9 @@ struct outcome {
 	double recorded, replayed; /* seconds */
 };
 
+int outcome_count_init(struct outcome *outcome);
+
 /* Of all threads. */
-uint64_t outcome_total(const struct outcome *outcome, enum outcome_count what);
 uint64_t outcome_total_calls(const struct outcome *outcome, enum verb verb);
 
 enum { OBJECT_TEXT = 96 };

@@ -11,13 +11,14 @@
 
 enum { SPINS = 200, SHARED_SPINS = 50, LOOK_AFTER = 8 };
 
-#define SLICE 1000000000ll /* ns of sleep without a word */
+#define SLICE 200000000ll /* ns of sleep without a look at what has ended */
 
 static void (*on_wait)(void *);
 static void *on_wait_arg;
 static const struct pace_sharing *shared;
 static _Thread_local int64_t behind_since; /* 0: it is not */
 static _Thread_local int64_t was_behind;   /* ns in all */
+static bool ended;
 
 void pace_on_wait(void (*tell)(void *arg), void *arg)
 {
@@ -28,6 +29,16 @@ void pace_on_wait(void (*tell)(void *arg), void *arg)
 void pace_share(const struct pace_sharing *sharing)
 {
 	shared = sharing;
+}
+
+void pace_end(void)
+{
+	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+}
+
+static bool has_ended(void)
+{
+	return __atomic_load_n(&ended, __ATOMIC_RELAXED);
 }
 
 static int64_t read_clock(void)
@@ -79,6 +90,8 @@ static bool wait_shared(unsigned int turns, int64_t deadline)
 	else
 		give_way(turns, wanted, SHARED_SPINS);
 	shared->enter(shared->arg);
+	if (has_ended())
+		return false;
 	return turns < LOOK_AFTER || note_behind() || pace_now() <= deadline;
 }
 
@@ -89,7 +102,7 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 		return wait_shared(*turns, deadline);
 	if (*turns < SPINS)
 		return true;
-	if (pace_now() > deadline)
+	if (has_ended() || pace_now() > deadline)
 		return false;
 	if (on_wait)
 		on_wait(on_wait_arg);
@@ -99,7 +112,7 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 
 void pace_sleep_until(int64_t due)
 {
-	for (int64_t now; (now = read_clock()) < due;) {
+	for (int64_t now; (now = read_clock()) < due && !has_ended();) {
 		int64_t until = due - now > SLICE ? now + SLICE : due;
 		struct timespec at = { until / 1000000000, until % 1000000000 };
 

@@ -25,6 +25,9 @@ bool pace_is_behind(void);
 
 void pace_sleep_until(int64_t due);
 
+/* The replay is to end: nobody waits any longer. From any thread. */
+void pace_end(void);
+
 /*
  * Call @tell(@arg) from time to time while one of the two waits, which a trace can make long; NULL
  * ends that.

@@ -64,10 +64,13 @@ static int replay_one(struct play *p, const struct trace_event *event)
 	struct replay *r = p->r;
 	int err;
 
+	if (outcome_stopped(r->outcome))
+		return -ECANCELED;
 	if (event->time > r->last)
 		r->last = event->time;
 	err = p->event(r, event);
 	r->events++;
+	outcome_count(r->outcome, OUTCOME_SEEN, 1);
 	return err;
 }
 

@@ -154,6 +154,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		if (options->stands_in)
 			outcome_other_device(outcome);
 		err = play_trace(&r, replay_event);
+		err = outcome_stopped(outcome) && err == -ECANCELED ? 0 : err;
 		expect_end(&r);
 		if (made_report(&r) && !err)
 			err = log_err(-ENOMEM, "report what was inferred");

@@ -22,12 +22,17 @@
 
 #include "cli/cli.h"
 #include "cli/record/device.h"
+#include "cli/format.h"
 #include "cli/trace/fabric.h"
 #include "cli/trace/persona.h"
+#include "cli/trace/replay_junit.h"
+#include "cli/trace/replay_watch.h"
+#include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "replay/replay.h"
 #include "replay/outcome.h"
+#include "replay/tolerate.h"
 
 enum { PACE_MAX = 1000000000 };
 
@@ -36,13 +41,15 @@ enum { PACE_MAX = 1000000000 };
 struct settings {
 	struct replay_options replay;
 	const char *device;
-	const char *report;
-	unsigned int json;
+	const char *report, *tolerate;
+	unsigned int format;
 	unsigned int persona; /* enum persona */
 	int64_t deadline;
+	bool fail_fast, allow_partial;
 };
 
 enum persona { PERSONA_RECORDED, PERSONA_NONE };
+enum format { TEXT, JSON, JUNIT };
 
 /* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
 static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -77,7 +84,8 @@ const struct option_row cli_replay_options[] = {
 	  PARSED_AT(struct settings, replay.serial, parse_threads), .preset = "recorded" },
 	{ "report", 'r', "FILE", "write the report there, too, as JSON",
 	  TEXT_AT(struct settings, report) },
-	CLI_FORMAT(struct settings),
+	{ "format", 'f', "text|json|junit", "how to print",
+	  CHOICE_AT(struct settings, format), .preset = "text" },
 	{ "timeout", 't', "SECONDS", "how long to wait for a completion or an event",
 	  TIME_AT(struct settings, replay.timeout), .least = 1, .preset = "10s" },
 	{ "faults", 0, "recorded|none",
@@ -89,6 +97,12 @@ const struct option_row cli_replay_options[] = {
 	  CHOICE_AT(struct settings, persona), .preset = "recorded" },
 	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
 	  SIZE_AT(struct settings, replay.max_memory), .preset = "1G" },
+	{ "tolerate", 0, "FILE", "divergences that do not count, a line each",
+	  TEXT_AT(struct settings, tolerate) },
+	{ "fail-fast", 0, NULL, "end at the first divergence",
+	  FLAG_AT(struct settings, fail_fast) },
+	{ "allow-partial", 0, NULL, "status 0 also where something was left out",
+	  FLAG_AT(struct settings, allow_partial) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -99,13 +113,16 @@ enum { ENDS = sizeof(ends) / sizeof(*ends) };
 
 static void become_child(char **argv, const char *fabric, const sigset_t *unblocked)
 {
+	struct sigaction old;
+
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (setenv("VERBATIM_SOFT_FABRIC", fabric, 1) || setenv(FABRIC_ENV, fabric, 1))
 		_exit(CLI_ENVIRONMENT);
 	if (device_environment(NULL, true))
 		_exit(CLI_ENVIRONMENT);
 	for (size_t i = 0; i < ENDS; i++)
-		signal(ends[i], SIG_DFL);
+		if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			signal(ends[i], SIG_DFL);
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
 	execv("/proc/self/exe", argv);
 	log_err(-errno, "start ourselves again");
@@ -119,7 +136,23 @@ static void pass_on(int signal)
 	kill(running, signal);
 }
 
-/* A signal that ends us is passed to the child; we end after it, when its fabric is removed. */
+/* End as the child did, if by a signal that ends us, too; else say what happened. */
+static int end_as(int status)
+{
+	int number = WTERMSIG(status);
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	for (size_t i = 0; i < ENDS; i++)
+		if (ends[i] == number) {
+			signal(number, SIG_DFL);
+			raise(number);
+		}
+	log_note("the replay was ended by signal %d (%s)", number, strsignal(number));
+	return CLI_ENVIRONMENT;
+}
+
+/* A signal that ends us is passed to the child. Returns its status as from waitpid(), or -errno. */
 static int wait_for(pid_t child)
 {
 	int status;
@@ -128,11 +161,7 @@ static int wait_for(pid_t child)
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return log_err(-errno, "wait for the replay");
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	log_note("the replay was ended by signal %d (%s)", WTERMSIG(status),
-		 strsignal(WTERMSIG(status)));
-	return CLI_ENVIRONMENT;
+	return status;
 }
 
 /* The same command on the software device and a fabric that nobody else is on. */
@@ -145,7 +174,8 @@ static int replay_on_soft(char **again)
 
 	sigemptyset(&early);
 	for (size_t i = 0; i < ENDS; i++) {
-		signal(ends[i], pass_on);
+		if (signal(ends[i], pass_on) == SIG_IGN)
+			signal(ends[i], SIG_IGN); /* as under nohup */
 		sigaddset(&early, ends[i]);
 	}
 	sigprocmask(SIG_BLOCK, &early, &before);
@@ -162,7 +192,7 @@ static int replay_on_soft(char **again)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
 	fabric_remove(&fabric);
-	return status < 0 ? CLI_ENVIRONMENT : status;
+	return status < 0 ? CLI_ENVIRONMENT : end_as(status);
 }
 
 /*
@@ -213,7 +243,34 @@ static int write_report(const struct outcome *outcome, const char *path)
 	return CLI_FINE;
 }
 
-/* Note what the recorder could not see: table `coverage`. */
+/* What the recorder could not see and says nothing of what the program did. */
+static bool is_harmless(const char *what)
+{
+	static const char *const harmless[] = { "sites",   "modules",       "polls",
+						"payload", "direct-linked", "imports" };
+
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+		if (!strcmp(what, harmless[i]))
+			return true;
+	return false;
+}
+
+/* A row of table `coverage`, summed up. */
+static void tell_unseen(struct outcome *outcome, const char *what, uint64_t times,
+			const char *object, int process)
+{
+	char n[FORMAT_TEXT];
+
+	if (is_harmless(what))
+		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of process %d",
+			     what, format_count(times, n), times == 1 ? "" : "s", object, process);
+	else
+		outcome_gap(outcome,
+			    "not in the trace, so not replayed: %s, %s time%s, first %s of "
+			    "process %d",
+			    what, format_count(times, n), times == 1 ? "" : "s", object, process);
+}
+
 static void tell_coverage(struct trace *trace, struct outcome *outcome)
 {
 	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"
@@ -224,21 +281,18 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 	sqlite3_stmt *stmt;
 
 	if (filter && *filter)
-		outcome_note(outcome,
-			     "left out by --filter %s, so not replayed: what depends on it "
-			     "may differ",
-			     filter);
+		outcome_gap(outcome,
+			    "left out by --filter %s, so not replayed: what depends on it "
+			    "may differ",
+			    filter);
 	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
 		return;
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		const char *object = (const char *)sqlite3_column_text(stmt, 2);
 
-		outcome_note(outcome,
-			     "not in the trace, so not replayed: %s, %d times, first %s of "
-			     "process %d",
-			     (const char *)sqlite3_column_text(stmt, 0),
-			     sqlite3_column_int(stmt, 1), object ? object : "-",
-			     sqlite3_column_int(stmt, 3));
+		tell_unseen(outcome, (const char *)sqlite3_column_text(stmt, 0),
+			    (uint64_t)sqlite3_column_int64(stmt, 1), object ? object : "-",
+			    sqlite3_column_int(stmt, 3));
 	}
 	sqlite3_finalize(stmt);
 }
@@ -246,14 +300,15 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 static void tell_loss(struct trace *trace, struct outcome *outcome)
 {
 	struct trace_loss loss = trace_loss(trace);
+	char n[FORMAT_TEXT];
 
 	if (loss.events)
-		outcome_note(outcome, "the recording lost %llu events: what needs them differs",
-			     (unsigned long long)loss.events);
+		outcome_gap(outcome, "the recording lost %s event%s, and what needs them differs",
+			    format_count(loss.events, n), loss.events == 1 ? "" : "s");
+	if (loss.damaged)
+		outcome_gap(outcome, "a part of the recording could not be read");
 	if (loss.interrupted)
 		outcome_note(outcome, "the recording was cut short: what came after is not there");
-	if (loss.damaged)
-		outcome_note(outcome, "a part of the recording could not be read");
 }
 
 /* A random sample of posts cannot be replayed: the other side of each may be missing. */
@@ -267,44 +322,136 @@ static int refuse_sample(struct trace *trace)
 	return CLI_TRACE;
 }
 
-static int print_reports(const struct outcome *outcome, const struct settings *set)
-{
-	int status = CLI_FINE;
+/* One replay, and how its report is to be written. */
+struct run {
+	const struct settings *set;
+	const char *path;
+	struct outcome *outcome;
+	int err;
+};
 
-	if (set->json)
-		outcome_json(outcome, stdout);
+/* An error or the deadline comes first, then divergences, then what was left out. */
+static int status_of(const struct run *run)
+{
+	if (run->err)
+		return (int)cli_status(run->err);
+	if (outcome_divergences(run->outcome))
+		return CLI_FINDINGS;
+	if (outcome_is_whole(run->outcome) || run->set->allow_partial)
+		return CLI_FINE;
+	return CLI_FINDINGS;
+}
+
+static int print_reports(const struct run *run)
+{
+	int status = status_of(run), written = 0;
+
+	if (run->set->format == JSON)
+		outcome_json(run->outcome, stdout);
+	else if (run->set->format == JUNIT)
+		written = replay_junit(run->outcome, run->path, status, stdout);
 	else
-		outcome_text(outcome, stdout);
-	if (set->report)
-		status = write_report(outcome, set->report);
-	if (status == CLI_FINE && outcome_divergences(outcome))
-		status = CLI_FINDINGS;
+		outcome_text(run->outcome, stdout);
+	if (!written && run->set->report)
+		written = write_report(run->outcome, run->set->report);
+	if (written)
+		return CLI_ENVIRONMENT;
+	if (status == CLI_FINDINGS && !outcome_divergences(run->outcome) &&
+	    !outcome_stopped(run->outcome))
+		log_note("replay: not all of the recording was replayed, so the exit status is 1; "
+			 "--allow-partial makes it 0");
 	return status;
 }
 
-static int replay_here(struct trace *trace, const char *path, const struct settings *set)
+/* The replay hangs in its device: print what there is, and end. */
+static void finish_hung(void *arg, int number)
 {
-	struct outcome *outcome;
-	int status, err = outcome_new(&outcome);
+	struct run *run = arg;
+
+	if (!number)
+		run->err = -ETIME;
+	print_reports(run);
+	fflush(stdout);
+	if (number) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	_exit(CLI_TRACE);
+}
+
+static int replay_watched(struct trace *trace, struct run *run)
+{
+	struct replay_options options = run->set->replay;
+	struct replay_watch watch = { .outcome = run->outcome,
+				      .deadline = run->set->deadline,
+				      .total = trace_events(trace),
+				      .finish = finish_hung,
+				      .arg = run };
+	int number, status;
+	bool late;
+
+	if (isatty(STDERR_FILENO))
+		options.tell = NULL; /* the watch rewrites a line instead */
+	else
+		cli_show_progress("replay", trace);
+	replay_watch_start(&watch);
+	run->err = replay_run(trace, &options, run->outcome);
+	number = replay_watch_stop(&late);
+	if (run->err && !outcome_total(run->outcome, OUTCOME_SEEN))
+		return (int)cli_status(run->err); /* it has not begun */
+	if (late && !run->err)
+		run->err = -ETIME;
+	if (run->err)
+		outcome_stop(run->outcome,
+			     run->err == -ETIME ? "ended by --deadline" : "ended by an error");
+	status = print_reports(run);
+	fflush(stdout);
+	if (number) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	return status;
+}
+
+static int replay_here(struct trace *trace, const char *path, const struct settings *set,
+		       struct tolerate *tolerate)
+{
+	struct run run = { .set = set, .path = path };
+	int status, err = outcome_new(&run.outcome);
 
 	if (err) {
 		log_err(err, "make a report");
 		return CLI_ENVIRONMENT;
 	}
-	outcome_trace(outcome, path, trace);
-	tell_loss(trace, outcome);
-	tell_coverage(trace, outcome);
-	cli_show_progress("replay", trace);
-	err = replay_run(trace, &set->replay, outcome);
-	status = err ? (int)cli_status(err) : print_reports(outcome, set);
-	outcome_free(outcome);
+	outcome_trace(run.outcome, path, trace);
+	outcome_tolerate(run.outcome, tolerate);
+	if (set->fail_fast)
+		outcome_fail_fast(run.outcome);
+	tell_loss(trace, run.outcome);
+	tell_coverage(trace, run.outcome);
+	status = replay_watched(trace, &run);
+	outcome_free(run.outcome);
 	return status;
+}
+
+/* Read --tolerate. Returns 0 or the exit status. */
+static int open_tolerate(const char *path, struct tolerate **ret_tolerate)
+{
+	char complaint[TOLERATE_COMPLAINT];
+	int err = path ? tolerate_open(path, complaint, ret_tolerate) : 0;
+
+	if (err == -EINVAL)
+		return cli_misuse("replay", "%s", complaint);
+	if (err)
+		log_note("replay: %s", complaint);
+	return err ? CLI_ENVIRONMENT : 0;
 }
 
 int cli_replay(int argc, char **argv)
 {
 	struct settings set = { .replay.tell = cli_progress, .replay.faults = FAULTS_DEFAULT };
 	struct arguments arguments;
+	struct tolerate *tolerate = NULL;
 	struct trace *trace;
 	char *again[argc + 2]; /* before the options are put in order */
 	bool soft = false;
@@ -314,22 +461,28 @@ int cli_replay(int argc, char **argv)
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
 	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
-	cli_deadline(set.deadline);
-	status = cli_open("replay", &arguments, 1, &trace);
-	if (status)
+	status = open_tolerate(set.tolerate, &tolerate);
+	if (set.deadline)
+		deadline_start((uint64_t)set.deadline);
+	if (!status)
+		status = cli_open("replay", &arguments, 1, &trace);
+	if (status) {
+		tolerate_close(tolerate);
 		return status;
+	}
 	set.replay.stands_in = getenv(FABRIC_ENV) && persona_is_other(trace);
 	set.replay.described = getenv(FABRIC_ENV) && persona_is_taken();
 	status = refuse_sample(trace);
 	if (!status && !getenv(FABRIC_ENV) && device_choose(set.device, DEVICE_SYSFS, &soft))
 		status = CLI_ENVIRONMENT;
 	else if (!status && !soft)
-		status = replay_here(trace, arguments.at[0], &set);
+		status = replay_here(trace, arguments.at[0], &set, tolerate);
 	if (soft)
 		choose_link(trace);
 	if (soft && set.persona == PERSONA_RECORDED && persona_take(trace))
 		return CLI_ENVIRONMENT;
 	trace_close(trace);
+	tolerate_close(tolerate);
 	if (!soft)
 		return status;
 	if (!set.device)

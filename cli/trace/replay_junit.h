@@ -1,0 +1,8 @@
+#pragma once
+/* The report of a replay as JUnit. One thread. */
+#include <stdio.h>
+
+struct outcome;
+
+/* Returns 0 or -errno after log_err(). */
+int replay_junit(const struct outcome *outcome, const char *path, int status, FILE *out);

@@ -1,0 +1,192 @@
+/*
+ * Ends a replay early and leaves its report
+ *
+ * A signal, or the deadline, closes the report and asks the replay to end. A replay that hangs in
+ * its device does not: after a second the report is printed from here, and the process ends.
+ *
+ *	signal -> handler -> watch: close the report --1 s--> print it, end the process
+ *	                            the replay ends  --+----> printed by the replay's thread
+ */
+#include "cli/trace/replay_watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/format.h"
+#include "core/wire/clock.h"
+#include "core/wire/log.h"
+#include "replay/outcome.h"
+
+enum { SHOW_NS = 500000000, GRACE_NS = 1000000000 };
+
+const int replay_ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
+
+static struct {
+	struct replay_watch *set;
+	pthread_t thread;
+	sem_t wake;
+	volatile sig_atomic_t signal, ended;
+	bool late;
+	bool running, claimed; /* claimed: who prints is known */
+	bool live, shown;
+	uint64_t start, last, events; /* of the last line */
+} watch;
+
+static void take_signal(int number)
+{
+	int err = errno;
+
+	if (!watch.signal)
+		watch.signal = number;
+	sem_post(&watch.wake);
+	errno = err;
+}
+
+/* An ignored signal, as under nohup, stays ignored. */
+static void take_signals(void)
+{
+	struct sigaction take = { .sa_handler = take_signal, .sa_flags = SA_RESTART }, old;
+
+	for (const int *end = replay_ends; *end; end++)
+		if (!sigaction(*end, NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(*end, &take, NULL);
+}
+
+static void put_terminal(const char *text, int n)
+{
+	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
+		return; /* there is nowhere to report it */
+}
+
+static void clear_line(void)
+{
+	if (watch.shown)
+		put_terminal("\r\033[K", 4);
+	watch.shown = false;
+}
+
+/* "1,234 of 5,678 events, 12,000/s, 3.2 s left" */
+static void show_line(void)
+{
+	uint64_t now = clock_monotonic(), since = now - watch.last;
+	uint64_t events = outcome_total(watch.set->outcome, OUTCOME_SEEN);
+	uint64_t left = watch.set->total > events ? watch.set->total - events : 0;
+	char done[FORMAT_TEXT], total[FORMAT_TEXT], rate[FORMAT_TEXT], time[FORMAT_TEXT], line[200];
+	double mean = (double)events / (double)(now - watch.start);
+
+	if (!watch.live || since < SHOW_NS)
+		return;
+	put_terminal(line,
+		     snprintf(line, sizeof(line), "\r\033[Kreplay: %s of %s events, %s/s, %s left",
+			      format_count(events, done), format_count(watch.set->total, total),
+			      format_count((uint64_t)((double)(events - watch.events) * 1e9 /
+						      (double)since),
+					   rate),
+			      events ? format_time((int64_t)((double)left / mean), time) : "?"));
+	watch.shown = true;
+	watch.last = now;
+	watch.events = events;
+}
+
+static bool is_over(void)
+{
+	return watch.set->deadline &&
+	       clock_monotonic() - watch.start > (uint64_t)watch.set->deadline;
+}
+
+/* Until somebody wakes us, for at most @ns. */
+static void wait_for(uint64_t ns)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	ns += (uint64_t)at.tv_nsec;
+	at.tv_sec += (time_t)(ns / 1000000000);
+	at.tv_nsec = (long)(ns % 1000000000);
+	sem_clockwait(&watch.wake, CLOCK_MONOTONIC, &at);
+}
+
+static bool claim_printing(void)
+{
+	return !__atomic_exchange_n(&watch.claimed, true, __ATOMIC_ACQ_REL);
+}
+
+static const char *name_end(void)
+{
+	switch (watch.signal) {
+	case SIGINT:
+		return "ended by SIGINT";
+	case SIGTERM:
+		return "ended by SIGTERM";
+	case SIGHUP:
+		return "ended by SIGHUP";
+	default:
+		return "ended by --deadline";
+	}
+}
+
+static void *watch_replay(void *arg)
+{
+	uint64_t asked;
+
+	while (!watch.ended && !watch.signal && !is_over()) {
+		uint64_t left = watch.set->deadline ? watch.start + (uint64_t)watch.set->deadline +
+							      1 - clock_monotonic()
+						    : SHOW_NS;
+
+		wait_for(left < SHOW_NS ? left : SHOW_NS);
+		show_line();
+	}
+	watch.late = !watch.ended && !watch.signal;
+	if (!watch.ended)
+		outcome_stop(watch.set->outcome, name_end());
+	asked = clock_monotonic();
+	while (!watch.ended && clock_monotonic() - asked < GRACE_NS)
+		wait_for(GRACE_NS);
+	clear_line();
+	if (!watch.ended && claim_printing())
+		watch.set->finish(watch.set->arg, watch.signal);
+	return arg;
+}
+
+int replay_watch_start(struct replay_watch *set)
+{
+	int err;
+
+	watch.set = set;
+	watch.live = isatty(STDERR_FILENO);
+	watch.start = watch.last = clock_monotonic();
+	if (sem_init(&watch.wake, 0, 0))
+		return log_err(-errno, "watch the replay");
+	err = pthread_create(&watch.thread, NULL, watch_replay, NULL);
+	if (err)
+		return log_err(-err, "watch the replay");
+	watch.running = true;
+	take_signals();
+	return 0;
+}
+
+int replay_watch_stop(bool *ret_late)
+{
+	*ret_late = false;
+	if (!watch.running)
+		return 0;
+	watch.ended = 1;
+	sem_post(&watch.wake);
+	if (!claim_printing())
+		for (;;)
+			pause();
+	pthread_join(watch.thread, NULL);
+	watch.running = false;
+	*ret_late = watch.late;
+	for (const int *end = replay_ends; *end; end++) /* another one ends the printing */
+		signal(*end, SIG_DFL);
+	return watch.signal;
+}

@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# What a replay says of itself: one cause for all that follows from it, what was left out on the
+# first line, and a report however it ends.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1
+for each in sqlite3 ibv_rc_pingpong xmllint; do
+	command -v $each >/dev/null || { skip all "$each is not installed"; exit 0; }
+done
+cd "$tmp" || exit 1
+
+timeout 60 "$VERBATIM" record -q --device soft -o rc.db -- \
+	"$both" ibv_rc_pingpong -n 200 >log 2>&1 ||
+	not_ok record "$(tail -1 log)"
+[ $failed = 0 ] || exit 1
+
+# alter SQL: rc.db altered, in altered.db
+alter() { rm -f altered.db; "$VERBATIM" unpack -o altered.db rc.db && sqlite3 altered.db "$1"; }
+
+replay() { timeout 60 "$VERBATIM" replay --device soft "$@" >out 2>err; }
+
+# the key of one request, in the middle
+alter_key() {
+	alter "UPDATE sge SET lkey = 4242 WHERE thread = 1 AND n = (SELECT n FROM sge
+		WHERE thread = 1 ORDER BY n LIMIT 1 OFFSET 100)"
+}
+
+an_altered_key_is_one_divergence() {
+	alter_key && replay altered.db
+	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails here)" &&
+		says '^  [12]:[0-9]* ibv_poll_cq: wc\[0\].status: .*; [0-9,]* conse.* on qp1' out
+}
+
+a_recorded_failure_that_succeeds_is_a_class() {
+	alter "UPDATE call SET ret = 22, failed = 1 WHERE verb = 'ibv_dereg_mr' AND thread = 1" &&
+		replay altered.db
+	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded failure succeeds here)"
+}
+
+an_object_that_is_not_made_explains_all_that_names_it() {
+	alter "UPDATE call SET args = json_set(args, '\$.cqe', 0) WHERE verb = 'ibv_create_cq'
+		AND thread = 1" && replay altered.db
+	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails here)" &&
+		says 'ibv_create_cq: ret: .*; [0-9,]* consequences' out
+}
+
+what_is_left_out_is_on_the_first_line() {
+	alter "UPDATE call SET verb = 'ibv_reg_dmabuf_mr' WHERE verb = 'ibv_advise_mr'" &&
+		sqlite3 altered.db "INSERT INTO coverage(thread, n, process, time, what, times)
+			VALUES(1, 1, 1, 0, 'extended-qp', 3)" && replay altered.db
+	is $? 1 && says '^no divergence; not in the trace, so not .*: extended-qp, 3 times' out &&
+		says 'allow-partial' err && replay --allow-partial altered.db
+	is $? 0
+}
+
+a_judged_divergence_does_not_count() {
+	alter_key && replay altered.db
+	local event
+	event=$(sed -n '2s/^ *\([0-9:]*\) .*/\1/p' out)
+	printf '# judged\n\nibv_poll_cq wc[0].status %s qp1/* a reboot\n' "$event" >judged
+	replay --tolerate judged altered.db
+	is $? 2 && says "judged:3: .*object" err || return
+	printf '# judged\n\npoll_* wc[0].status %s qp? the switch was rebooted\n* * 9:* * never\n' \
+		"$event" >judged
+	replay --tolerate judged altered.db
+	is $? 0 && says '^no divergence$' out && says '^unused: judged:4: never' out &&
+		says '^tolerated by judged:3: 1 x the switch was rebooted; [0-9,]* consequences' out
+}
+
+# a line, what is said of it
+a_bad_line_is_named() {
+	local line what
+	while IFS='|' read -r line what; do
+		printf '\n%s\n' "$line" >judged
+		replay --tolerate judged rc.db
+		is "$line" $? 2 && says "judged:2: $what" err && is "$(wc -l <err)" 1 || return
+	done <<-'END'
+		ibv_poll_cq wc[0].status|it needs a verb
+		ibv_poll_cq * * *|it has no reason
+		ibv_pol_cq * * * r|there is no such verb
+		ibv_poll_cq * 1 * r|events are
+		ibv_poll_cq * 1:5-2:9 * r|events are
+		ibv_poll_cq * 1:9-1:5 * r|events are
+		ibv_poll_cq * * qp1/x r|an object is
+	END
+	replay --tolerate missing rc.db
+	is $? 4 && says 'missing' err
+}
+
+fail_fast_ends_at_the_first() {
+	alter_key && replay --fail-fast altered.db
+	is $? 1 && says '^partial, ended at the first divergence (--fail-fast) after ' out &&
+		says ' events: 1 divergence ' out
+}
+
+has_taken_over() { # the child of process $1 handles SIGTERM
+	local child mask
+	child=$(pgrep -P "$1") && mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$child/status") &&
+		[ $((0x$mask >> 14 & 1)) = 1 ]
+}
+
+a_signal_leaves_a_report() { # SIGNAL
+	local job pid
+	rm -f report
+	env --default-signal=INT timeout --foreground 60 "$VERBATIM" replay --device soft \
+		--pace x0.0001 --report report rc.db >out 2>err &
+	job=$!
+	await pgrep -P $job verbatim >pid && pid=$(cat pid) || return
+	await has_taken_over "$pid" && kill -"$1" "$pid"
+	wait $job
+	is $? $((128 + $(kill -l "$1"))) &&
+		says "^partial, ended by SIG$1 after .* events: no div" out &&
+		is "$(jq -r .partial report)" "ended by SIG$1" && is "$(jq .whole report)" false
+}
+
+a_deadline_leaves_a_report() {
+	replay --pace x0.0001 --deadline 500ms --report report rc.db
+	is $? 3 && says "^partial, ended by --deadline after " out &&
+		is "$(jq -r .partial report)" "ended by --deadline"
+}
+
+junit_is_valid() {
+	alter_key
+	for each in rc altered; do
+		replay --format junit $each.db
+		is $? $([ $each = rc ]; echo $?) &&
+			xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out 2>err || return
+	done
+	says 'failures="1"' out && says 'type="recorded-success-fails"' out
+}
+
+# in a terminal a line is rewritten; elsewhere nothing is said
+progress_is_for_a_terminal() {
+	timeout 60 python3 "$root/tests/e2e/lib/on_terminal.py" 80 "$VERBATIM" replay \
+		--device soft --pace x0.0001 --deadline 1200ms rc.db >out
+	says 'of [0-9,]* events, [0-9,]*/s, ' out || return
+	replay --pace x0.0001 --deadline 1200ms rc.db
+	! grep 'events, ' err
+}
+
+wrong_values_are_refused() {
+	local each
+	for each in "--format xml" "--deadline never" "--fail-fast=1" "--tolerate"; do
+		replay rc.db $each
+		is "$each" $? 2 && is "$(wc -l <err)" 1 || return
+	done
+}
+
+for each in an_altered_key_is_one_divergence a_recorded_failure_that_succeeds_is_a_class \
+	an_object_that_is_not_made_explains_all_that_names_it \
+	what_is_left_out_is_on_the_first_line a_judged_divergence_does_not_count \
+	a_bad_line_is_named fail_fast_ends_at_the_first "a_signal_leaves_a_report INT" \
+	"a_signal_leaves_a_report TERM" "a_signal_leaves_a_report HUP" a_deadline_leaves_a_report \
+	junit_is_valid progress_is_for_a_terminal wrong_values_are_refused; do
+	try $each
+done
+exit $failed
