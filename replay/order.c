@@ -23,11 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/map.h"
+
 enum {
-	WINDOW = 2048,     /* events looked ahead */
-	ROOM = 4 * WINDOW, /* of the array in which the window moves on */
-	RACING = 512,      /* posts of a queue that are remembered */
-	SPARE = 64,        /* for events that one event may bring with it */
+	WINDOW = 2048,         /* events looked ahead, */
+	WINDOW_MAX = 32768,    /* and while nothing is known of the first of them */
+	ROOM = 2 * WINDOW_MAX, /* of the array in which the window moves on */
+	SPARE = 64,            /* for events that one event may bring with it */
 };
 
 #define KEY_STEP (1ull << 20) /* between the keys of two events that came one after the other */
@@ -52,8 +54,8 @@ struct posted {
 
 struct racing {
 	struct posted last;   /* post */
-	struct posted *posts; /* ring of RACING, once a second thread has posted */
-	unsigned int head, tail;
+	struct posted *posts; /* ring, once a second thread has posted */
+	unsigned int size, head, tail;
 	struct posted done; /* the last that completed; key 0: none */
 };
 
@@ -65,9 +67,16 @@ struct order {
 	uint64_t key;          /* of the last that came */
 	int end;               /* 1: there is more to come; else what the source said */
 	struct racing *racing; /* by object and side */
+	struct map pending;    /* posts whose outcome may move something */
+	int64_t soonest;       /* the time of the last event of the first process that ended */
 	struct made *made;
 	uint64_t moved;
 };
+
+static uint64_t key_of(struct event_id id)
+{
+	return (uint64_t)id.thread << 40 ^ id.n;
+}
 
 static bool is_same(struct event_id a, struct event_id b)
 {
@@ -303,6 +312,28 @@ static void settle_silence(struct order *o, const struct trace_event *poll, cons
 	}
 }
 
+/* The call that stopped @qp, or its begin, is to come after what went well on it. */
+static void place_later(struct order *o, const struct wc *wc, uint32_t qp)
+{
+	const struct relation *of = relation_of(o->relations, qp);
+	unsigned int p, stop;
+
+	if (!of->stopped)
+		return;
+	stop = find_event(o, TRACE_CALL, of->end);
+	p = find_event(o, TRACE_POST, wc->request);
+	if (p != o->tail && stop < p && !has_thread(o, of->end.thread, stop + 1, p + 1))
+		move_entry(o, stop, p);
+}
+
+static void settle_success(struct order *o, const struct wc *wc)
+{
+	if (wc->opcode & IBV_WC_RECV)
+		return;
+	place_later(o, wc, wc->qp);
+	place_later(o, wc, relation_of(o->relations, wc->qp)->peer);
+}
+
 /* Two posts to one queue: @first completed before @second, and so was posted before it. */
 static void swap_posts(struct order *o, const struct posted *first, struct posted *second)
 {
@@ -330,8 +361,8 @@ static struct racing *racing_of(struct order *o, uint32_t object, unsigned int s
 static struct posted *find_posted(struct racing *racing, struct event_id id)
 {
 	for (unsigned int i = racing->head; i != racing->tail; i++)
-		if (is_same(racing->posts[i % RACING].id, id))
-			return &racing->posts[i % RACING];
+		if (is_same(racing->posts[i % racing->size].id, id))
+			return &racing->posts[i % racing->size];
 	return NULL;
 }
 
@@ -351,13 +382,30 @@ static void settle_race(struct order *o, const struct wc *wc)
 	}
 }
 
-static void remember_post(struct order *o, struct racing *racing, const struct posted *posted)
+static int grow_racing(struct racing *racing)
+{
+	unsigned int size = racing->size ? 2 * racing->size : 64;
+	struct posted *posts = calloc(size, sizeof(*posts));
+
+	if (!posts)
+		return -ENOMEM;
+	for (unsigned int i = racing->head; i != racing->tail; i++)
+		posts[i % size] = racing->posts[i % racing->size];
+	free(racing->posts);
+	racing->posts = posts;
+	racing->size = size;
+	return 0;
+}
+
+static int remember_post(struct order *o, struct racing *racing, const struct posted *posted)
 {
 	while (racing->head != racing->tail &&
-	       (racing->tail - racing->head == RACING ||
-		racing->posts[racing->head % RACING].key < o->entries[o->head].key))
+	       racing->posts[racing->head % racing->size].key < o->entries[o->head].key)
 		racing->head++;
-	racing->posts[racing->tail++ % RACING] = *posted;
+	if (racing->tail - racing->head == racing->size && grow_racing(racing))
+		return -ENOMEM;
+	racing->posts[racing->tail++ % racing->size] = *posted;
+	return map_put(&o->pending, key_of(posted->id), 1);
 }
 
 /* A thread's posts do not overlap, so only the last before another thread's can. */
@@ -372,14 +420,21 @@ static int note_post(struct order *o, const struct trace_event *event)
 	racing->last = (struct posted){ event->id, o->key };
 	if (!racing->posts && (!before.key || before.id.thread == event->id.thread))
 		return 0;
-	if (!racing->posts) {
-		racing->posts = calloc(RACING, sizeof(*racing->posts));
-		if (!racing->posts)
-			return -ENOMEM;
-		remember_post(o, racing, &before);
-	}
-	remember_post(o, racing, &racing->last);
-	return 0;
+	if (!racing->posts && remember_post(o, racing, &before))
+		return -ENOMEM;
+	return remember_post(o, racing, &racing->last);
+}
+
+/* A send to a process that has had its last event: did it live that long? */
+static int note_late_send(struct order *o, const struct trace_event *event)
+{
+	uint32_t peer = relation_of(o->relations, event->post->object)->peer;
+	const struct object *qp = peer ? o->source.object(o->source.arg, peer) : NULL;
+
+	if (!qp || !post_is_send(event->post) ||
+	    event->time <= o->source.last_time(o->source.arg, qp->process))
+		return 0;
+	return map_put(&o->pending, key_of(event->id), 1);
 }
 
 static void note_poll(struct order *o, const struct trace_event *event)
@@ -389,7 +444,10 @@ static void note_poll(struct order *o, const struct trace_event *event)
 
 		if (!wc->request.thread)
 			continue;
+		map_remove(&o->pending, key_of(wc->request));
 		settle_race(o, wc);
+		if (wc->status == IBV_WC_SUCCESS)
+			settle_success(o, wc);
 		if (wc->status == IBV_WC_REM_ACCESS_ERR)
 			settle_key(o, event, wc);
 		else if (wc->status == IBV_WC_RETRY_EXC_ERR)
@@ -408,7 +466,9 @@ static int take_event(struct order *o, const struct trace_event *event)
 	o->key += KEY_STEP;
 	o->entries[o->tail++] = (struct entry){ event, event, o->key };
 	if (!err && event->kind == TRACE_POST && !event->inner)
-		err = note_post(o, event);
+		err = note_post(o, event)
+			      ?: event->time > o->soonest ? note_late_send(o, event)
+							  : 0;
 	else if (!err && event->kind == TRACE_POLL && !event->inner)
 		note_poll(o, event);
 	return err;
@@ -421,14 +481,35 @@ static void close_gap(struct order *o)
 	o->head = 0;
 }
 
+/* May the first event of the window still move? */
+static bool is_first_pending(const struct order *o)
+{
+	const struct trace_event *event = o->entries[o->head].event;
+	uint64_t value;
+
+	if (event->kind == TRACE_POST)
+		return o->pending.used && map_get(&o->pending, key_of(event->id), &value);
+	return event->kind == TRACE_CALL && event->call->end >= 0 &&
+	       verb_infos[event->call->verb].effect == EFFECT_DESTROY &&
+	       find_event(o, TRACE_RETURN, event->id) == o->tail;
+}
+
+static bool is_full(const struct order *o)
+{
+	unsigned int n = o->tail - o->head;
+
+	if (!n)
+		return false;
+	return n >= WINDOW_MAX || o->source.is_short(o->source.arg) ||
+	       (n >= WINDOW && !is_first_pending(o));
+}
+
 static void fill_window(struct order *o)
 {
 	const struct trace_event *event;
 	int err;
 
-	while (o->end > 0 && o->tail - o->head < WINDOW) {
-		if (o->tail != o->head && o->source.is_short(o->source.arg))
-			break;
+	while (o->end > 0 && !is_full(o)) {
 		if (o->tail + SPARE > ROOM)
 			close_gap(o);
 		o->end = o->source.next(o->source.arg, &event);
@@ -444,6 +525,8 @@ int order_next(struct order *o, struct ordered *ret_event)
 	if (o->head == o->tail)
 		return o->end;
 	*ret_event = (struct ordered){ o->entries[o->head].event, o->entries[o->head].origin };
+	if (o->pending.used && o->entries[o->head].event->kind == TRACE_POST)
+		map_remove(&o->pending, key_of(o->entries[o->head].event->id));
 	o->head++;
 	return 1;
 }
@@ -469,6 +552,7 @@ int order_new(const struct order_source *source, struct relations *relations,
 	o->source = *source;
 	o->relations = relations;
 	o->end = 1;
+	o->soonest = o->source.soonest;
 	o->entries = calloc(ROOM, sizeof(*o->entries));
 	o->racing = calloc(2 * (size_t)relations->nobjects, sizeof(*o->racing));
 	if (!o->entries || !o->racing) {
@@ -492,6 +576,7 @@ void order_free(struct order *o)
 	for (uint32_t i = 0; o->racing && i < 2 * o->relations->nobjects; i++)
 		free(o->racing[i].posts);
 	free(o->racing);
+	map_fini(&o->pending);
 	free(o->entries);
 	free(o);
 }

@@ -25,6 +25,7 @@ struct order_source {
 	void *arg;
 	/* Of the last event of @process; INT64_MAX: not known, or it did not end. */
 	int64_t (*last_time)(void *arg, uint32_t process);
+	int64_t soonest; /* of the process that had its last event first */
 	/* What @rkey of @process stood for at @time, if a call destroyed it; or NULL. */
 	const struct object *(*destroyed)(void *arg, uint32_t process, uint32_t rkey, int64_t time);
 	/* Or NULL: there is none of that number. */

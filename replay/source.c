@@ -1,7 +1,5 @@
 /*
  * The events of a trace, and when its processes had their last
- *
- * The latter takes a query, so it is asked for only where a process is in doubt, once for each.
  */
 #include "replay/source.h"
 
@@ -14,7 +12,8 @@
 struct source {
 	struct trace *trace;
 	struct reader *reader;
-	int64_t *last; /* by process; INT64_MIN: not asked yet */
+	int64_t *last;   /* by process */
+	int64_t soonest; /* of them */
 	uint32_t nprocesses;
 };
 
@@ -35,14 +34,21 @@ static bool is_short(void *arg)
 
 static int64_t last_time(void *arg, uint32_t process)
 {
-	struct source *source = arg;
-	const struct process *p = trace_process(source->trace, process);
+	const struct source *source = arg;
 
-	if (!p || p->end < 0 || process >= source->nprocesses)
-		return INT64_MAX;
-	if (source->last[process] == INT64_MIN)
-		source->last[process] = trace_last_time(source->trace, process);
-	return source->last[process];
+	return process < source->nprocesses ? source->last[process] : INT64_MAX;
+}
+
+static void find_last_times(struct source *source)
+{
+	source->soonest = INT64_MAX;
+	trace_last_times(source->trace, source->last, source->nprocesses);
+	for (uint32_t i = 1; i < source->nprocesses; i++) {
+		if (trace_process(source->trace, i)->end < 0 || source->last[i] == INT64_MIN)
+			source->last[i] = INT64_MAX;
+		if (source->last[i] < source->soonest)
+			source->soonest = source->last[i];
+	}
 }
 
 static const struct object *find_destroyed(void *arg, uint32_t process, uint32_t rkey, int64_t time)
@@ -75,6 +81,7 @@ struct order_source source_of(struct source *source)
 		.is_short = is_short,
 		.arg = source,
 		.last_time = last_time,
+		.soonest = source->soonest,
 		.destroyed = find_destroyed,
 		.object = find_object,
 	};
@@ -97,8 +104,7 @@ int source_open(struct trace *trace, struct source **ret_source)
 		source_close(source);
 		return err;
 	}
-	for (uint32_t i = 0; i < source->nprocesses; i++)
-		source->last[i] = INT64_MIN;
+	find_last_times(source);
 	*ret_source = source;
 	return 0;
 }

@@ -5,8 +5,8 @@
  *	                                  `filled'  `empty'
  *
  * A batch has copies of its events and of what they point to, except what the
- * trace itself holds. Batches are reused in turn: one semaphore counts the filled ones,
- * and each batch has one that says that it is empty.
+ * trace itself holds. A semaphore counts the filled batches, another one how many more may be
+ * filled; the one that was emptied last is filled next, because it is still in the caches.
  *
  * Progress is told by reader_next(), whether it is the reading that takes long or what is
  * done with the events.
@@ -26,7 +26,7 @@
 
 enum {
 	BATCHES = 8,
-	BATCHES_MAX = 64,
+	BATCHES_MAX = 256,
 	EVENTS = 256,
 	BYTES = EVENTS * 320,
 	FULL = BYTES - 1024, /* what does not fit into the rest gets memory of its own */
@@ -39,7 +39,6 @@ struct batch {
 	int last;          /* 1: there is another batch; else what cursor_next() said */
 	struct room room;  /* what the events point to */
 	unsigned int left; /* events that are in use, and one until all were given */
-	sem_t emptied;
 };
 
 struct reader {
@@ -48,14 +47,21 @@ struct reader {
 	struct batch batches[BATCHES_MAX];
 	unsigned int nbatches;
 	sem_t filled;
+	sem_t ahead;                     /* how many more may be filled before one is left */
+	struct batch *full[BATCHES_MAX]; /* in the order in which they were filled */
+	pthread_mutex_t lock;            /* of empty[], and of stop */
+	pthread_cond_t emptied;
+	struct batch *empty[BATCHES_MAX];
+	unsigned int nempty;
 	pthread_t thread;
 	bool started, stop;
 	bool kept;         /* reader_release() gives events back */
 	unsigned int held; /* batches that were given, and have events in use */
 	bool some;         /* batch has been filled: give_batch() */
 	/* of reader_next() alone */
-	unsigned int batch, at; /* the next event */
+	unsigned int batch, at; /* the next event: of full[batch] */
 	bool holding;           /* the batch has been waited for */
+	unsigned int nleft;     /* batches that were left, and not told to the reader's thread */
 	uint64_t events;        /* given before this batch */
 	int64_t time;           /* of the last of them */
 };
@@ -186,28 +192,6 @@ static bool try_for_a_while(sem_t *sem)
 	return false;
 }
 
-/*
- * Each wait costs both threads some microseconds, so if the reader has to, it goes on when half of
- * the batches are empty; or soon, since events that are kept may hold those up.
- */
-static void wait_until_empty(struct reader *reader, unsigned int i)
-{
-	struct batch *b = &reader->batches[i];
-	struct batch *half = &reader->batches[(i + reader->nbatches / 2) % reader->nbatches];
-	struct timespec until;
-
-	if (try_for_a_while(&b->emptied))
-		return;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	if (!sem_clockwait(&half->emptied, CLOCK_MONOTONIC, &until))
-		sem_post(&half->emptied);
-	while (sem_wait(&b->emptied))
-		;
-}
-
 /* The semaphore orders it, too, but ThreadSanitizer does not know sem_clockwait(). */
 static void give_batch(struct reader *reader)
 {
@@ -216,22 +200,46 @@ static void give_batch(struct reader *reader)
 	sem_post(&reader->filled);
 }
 
+static void put_empty(struct reader *reader, struct batch *b)
+{
+	pthread_mutex_lock(&reader->lock);
+	reader->empty[reader->nempty++] = b;
+	pthread_cond_signal(&reader->emptied);
+	pthread_mutex_unlock(&reader->lock);
+}
+
+/* NULL: the reader is to stop. */
+static struct batch *take_empty(struct reader *reader)
+{
+	struct batch *b = NULL;
+
+	while (!try_for_a_while(&reader->ahead) && sem_wait(&reader->ahead))
+		;
+	pthread_mutex_lock(&reader->lock);
+	while (!reader->nempty && !reader->stop)
+		pthread_cond_wait(&reader->emptied, &reader->lock);
+	if (!reader->stop)
+		b = reader->empty[--reader->nempty];
+	pthread_mutex_unlock(&reader->lock);
+	return b;
+}
+
 static void *read_all(void *arg)
 {
 	struct reader *reader = arg;
 	int more = 1;
 
 	for (unsigned int i = 0;; i = (i + 1) % reader->nbatches) {
-		struct batch *b = &reader->batches[i];
+		struct batch *b = take_empty(reader);
 
-		wait_until_empty(reader, i);
-		if (__atomic_load_n(&reader->stop, __ATOMIC_RELAXED))
+		if (!b)
 			return NULL;
 		clear_batch(b);
 		more = fill_batch(reader, b);
-		/* pairs with the subtractions in release_events(), by way of the semaphore */
+		/* pairs with the subtractions in release_events(), by way of the lock */
 		__atomic_store_n(&b->left, b->count + 1, __ATOMIC_RELEASE);
 		b->last = more > 0 ? 1 : more;
+		reader->full[i] = b;
 		give_batch(reader);
 		if (more <= 0)
 			return NULL;
@@ -268,7 +276,7 @@ static void release_events(struct reader *reader, struct batch *b, unsigned int 
 	if (__atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL))
 		return;
 	__atomic_sub_fetch(&reader->held, 1, __ATOMIC_RELAXED);
-	sem_post(&b->emptied);
+	put_empty(reader, b);
 }
 
 bool reader_is_short(const struct reader *reader)
@@ -290,11 +298,15 @@ static void leave_batch(struct reader *reader, struct batch *b)
 	reader->events += b->count;
 	release_events(reader, b, reader->kept ? 1 : b->count + 1);
 	reader->batch = (reader->batch + 1) % reader->nbatches;
+	if (++reader->nleft < BATCHES / 2) /* a wake costs both threads some microseconds */
+		return;
+	for (; reader->nleft; reader->nleft--)
+		sem_post(&reader->ahead);
 }
 
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
-	struct batch *b = &reader->batches[reader->batch];
+	struct batch *b = reader->full[reader->batch];
 
 	if (reader->holding && reader->at < b->count) {
 		const struct trace_event *event = &b->events[reader->at++];
@@ -326,8 +338,11 @@ static int open_reader(struct trace *trace, unsigned int nbatches, struct reader
 	reader->trace = trace;
 	sem_init(&reader->filled, 0, 0);
 	reader->nbatches = nbatches;
-	for (unsigned int i = 0; i < BATCHES_MAX; i++)
-		sem_init(&reader->batches[i].emptied, 0, 1);
+	sem_init(&reader->ahead, 0, BATCHES);
+	pthread_mutex_init(&reader->lock, NULL);
+	pthread_cond_init(&reader->emptied, NULL);
+	for (unsigned int i = 0; i < nbatches; i++)
+		put_empty(reader, &reader->batches[i]);
 	err = cursor_open(trace, &apart, &reader->cursor);
 	for (unsigned int i = 0; i < nbatches && !err; i++)
 		if (room_init(&reader->batches[i].room, BYTES))
@@ -365,17 +380,21 @@ void reader_close(struct reader *reader)
 	if (!reader)
 		return;
 	if (reader->started) {
-		__atomic_store_n(&reader->stop, true, __ATOMIC_RELAXED);
-		for (unsigned int i = 0; i < BATCHES_MAX; i++)
-			sem_post(&reader->batches[i].emptied);
+		pthread_mutex_lock(&reader->lock);
+		reader->stop = true;
+		pthread_cond_signal(&reader->emptied);
+		pthread_mutex_unlock(&reader->lock);
+		sem_post(&reader->ahead);
 		pthread_join(reader->thread, NULL);
 	}
 	cursor_close(reader->cursor);
 	for (unsigned int i = 0; i < BATCHES_MAX; i++) {
 		clear_batch(&reader->batches[i]);
 		room_fini(&reader->batches[i].room);
-		sem_destroy(&reader->batches[i].emptied);
 	}
 	sem_destroy(&reader->filled);
+	sem_destroy(&reader->ahead);
+	pthread_cond_destroy(&reader->emptied);
+	pthread_mutex_destroy(&reader->lock);
 	free(reader);
 }

@@ -15,7 +15,7 @@ int reader_open(struct trace *trace, struct reader **ret_reader);
 
 /*
  * For several threads: an event stays valid until reader_release(), by any thread. Reading stops
- * while the oldest of some 10,000 events is in use; of fewer, if they are large.
+ * while the oldest of some 50,000 events is in use; of fewer, if they are large.
  */
 int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);

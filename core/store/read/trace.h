@@ -279,10 +279,10 @@ uint32_t trace_one_of(struct trace *trace);
 const struct process *trace_process(struct trace *trace, uint32_t id);
 
 /*
- * The time of its last event, ns; INT64_MIN + 1 if it had none. Takes a query, on an unpacked trace
- * a long one.
+ * The times of the last events of processes up to @nprocesses - 1, ns; INT64_MIN where there was
+ * none. Takes queries, on an unpacked trace long ones.
  */
-int64_t trace_last_time(struct trace *trace, uint32_t process);
+void trace_last_times(struct trace *trace, int64_t *last, uint32_t nprocesses);
 
 /*
  * What variable @name of its environment was when @process called its first verb; "" if it was not

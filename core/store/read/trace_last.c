@@ -1,44 +1,47 @@
 /*
- * When a process had its last event
+ * When processes had their last events
  *
  * A finished trace has the times of its chunks, an unpacked one those of its events.
  */
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 
-/* The first column of the first row; INT64_MIN: none. */
-static int64_t ask_time(struct trace *trace, const char *sql, uint32_t process)
+/* Rows of a process and a time. Returns how many. */
+static int note_times(struct trace *trace, const char *sql, int64_t *last, uint32_t nprocesses)
 {
-	int64_t time = INT64_MIN;
 	sqlite3_stmt *stmt;
+	int rows = 0;
 
 	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
-		return time;
-	sqlite3_bind_int64(stmt, 1, process);
-	if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
-		time = sqlite3_column_int64(stmt, 0);
+		return 0;
+	for (; sqlite3_step(stmt) == SQLITE_ROW; rows++) {
+		int64_t process = sqlite3_column_int64(stmt, 0);
+		int64_t time = sqlite3_column_int64(stmt, 1);
+
+		if (process > 0 && process < nprocesses && time > last[process])
+			last[process] = time;
+	}
 	sqlite3_finalize(stmt);
-	return time;
+	return rows;
 }
 
-int64_t trace_last_time(struct trace *trace, uint32_t process)
+void trace_last_times(struct trace *trace, int64_t *last, uint32_t nprocesses)
 {
-	static const char *const all[] = {
-		"SELECT max(max(begin, end)) FROM call WHERE process = ?",
-		"SELECT max(end) FROM chunk WHERE thread IN (SELECT id FROM thread"
-		" WHERE process = ?)",
-		"SELECT max(time) FROM post WHERE process = ?",
-		"SELECT max(time) FROM poll WHERE process = ?",
-		"SELECT max(time) FROM notify WHERE process = ?",
+	static const char *const plain[] = {
+		"SELECT process, max(time) FROM post GROUP BY process",
+		"SELECT process, max(time) FROM poll GROUP BY process",
+		"SELECT process, max(time) FROM notify GROUP BY process",
 	};
-	int64_t last = INT64_MIN + 1;
-	bool chunks = false;
+	int chunks;
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		int64_t time = i > 1 && chunks ? INT64_MIN : ask_time(trace, all[i], process);
-
-		chunks |= i == 1 && time != INT64_MIN;
-		last = time > last ? time : last;
-	}
-	return last;
+	for (uint32_t i = 0; i < nprocesses; i++)
+		last[i] = INT64_MIN;
+	note_times(trace, "SELECT process, max(max(begin, end)) FROM call GROUP BY process", last,
+		   nprocesses);
+	chunks = note_times(trace,
+			    "SELECT t.process, max(c.end) FROM chunk c JOIN thread t"
+			    " ON t.id = c.thread GROUP BY t.process",
+			    last, nprocesses);
+	for (size_t i = 0; !chunks && i < sizeof(plain) / sizeof(*plain); i++)
+		note_times(trace, plain[i], last, nprocesses);
 }

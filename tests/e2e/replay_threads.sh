@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Programs whose threads and processes do things at one time: replayed without a divergence by one
+# thread, and by as many as were recorded.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1
+times=${REPLAY_TIMES:-4} # that each program is recorded
+
+record() {
+	timeout 120 "$VERBATIM" record --device soft -o "$t" -- "$@" >"$tmp/log" 2>&1 ||
+		{ cat "$tmp/log"; return 1; }
+}
+
+# What was recorded last comes again, both ways.
+comes_again() {
+	local threads
+	for threads in serial recorded; do
+		timeout 120 "$VERBATIM" replay --device soft --threads $threads "$t" \
+			>"$tmp/out" 2>&1 ||
+			{ echo "--threads $threads: status $?"; cat "$tmp/out"; return 1; }
+		says "posts of [1-9]" "$tmp/out" || return
+	done
+}
+
+overlapping() { # program, what it does
+	local i
+	for ((i = 0; i < times; i++)); do
+		record "$@" && comes_again || return
+	done
+}
+
+try "four threads post to one queue pair" overlapping "$apps/overlap" posts
+try "four threads post receives to one queue pair" overlapping "$apps/overlap" receives
+try "a region goes while it is written to" overlapping "$apps/overlap" dereg
+try "a queue pair is stopped while it is sent to" overlapping "$apps/overlap" stop
+try "a process is killed while it is sent to" overlapping "$apps/killed_peer"
+
+# The destroy ends as late as it can: the recorded order is not that of the times.
+late_dereg_comes_before_what_failed_by_it() {
+	record "$apps/overlap" dereg && "$VERBATIM" unpack -o "$tmp/late.db" "$t" || return
+	sqlite3 "$tmp/late.db" "UPDATE call SET
+			begin = (SELECT max(time) - 1 FROM post),
+			end = (SELECT max(time) + 1000000 FROM poll)
+		WHERE verb = 'ibv_dereg_mr'" || return
+	mv "$tmp/late.db" "$t"
+	comes_again
+}
+
+# The recorder notices an end long after it.
+killed_process_ends_with_its_last_evidence() {
+	record "$apps/killed_peer" && "$VERBATIM" unpack -o "$tmp/late.db" "$t" || return
+	sqlite3 "$tmp/late.db" "UPDATE process SET end = end + 1000000000
+		WHERE ending = 'killed'" || return
+	mv "$tmp/late.db" "$t"
+	comes_again
+}
+
+try late_dereg_comes_before_what_failed_by_it
+try killed_process_ends_with_its_last_evidence
+
+if command -v ib_send_bw >/dev/null; then
+	try "ib_send_bw both ways" overlapping "$both" ib_send_bw --use_old_post_send -F -n 500 -b
+	try "ib_write_lat" overlapping "$both" ib_write_lat --use_old_post_send -F -n 500
+else
+	skip "perftest" "it is not installed"
+fi
+exit $failed
