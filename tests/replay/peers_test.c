@@ -88,7 +88,7 @@ TEST(a_pair_connected_again_is_found_both_times)
 }
 
 /* A GID that ends so, of a link-local prefix or of another. */
-static struct ibv_ah_attr address(uint8_t prefix, uint8_t last)
+static struct ibv_ah_attr make_address(uint8_t prefix, uint8_t last)
 {
 	struct ibv_ah_attr av = { .is_global = 1 };
 
@@ -100,7 +100,7 @@ static struct ibv_ah_attr address(uint8_t prefix, uint8_t last)
 
 TEST(the_same_number_on_another_host_is_another)
 {
-	struct ibv_ah_attr here = address(0xfe, 1), there = address(0xfe, 2);
+	struct ibv_ah_attr here = make_address(0xfe, 1), there = make_address(0xfe, 2);
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
@@ -116,7 +116,7 @@ TEST(the_same_number_on_another_host_is_another)
 
 TEST(of_two_hosts_the_address_decides)
 {
-	struct ibv_ah_attr a = address(0xfe, 1), b = address(0xfe, 2);
+	struct ibv_ah_attr a = make_address(0xfe, 1), b = make_address(0xfe, 2);
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
@@ -147,7 +147,7 @@ TEST(a_lid_decides_as_well)
 
 TEST(an_address_of_another_kind_contradicts_nothing)
 {
-	struct ibv_ah_attr told = address(0xfe, 1), other = address(0x20, 2);
+	struct ibv_ah_attr told = make_address(0xfe, 1), other = make_address(0x20, 2);
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
@@ -162,7 +162,7 @@ TEST(an_address_of_another_kind_contradicts_nothing)
 /* rdma_cm tells the program no address of its own. */
 TEST(its_own_number_at_an_unknown_address_is_anothers)
 {
-	struct ibv_ah_attr unknown = address(0x20, 2);
+	struct ibv_ah_attr unknown = make_address(0x20, 2);
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
