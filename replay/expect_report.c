@@ -25,11 +25,25 @@ static enum divergence_class class_of_missing(const struct wc *wc)
 	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
 }
 
+#define RETRIES_MAX 300000000000 /* ns, however long a trace says that it tried */
+
+/* How long the transport may try again before it gives up: as long as it did there, and again. */
+static int64_t retry_time(const struct expected *e)
+{
+	const struct wc *wc = e->wc;
+	int64_t ns = e->event->time - wc->posted_at;
+
+	if (!wc->request.thread || ns < 0 ||
+	    (wc->status != IBV_WC_RETRY_EXC_ERR && wc->status != IBV_WC_RNR_RETRY_EXC_ERR))
+		return 0;
+	return 2 * (ns < RETRIES_MAX ? ns : RETRIES_MAX);
+}
+
 int64_t expect_wait_time(const struct expected *e)
 {
 	unsigned int shift = e->qp->missed < 10 ? e->qp->missed : 10;
 
-	return e->r->options->timeout >> shift;
+	return (e->r->options->timeout >> shift) + retry_time(e);
 }
 
 void expect_report_missing(struct expected *e, bool waited)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/count.h"
 #include "core/wire/log.h"
 #include "replay/dispatch.h"
 #include "replay/made.h"
@@ -285,6 +286,8 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 		return 0;
 	if (!event->process || event->process >= r->nprocesses)
 		return -EBADMSG;
+	if (verb_infos[call->verb].via == VIA_CM && !call->depth && !event->inner)
+		r->cm_calls++;
 	replica = replica_of(r, call->object);
 	if (replica && verb_infos[call->verb].effect == EFFECT_CREATE)
 		replica->created = true;
@@ -440,6 +443,19 @@ static void learn_gaps(struct replay *r)
 		r->gaps = "a filter left out the call that made its object";
 }
 
+/* For librdmacm the verbs inside are replayed. */
+static void tell_cm(const struct replay *r)
+{
+	char n[COUNT_TEXT];
+
+	if (r->cm_calls)
+		outcome_note(r->outcome,
+			     "%s call%s of librdmacm %s not made again, nor events and private "
+			     "data: the verbs inside are",
+			     count_text(r->cm_calls, n), r->cm_calls == 1 ? "" : "s",
+			     r->cm_calls == 1 ? "is" : "are");
+}
+
 int learn_trace(struct replay *r)
 {
 	int err = learn_processes(r);
@@ -453,6 +469,7 @@ int learn_trace(struct replay *r)
 		err = made_init(r);
 	if (!err)
 		err = learn_events(r);
+	tell_cm(r);
 	if (!err)
 		err = made_learn_traffic(r);
 	if (!err)

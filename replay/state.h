@@ -94,6 +94,7 @@ struct replay {
 	struct devices *devices;
 	struct peers *peers;
 	struct made *far;         /* the made peer; NULL: none is needed */
+	uint64_t cm_calls;        /* of librdmacm, by the program */
 	struct replica *replicas; /* by object */
 	uint32_t nreplicas;       /* objects and one */
 	uint32_t *made;           /* objects as they were made */

@@ -23,7 +23,7 @@ record() { # server's command -- client's
 			>"$tmp/client" 2>&1
 		status=$?
 	done
-	wait $pid && [ $status -eq 0 ] || { tail -3 "$tmp/server" "$tmp/client"; return 1; }
+	wait $pid && [ $status -eq 0 ] || { tail -n 3 "$tmp/server" "$tmp/client"; return 1; }
 }
 
 # All of it is driven and nothing differs; no failure is put in from elsewhere.
@@ -161,5 +161,43 @@ killed_peer() {
 		replay "$c" && is receives "$(made receives)" 16
 }
 try "a killed peer" killed_peer
+
+# The trace $1 without processes $2, as $3: their objects are others that nobody names.
+without() {
+	local table tables
+	rm -f "$3"
+	"$VERBATIM" unpack -o "$3" "$1" || return
+	tables=$(sqlite3 "$3" "SELECT DISTINCT m.name FROM sqlite_master m,
+		pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.name = 'thread'
+		AND m.name NOT IN ('process', 'object', 'chunk', 'payload_chunk')")
+	for table in $tables; do
+		echo "DELETE FROM $table
+			WHERE thread IN (SELECT id FROM thread WHERE process IN ($2));"
+	done | sqlite3 "$3" && sqlite3 "$3" "UPDATE object SET number = 0, rkey = 0,
+		created_thread = NULL, created_n = NULL, destroyed_thread = NULL,
+		destroyed_n = NULL, kind = CASE kind WHEN 'device' THEN kind ELSE 'td' END
+		WHERE process IN ($2)"
+}
+
+# of four ranks of a job some are in the trace, and have peers there and peers that are not
+some_ranks() { # transports
+	local each
+	"$VERBATIM" record --device soft -o "$tmp/ranks.db" -- env UCX_TLS=$1 \
+		UCX_NET_DEVICES=verbatim0:1 mpirun --allow-run-as-root --oversubscribe -np 4 \
+		--mca pml ucx -x UCX_TLS -x UCX_NET_DEVICES "$tmp/ranks" >"$tmp/client" 2>&1 ||
+		{ tail -n 3 "$tmp/client"; return 1; }
+	for each in 1,2 4 2,3,4; do
+		without "$tmp/ranks.db" $each "$tmp/some.db" && replay "$tmp/some.db" &&
+			[ "$(made messages)" -gt 0 ] || { echo "without $each"; return 1; }
+	done
+	without "$tmp/ranks.db" 9 "$tmp/all.db" && replay "$tmp/all.db" &&
+		is "nobody is missing" "$(jq '.made.peers | length' "$tmp/report.json")" 0
+}
+if command -v mpicc >/dev/null && mpicc -o "$tmp/ranks" tests/e2e/replay/ranks.c 2>"$tmp/out"; then
+	try "some ranks, RC" some_ranks rc_v,ud_v:aux,self
+	try "some ranks, UD" some_ranks ud_v,self
+else
+	skip "some ranks" "no MPI"
+fi
 
 exit $failed
