@@ -323,7 +323,7 @@ bool made_connect(struct replay *r, uint32_t object, const struct ibv_qp_attr *a
 	struct made_plan *plan = made_plan_of(r, object);
 	struct made_end *end;
 
-	if (!plan || plan->type == IBV_QPT_UD)
+	if (!plan || plan->type == IBV_QPT_UD || !replica_of(r, object)->qp)
 		return false;
 	pthread_mutex_lock(&r->far->lock);
 	free_ends(plan);
@@ -356,7 +356,7 @@ static struct made_end *new_datagram_end(struct replay *r, struct made_plan *pla
 	struct ibv_ah_attr av;
 	int err;
 
-	if (!mine->handle)
+	if (!mine->handle || !mine->qp)
 		return NULL;
 	end = new_end(plan, host, link->number);
 	if (!end)

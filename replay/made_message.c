@@ -218,18 +218,20 @@ static int before_completion(struct replay *r, const struct trace_event *event, 
 			return 0;
 		if (taken == MADE_BREAK)
 			return break_queue_pair(r, plan);
+		if (!replica_of(r, plan->object)->qp)
+			return 0;
 		m.length = wc->status == IBV_WC_LOC_LEN_ERR ? too_much(r, plan, wc->request) : 1;
 		m.flags = 0;
 		m.write = false;
 	} else if (!(wc->opcode & IBV_WC_RECV)) {
 		return 0;
 	}
-	if (plan->ahead) {
-		plan->ahead--;
-		return 0;
-	}
 	end = end_of(r, plan, wc->src_qp);
-	return end ? send_message(r, end, &m) : 0;
+	if (plan->ahead)
+		plan->ahead--;
+	else if (end)
+		return send_message(r, end, &m);
+	return 0;
 }
 
 int made_before_poll(struct replay *r, const struct trace_event *event)
