@@ -5,10 +5,11 @@
  *	post of a receive where its buffers are: noted with the request
  *	completion        the buffers here = recorded bytes?
  *
- * Received bytes are compared only if the sender, too, sent the recorded bytes,
- * which is known on reliable connections. A trace does not contain what a program
- * wrote into its memory without a verb, so what was read from there remotely is
- * not compared.
+ * Received bytes are compared only if the sender, too, sent the recorded bytes. Where the recorder
+ * could not tell which request a message took, what was sent stands for what was received. A buffer
+ * that was posted again since is not looked at where another message may be in it.
+ *
+ * Not here: what reads and atomics fetch (fetched.c).
  */
 #include "replay/contents.h"
 
@@ -19,6 +20,7 @@
 #include <string.h>
 
 #include "core/wire/payload.h"
+#include "replay/fetched.h"
 #include "replay/made.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -33,11 +35,14 @@ struct landing {
 	uint32_t nspans;
 	uint32_t next_free; /* of an entry that is not used */
 	struct span *spans; /* NULL: not used */
+	uint32_t place;     /* of a read or atomic: fetched.h */
 };
 
 struct contents {
 	struct landing *landings; /* from 1 */
 	uint32_t nlandings, size, free;
+	struct map latest; /* address of a buffer, to the landing that it was last posted with */
+	struct fetched *fetched;
 	uint8_t *inlined; /* of the list that is being posted */
 	size_t inlined_used, inlined_size;
 	int err;
@@ -51,7 +56,7 @@ int contents_init(struct replay *r)
 	if (!trace_has_payloads(r->trace) || (mode && !strcmp(mode, "hash")))
 		return 0;
 	r->contents = calloc(1, sizeof(*r->contents));
-	return r->contents ? 0 : -ENOMEM;
+	return r->contents && !fetched_new(&r->contents->fetched) ? 0 : -ENOMEM;
 }
 
 void contents_fini(struct replay *r)
@@ -63,6 +68,8 @@ void contents_fini(struct replay *r)
 	for (uint32_t i = 0; i < p->nlandings; i++)
 		free(p->landings[i].spans);
 	free(p->landings);
+	map_fini(&p->latest);
+	fetched_free(p->fetched);
 	free(p->inlined);
 	free(p);
 	r->contents = NULL;
@@ -187,12 +194,37 @@ uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *w
 			break;
 		landing->spans[k] = (struct span){ at, sge->length };
 	}
+	if (landing->nspans && map_put(&r->contents->latest, (uintptr_t)landing->spans[0].at, i))
+		r->contents->err = -ENOMEM;
 	return i;
 }
 
-/* The index of the first of @n bytes that differs, or @n; *@ret_here: our byte. */
-static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t n,
-			      uint8_t *ret_here)
+uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const struct wr *wr,
+			const struct replica_qp *qp)
+{
+	uint32_t i;
+
+	if (!r->contents || !fetched_is_kind(wr->opcode))
+		return 0;
+	i = contents_landing(r, event->process, wr);
+	if (i && fetched_post(r->contents->fetched, wr, qp, &r->contents->landings[i].place))
+		r->contents->err = -ENOMEM;
+	return i;
+}
+
+static bool was_posted_again(struct replay *r, uint32_t i)
+{
+	const struct landing *landing = &r->contents->landings[i];
+	uint64_t latest;
+
+	return landing->nspans &&
+	       map_get(&r->contents->latest, (uintptr_t)landing->spans[0].at, &latest) &&
+	       latest != i;
+}
+
+/* The index of the first byte from @from to @n that differs, or @n; *@ret_here: our byte. */
+static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t from,
+			      uint64_t n, uint8_t *ret_here)
 {
 	uint64_t at = 0;
 
@@ -201,83 +233,163 @@ static uint64_t compare_bytes(const struct landing *landing, const uint8_t *byte
 
 		for (uint64_t i = 0; i < span->length && at < n; i++, at++) {
 			*ret_here = span->at[i];
-			if (span->at[i] != bytes[at])
+			if (at >= from && span->at[i] != bytes[at])
 				return at;
 		}
 	}
 	return n; /* bytes outside our buffers are not known */
 }
 
-static void report_difference(struct replay *r, const struct trace_event *event, uint32_t i,
-			      const struct arrival *arrival, uint64_t at,
-			      const struct payload *payload, uint8_t here)
+/* A completion whose bytes are compared. */
+struct check {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct wc *wc;
+	uint32_t i;
+	const struct arrival *arrival;
+	const struct landing *landing;
+};
+
+static void report_difference(const struct check *c, uint64_t at, const struct payload *payload,
+			      uint8_t there, uint8_t here)
 {
 	char field[40], there_text[80], here_text[16];
 
-	snprintf(field, sizeof(field), "wc[%u].payload", i);
+	snprintf(field, sizeof(field), "wc[%u].payload", c->i);
 	snprintf(there_text, sizeof(there_text), "byte %" PRIu64 " of %" PRIu64 " is 0x%02x", at,
-		 payload->total, ((const uint8_t *)payload->bytes)[at]);
+		 payload->total, there);
 	snprintf(here_text, sizeof(here_text), "0x%02x", here);
-	outcome_divergence(r->outcome, &(struct divergence){ .event = event->id,
-							     .verb = VERB_poll_cq,
-							     .field = field,
-							     .recorded = there_text,
-							     .replayed = here_text,
-							     .about = arrival->request.event,
-							     .sender = arrival->sender,
-							     .object = event->poll->wc[i].qp });
+	outcome_divergence(c->r->outcome, &(struct divergence){ .event = c->event->id,
+								.verb = VERB_poll_cq,
+								.field = field,
+								.recorded = there_text,
+								.replayed = here_text,
+								.about = c->arrival->request.event,
+								.sender = c->arrival->sender,
+								.object = c->wc->qp });
 }
 
-/* How much of the message was sent as it was recorded. */
-static int64_t sent_bytes(struct replay *r, const struct arrival *arrival, uint32_t qp)
+/* What was sent: 1 and a payload, 0: it is not recorded, or -errno. */
+static int find_sent(const struct check *c, struct payload *ret_sent)
 {
-	struct payload sent;
-	int found;
-
-	if (made_has(r, qp)) /* which sends what was received */
-		return INT64_MAX;
-	if (!arrival->sender.thread)
+	if (!c->arrival->sender.thread)
 		return 0;
-	found = trace_payload(r->trace, arrival->sender, arrival->sender_index, &sent);
-	return found > 0 ? (int64_t)sent.nbytes : found;
+	return trace_payload(c->r->trace, c->arrival->sender, c->arrival->sender_index, ret_sent);
 }
 
-static int check_landing(struct replay *r, const struct trace_event *event, uint32_t i,
-			 const struct arrival *arrival)
+/* The message lies behind what is before it: the GRH of a datagram. */
+static void compare_message(const struct check *c, const struct payload *payload, uint64_t n)
 {
-	int64_t sent = sent_bytes(r, arrival, event->poll->wc[i].qp);
-	struct payload payload;
-	uint64_t n, at;
+	const uint8_t *bytes = payload->bytes;
 	uint8_t here = 0;
-	int found = sent > 0 ? trace_payload(r->trace, event->id, i, &payload) : (int)sent;
+	uint64_t at;
+
+	if (n <= payload->before)
+		return;
+	outcome_count(c->r->outcome, OUTCOME_PAYLOADS, 1);
+	at = compare_bytes(c->landing, bytes, payload->before, n, &here);
+	if (at < n)
+		report_difference(c, at, payload, bytes[at], here);
+}
+
+static bool is_unknown_request(const struct payload *payload)
+{
+	return !payload->nbytes && payload->why &&
+	       (!strcmp(payload->why, "ambiguous") || !strcmp(payload->why, "unknown-request"));
+}
+
+static int check_received(const struct check *c)
+{
+	bool made = made_has(c->r, c->wc->qp); /* which sends what was received */
+	struct payload sent = { 0 }, payload;
+	uint64_t n;
+	int found = made ? 1 : find_sent(c, &sent);
 
 	if (found <= 0)
 		return found;
-	n = payload.nbytes < (uint64_t)sent ? payload.nbytes : (uint64_t)sent;
-	if (!n || payload.before)
-		return 0;
-	outcome_count(r->outcome, OUTCOME_PAYLOADS, 1);
-	at = compare_bytes(&r->contents->landings[arrival->request.landing], payload.bytes, n,
-			   &here);
-	if (at < n)
-		report_difference(r, event, i, arrival, at, &payload, here);
+	n = made ? UINT64_MAX : sent.nbytes;
+	found = trace_payload(c->r->trace, c->event->id, c->i, &payload);
+	if (found <= 0)
+		return found;
+	if (is_unknown_request(&payload) && !made && c->arrival->wc.byte_len >= n &&
+	    c->wc->byte_len == c->arrival->wc.byte_len) {
+		found = find_sent(c, &payload);
+		if (found > 0 && !payload.before)
+			compare_message(c, &payload, payload.nbytes);
+		return found;
+	}
+	if (n < UINT64_MAX - payload.before)
+		n += payload.before;
+	compare_message(c, &payload, payload.nbytes < n ? payload.nbytes : n);
+	return 0;
+}
+
+/* The first bytes of what was fetched. */
+static size_t copy_landing(const struct landing *landing, void *to, size_t size)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < landing->nspans && n < size; k++) {
+		size_t more =
+			landing->spans[k].length < size - n ? landing->spans[k].length : size - n;
+
+		memcpy((char *)to + n, landing->spans[k].at, more);
+		n += more;
+	}
+	return n;
+}
+
+static int check_fetched(const struct check *c)
+{
+	struct payload payload;
+	uint64_t here = 0;
+	int found = trace_payload(c->r->trace, c->event->id, c->i, &payload);
+	struct fetch fetch = { .event = c->event->id,
+			       .about = c->arrival->request.event,
+			       .index = c->i,
+			       .object = c->wc->qp };
+
+	if (found <= 0 || !payload.nbytes || !c->landing->place)
+		return found < 0 ? found : 0;
+	fetch.total = payload.total;
+	fetch.at = compare_bytes(c->landing, payload.bytes, 0, payload.nbytes, &fetch.here_byte);
+	fetch.same = fetch.at == payload.nbytes;
+	if (!fetch.same)
+		fetch.there_byte = ((const uint8_t *)payload.bytes)[fetch.at];
+	if (payload.nbytes == sizeof(fetch.there))
+		memcpy(&fetch.there, payload.bytes, sizeof(fetch.there));
+	if (copy_landing(c->landing, &here, sizeof(here)) == sizeof(here))
+		fetch.here = here;
+	fetched_check(c->r->contents->fetched, c->r->outcome, c->landing->place, &fetch);
 	return 0;
 }
 
 void contents_check(struct replay *r, const struct trace_event *event, uint32_t i,
-		    const struct arrival *arrival)
+		    const struct wc *wc, const struct arrival *arrival, bool doubt)
 {
 	uint32_t landing = arrival->request.landing;
+	struct check c = { r, event, wc, i, arrival, NULL };
+	bool success = arrival->wc.status == IBV_WC_SUCCESS && wc->status == IBV_WC_SUCCESS;
 	int err = 0;
 
 	if (!r->contents || !landing)
 		return;
-	if (arrival->wc.status == IBV_WC_SUCCESS && arrival->wc.opcode == IBV_WC_RECV &&
-	    event->poll->wc[i].status == IBV_WC_SUCCESS)
-		err = check_landing(r, event, i, arrival);
+	c.landing = &r->contents->landings[landing];
+	if (success && !(doubt && was_posted_again(r, landing))) {
+		if (arrival->wc.opcode == IBV_WC_RECV)
+			err = check_received(&c);
+		else if (!(arrival->wc.opcode & IBV_WC_RECV))
+			err = check_fetched(&c);
+	}
 	free_landing(r->contents, landing);
 	if (err < 0)
 		r->contents->err = err;
+}
+
+void contents_end(struct replay *r)
+{
+	if (r->contents)
+		fetched_end(r->contents->fetched, r->outcome);
 }
 
 int contents_error(const struct replay *r)

@@ -14,6 +14,7 @@
 struct replay;
 struct contents;
 struct arrival;
+struct replica_qp;
 
 /* Returns 0 or -ENOMEM; r->contents stays NULL where the trace has no contents. */
 int contents_init(struct replay *r);
@@ -36,9 +37,19 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
  */
 uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr);
 
-/* Completion @i of @event has come as @arrival. */
+/* Likewise of request @wr, posted to @qp, where that is a read or an atomic; else 0. */
+uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const struct wr *wr,
+			const struct replica_qp *qp);
+
+/*
+ * Completion @i of @event, @wc, has come as @arrival. @doubt: others have come, or it took another
+ * request than there, so that its buffer may have been used again.
+ */
 void contents_check(struct replay *r, const struct trace_event *event, uint32_t i,
-		    const struct arrival *arrival);
+		    const struct wc *wc, const struct arrival *arrival, bool doubt);
+
+/* What can be told at the end only. */
+void contents_end(struct replay *r);
 
 /* An error in reading the trace since the start: 0 or -errno after log_err(). */
 int contents_error(const struct replay *r);

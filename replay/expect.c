@@ -230,8 +230,8 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 	e->cq->asked++;
 	if (e->cq->fresh)
 		e->cq->fresh--;
-	if (side == SIDE_RECV)
-		contents_check(e->r, e->event, e->index, a);
+	contents_check(e->r, e->event, e->index, e->wc, a,
+		       d.other || e->qp->in[side].tail - e->qp->in[side].head > 1);
 }
 
 /*

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/store/db/sql.h"
+#include "replay/contents.h"
 #include "replay/differ.h"
 #include "replay/expect_priv.h"
 #include "replay/polls.h"
@@ -404,4 +405,5 @@ void expect_end(struct replay *r)
 			explain_leftovers(r, i, (enum side)side);
 	for (size_t i = 0; r->strangers && i < r->strangers->n; i++)
 		end_stranger(r, &r->strangers->kept[i]);
+	contents_end(r);
 }

@@ -155,14 +155,43 @@ static void find_request(struct replay *r, struct owner *o, const struct replica
 		find_by_cookie(r, o, wc->wr_id);
 }
 
+enum { GRH = 40, KEPT_MAX = 1 << 16 };
+
+/* The post of datagram @wc; those of its sender before it were lost. */
+static bool find_datagram(struct replica_qp *qp, const struct ibv_wc *wc, struct request *ret_sent)
+{
+	struct requests *sent = &qp->sent;
+
+	for (uint32_t at = sent->head; at != sent->tail; at++) {
+		struct request *request = &sent->cells[at & (sent->size - 1)];
+
+		if (request->done || request->wr_id != wc->src_qp)
+			continue;
+		*ret_sent = *request;
+		requests_complete(sent, at, false);
+		if (ret_sent->length + GRH == wc->byte_len)
+			return true;
+	}
+	while (requests_count(sent) > KEPT_MAX) /* to nobody who receives */
+		requests_complete(sent, sent->head, false);
+	return false;
+}
+
 /* The post of what the peer of @qp sent: connected queue pairs receive in order. */
-static void find_sender(struct replay *r, const struct replica_qp *qp, struct arrival *arrival)
+static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival *arrival)
 {
 	struct replica *peer = replica_of(r, qp->peer);
 	struct request sent;
 
-	if (!peer || !peer->qp || !requests_next(&peer->qp->sent, &sent))
+	if (qp->type == IBV_QPT_UD) {
+		if (!find_datagram(qp, &arrival->wc, &sent))
+			return;
+	} else if (!peer || !peer->qp || !requests_next(&peer->qp->sent, &sent)) {
 		return;
+	}
+	while (qp->type == IBV_QPT_UC && sent.length != arrival->wc.byte_len)
+		if (!requests_next(&peer->qp->sent, &sent)) /* those before were lost */
+			return;
 	arrival->sender = sent.event;
 	arrival->sender_index = sent.index;
 }

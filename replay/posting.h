@@ -41,6 +41,9 @@ int posts_reserve(struct wrs *wrs, const struct post *post);
  */
 int posts_fill(struct posting *p);
 
+/* posts_fill.c: bytes of all its buffers. */
+uint32_t posts_length(const struct wr *wr);
+
 /* posts_build.c: were its requests built, and can they be built here? */
 bool posts_are_built(const struct posting *p);
 

@@ -26,22 +26,60 @@ static bool takes_receive(const struct wr *wr)
 	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* On a reliable connection the peer will receive all of it in order: remember it. */
-static int note_sent(struct posting *p, uint32_t taken)
+/* The queue pair that datagram @i is sent to, where contents are compared. */
+static struct replica_qp *find_target(struct posting *p, uint32_t i)
+{
+	struct replica *target;
+	uint64_t id;
+
+	if (!p->r->contents || !map_get(&p->r->numbers, p->wrs->send[i].wr.ud.remote_qpn, &id))
+		return NULL;
+	target = replica_of(p->r, (uint32_t)id);
+	return target ? target->qp : NULL;
+}
+
+/* Where it is noted what the peer, or the target of datagrams, will receive in order; or NULL. */
+static struct requests *find_sent(struct posting *p, uint32_t i)
 {
 	struct replica_qp *qp = p->replica->qp;
+
+	if (p->side != SIDE_SEND || !takes_receive(&p->post->wr[i]))
+		return NULL;
+	if (qp->type == IBV_QPT_UD)
+		qp = find_target(p, i);
+	else if (qp->type != IBV_QPT_RC && qp->type != IBV_QPT_UC)
+		qp = NULL;
+	return qp ? &qp->sent : NULL;
+}
+
+/* Before it is posted, because it may be received before that returns. */
+static int note_sent(struct posting *p)
+{
 	uint32_t number;
 
-	if (p->side != SIDE_SEND || qp->type != IBV_QPT_RC)
-		return 0;
-	for (uint32_t i = 0; i < taken; i++) {
-		const struct request request = { .event = p->event->id, .index = i };
+	for (uint32_t i = 0; i < p->post->nwr; i++) {
+		const struct request request = { .event = p->event->id,
+						 .index = i,
+						 .length = posts_length(&p->post->wr[i]),
+						 .wr_id = p->replica->number };
+		struct requests *sent = find_sent(p, i);
 
-		if (takes_receive(&p->post->wr[i]) && requests_put(&qp->sent, &request, &number))
+		if (sent && requests_put(sent, &request, &number))
 			return -ENOMEM;
 	}
 	return 0;
 }
+
+static void forget_sent(struct posting *p, uint32_t taken)
+{
+	for (uint32_t i = p->post->nwr; i-- > taken;) {
+		struct requests *sent = find_sent(p, i);
+
+		if (sent)
+			requests_undo(sent, 1);
+	}
+}
+
 /* Returns the verb's result, and how many were taken. */
 static int post_list(struct posting *p, uint32_t *ret_taken)
 {
@@ -163,8 +201,9 @@ static int fill_and_post(struct posting *p)
 	if (p->post->verb == VERB_wr_abort)
 		return posts_build(p);
 	outcome_count(p->r->outcome, OUTCOME_REQUESTS, p->post->nwr);
-	if (post_patiently(p, &ret, &taken) || note_sent(p, taken))
+	if (note_sent(p) || post_patiently(p, &ret, &taken))
 		return -ENOMEM;
+	forget_sent(p, taken);
 	note_binds(p, taken);
 	return compare_result(p, ret, taken);
 }

@@ -227,7 +227,7 @@ static void put_recv(struct posting *p, const struct wr *wr, struct ibv_recv_wr 
 	to->sg_list = put_sges(p, wr, true);
 }
 
-static uint32_t length_of(const struct wr *wr)
+uint32_t posts_length(const struct wr *wr)
 {
 	uint32_t length = 0;
 
@@ -271,7 +271,7 @@ static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret
 				   .posted = wr->wr_id,
 				   .event = p->event->id,
 				   .index = i,
-				   .length = length_of(wr),
+				   .length = posts_length(wr),
 				   .signaled = forced || is_signaled(p, wr),
 				   .forced = forced };
 	uint32_t number;
@@ -286,6 +286,8 @@ static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret
 	*ret_wr_id = request.posted;
 	if (p->side == SIDE_RECV)
 		request.landing = contents_landing(p->r, p->event->process, wr);
+	else if (request.signaled && !forced)
+		request.landing = contents_fetch(p->r, p->event, wr, p->replica->qp);
 	if (requests_put(p->requests, &request, &number))
 		return -ENOMEM;
 	return 0;

@@ -33,7 +33,8 @@ struct replica_qp {
 	const char *cut;     /* why it is no longer used, or NULL */
 	unsigned int missed; /* completions that did not come */
 	struct requests out[SIDES];
-	struct requests sent; /* those that consume a receive request of the peer, in order */
+	/* those that take a receive request of the peer, in order; UD: of this, wr_id the sender */
+	struct requests sent;
 	struct arrivals in[SIDES];
 	struct late *late[SIDES];      /* expect_late.c: recorded, and to come here later */
 	struct arrivals passed[SIDES]; /* of these, passed over: a later one was asked for */

@@ -6,8 +6,8 @@ unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1
 cd "$tmp" || exit 1
 
-record() {
-	timeout 120 "$VERBATIM" record --device soft -o "$@" >log 2>&1 || { cat log; return 1; }
+record() { # -o trace [--payload full] -- program
+	timeout 120 "$VERBATIM" record --device soft "$@" >log 2>&1 || { cat log; return 1; }
 }
 replay() { timeout 120 "$VERBATIM" replay --device soft --timeout 3 "$@" >out 2>&1; }
 
@@ -20,12 +20,12 @@ comes_again() { # trace
 shared_queues() { # argument
 	local i
 	for i in 1 2 3 4 5; do
-		record t.db -- "$apps/shared_rq" "$@" && comes_again t.db || return
+		record -o t.db -- "$apps/shared_rq" "$@" && comes_again t.db || return
 	done
 }
 
 perftest_with_a_shared_queue() {
-	record t.db -- "$both" ib_send_bw --use_old_post_send -F -n 1000 --use-srq &&
+	record -o t.db -- "$both" ib_send_bw --use_old_post_send -F -n 1000 --use-srq &&
 		comes_again t.db
 }
 
@@ -43,7 +43,7 @@ differs() {
 
 nth() { echo "SELECT thread || ':' || n FROM wc WHERE $1 ORDER BY time LIMIT 1 OFFSET 100"; }
 
-record_pingpong() { record t.db -- "$both" "$@" -n 100; }
+record_pingpong() { record -o t.db -- "$both" "$@" -n 100; }
 
 completion_of_no_queue_pair() {
 	record_pingpong ibv_rc_pingpong || return
@@ -80,7 +80,7 @@ completion_that_is_not_asked_for() {
 }
 
 wr_id_of_no_request() {
-	record t.db -- "$both" ib_send_lat --use_old_post_send -F -n 200 || return
+	record -o t.db -- "$both" ib_send_lat --use_old_post_send -F -n 200 || return
 	local event
 	event=$(nth "opcode = 128")
 	differs "^  @ ibv_poll_cq: wc\[0\].wr_id: recorded 0x1092" \
@@ -96,16 +96,36 @@ service_level_of_a_datagram() {
 }
 
 hang_that_is_one_here() {
-	record t.db -- "$apps/in_vain"
+	record -o t.db -- "$apps/in_vain"
 	comes_again t.db && says "receive of 1:[0-9]* was outstanding .*: it hangs here, too" out
 }
 
 hang_that_is_none_here() {
-	record t.db -- "$apps/in_vain" sent
+	record -o t.db -- "$apps/in_vain" sent
 	comes_again t.db || return
 	differs "ibv_post_recv: completion: recorded none, in [0-9]* empty polls" \
 		"DELETE FROM wc WHERE wr_id = 1; UPDATE poll_count SET completions = 1;
 		DELETE FROM poll WHERE (thread, n) NOT IN (SELECT thread, n FROM wc)"
+}
+
+# a byte of what was received, of all but the first and the last
+another_byte() { # transport
+	local at
+	record -o t.db --payload full -- "$both" ibv_$1_pingpong -n 100 -c && comes_again t.db &&
+		says "compared what was received" out || return
+	local event="SELECT thread || ':' || n FROM payload WHERE kind = 'recv'
+		ORDER BY time LIMIT 1 OFFSET 50"
+	differs "^  @ ibv_poll_cq: wc\\[0\\].payload: recorded byte 50 of" \
+		"UPDATE payload SET bytes = CAST(substr(bytes, 1, 50) || x'ee' ||
+		substr(bytes, 52) AS BLOB) WHERE thread = @"
+}
+
+value_that_was_fetched() {
+	record -o t.db --payload full -- "$both" ib_atomic_lat --use_old_post_send -F -n 100 &&
+		comes_again t.db || return
+	local event="SELECT thread || ':' || n FROM payload ORDER BY time LIMIT 1 OFFSET 50"
+	differs "^  @ ibv_poll_cq: wc\\[0\\].payload: recorded 77 fetched, replayed [0-9]* " \
+		"UPDATE payload SET bytes = x'4d00000000000000' WHERE thread = @"
 }
 
 needs "$apps/shared_rq" "$apps/in_vain"
@@ -121,12 +141,16 @@ if command -v sqlite3 >/dev/null; then
 	try wr_id_of_no_request
 	try service_level_of_a_datagram
 	try hang_that_is_none_here
+	try "another byte, RC" another_byte rc
+	try "another byte, UC" another_byte uc
+	try "another byte, UD" another_byte ud
+	try value_that_was_fetched
 fi
 # UCX: shared receive queues, datagrams of several senders, threads of its own
 ucx_ranks() { # transports
 	local i
 	for i in 1 2 3; do
-		UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1 record t.db -- \
+		UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1 record -o t.db -- \
 			mpirun --allow-run-as-root --oversubscribe -np 4 --mca pml ucx \
 			-x UCX_TLS -x UCX_NET_DEVICES ./ranks && comes_again t.db || return
 	done
