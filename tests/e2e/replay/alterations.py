@@ -253,7 +253,9 @@ def drop_modify(db, rng):
 def drop_completion(db, rng):
     row = pick_wc(db, rng, "status = 0 AND p.verb LIKE '%poll_cq' AND p.nwc = 1")
     if row:
-        places = after(db, 'wc', row)
+        places = after(db, 'wc', row) | {tuple(db.execute(
+            'SELECT thread, n FROM wc WHERE qp = ? AND time < ? ORDER BY time DESC LIMIT 1',
+            (row['qp'], row['time'])).fetchone() or (0, 0))}
         for table in ('wc', 'poll'):
             db.execute(f'DELETE FROM {table} WHERE thread = ? AND n = ?', (row['thread'], row['n']))
         return places
