@@ -88,6 +88,21 @@ try "queue pair that fails by itself" sudden
 try "queue pair that fails, and its event before" sudden first
 try "queue pair that fails, and its event after" sudden last
 
+# one of two programs fails, and the other waits for it until it is killed; the fabric's processes
+# are in the order in which they open the device
+two_programs() { # RULE
+	record "$1" "$root/tests/e2e/replay/left_behind" ibv_rc_pingpong -n 300 || return
+	is errors "$("$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE status NOT IN (0, 5)")" 1 &&
+		replay && replay --threads serial || { cat out; return 1; }
+}
+if command -v ibv_rc_pingpong >/dev/null; then
+	try two_programs 'process=1 n=100 status=RETRY_EXC_ERR vendor_err=0x81'
+	try two_programs 'process=0 n=77 status=REM_ACCESS_ERR'
+	try two_programs 'process=1 n=50 status=LOC_QP_OP_ERR'
+else
+	skip "two programs" "ibv_rc_pingpong is not installed"
+fi
+
 # what does not differ is no fault: a late packet, one that was sent again
 late() {
 	record 'n=3 delay=2ms\nn=6 lose\nn=9 rnr' "$apps/faulted" && again 0

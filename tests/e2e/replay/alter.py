@@ -28,9 +28,9 @@ AT_LEAST = float(os.environ.get('AT_LEAST', 0.95))
 
 
 # How a replay ended
-def run(path, faults='none'):
-    """Exit status (None: it hung) and report (None: there is none)."""
-    report = path + '.json'
+def run(path, faults='none', report=None):
+    """Exit status (None: it hung), report (None: there is none) and what was said."""
+    report = report or path + '.json'
     command = [VERBATIM, 'replay', '--device', 'soft', '--timeout', '1s', '--faults', faults,
                '--report', report, path]
     try:
@@ -49,8 +49,13 @@ def names_of(divergence):
     return {divergence[key] for key in ('event', 'request', 'sender') if key in divergence}
 
 
-def judge(promise, places, status, report, error):
-    """at its event, elsewhere, left out, refused, silent, hang, crash; reported, quiet"""
+def left_out(report):
+    return report['left_out'], report['lacking'], report['made']
+
+
+def judge(promise, places, before, status, report, error):
+    """at its event, elsewhere, left out, refused, silent, hang, crash; reported, quiet. @before is
+    the report of the trace as it was."""
     if status is None:
         return 'hang'
     if status < 0 or status > 4:
@@ -58,12 +63,13 @@ def judge(promise, places, status, report, error):
     if not report:
         return 'refused' if error else 'crash'
     first = report['divergence'][0] if report['divergence'] else None
+    same = left_out(report) == left_out(before)
     if not promise:
-        return 'quiet' if status == 0 and not first else 'reported'
+        return 'quiet' if same and not first else 'reported'
     if first:
         wanted = {f'{thread}:{n}' for thread, n in places}
         return 'at its event' if names_of(first) & wanted else 'elsewhere'
-    return 'left out' if status == 1 else 'silent'
+    return 'silent' if same else 'left out'
 
 
 def alter_copy(trace, copy, name, seed):
@@ -81,7 +87,7 @@ def alter_copy(trace, copy, name, seed):
 
 
 def try_one(job):
-    name, seed, trace, folder = job
+    name, seed, trace, folder, before = job
     copy = os.path.join(folder, f'{seed}.db')
     places = alter_copy(trace, copy, name, seed)
     if places is None:
@@ -90,7 +96,7 @@ def try_one(job):
     for path in (copy, copy + '.json'):
         if os.path.exists(path):
             os.unlink(path)
-    verdict = judge(KINDS[name][0], places, status, report, error)
+    verdict = judge(KINDS[name][0], places, before, status, report, error)
     first = report and report['divergence'] and report['divergence'][0]
     return job, verdict, (sorted(places)[:3], first or error.strip()[:200])
 
@@ -98,10 +104,15 @@ def try_one(job):
 def plan(count, seed, traces, folder):
     """For each kind in turn a trace and a seed of its own, without end."""
     names = sorted(KINDS)
+    before = {trace: run(trace, report=os.path.join(folder, 'before'))[1] for trace in traces}
+    for trace in traces:
+        if not before[trace] or before[trace]['divergences']:
+            sys.exit(f'{trace} diverges as it is: {before[trace] and before[trace]["divergence"]}')
     for i in range(count * 20):
         number = seed * 1000000 + i
         rng = random.Random(number)
-        yield names[i % len(names)], number, rng.choice(traces), folder
+        trace = rng.choice(traces)
+        yield names[i % len(names)], number, trace, folder, before[trace]
 
 
 def take(count, jobs, pool):
@@ -148,7 +159,7 @@ def alter_all(count, seed, traces):
             if verdict not in GOOD:
                 misses.append((job, verdict, told))
     print_table(table)
-    for (name, number, trace, _), verdict, told in sorted(misses):
+    for (name, number, trace, *_), verdict, told in sorted(misses, key=lambda m: m[0][:2]):
         print(f'  {verdict}: --one "{name}" {number} {trace}: {told[0]}: {told[1]}')
     promised = [row for name, row in table.items() if KINDS[name][0]]
     total = sum(sum(row.values()) for row in promised)
