@@ -1,0 +1,211 @@
+/*
+ * What steps wait for: queue pair 1 completes on CQ 4, its peer 2 on CQ 5, both without a shared
+ * receive queue; 3 is a queue pair for datagrams.
+ */
+#include <infiniband/verbs.h>
+
+#include "replay/score.h"
+#include "tests/test.h"
+
+enum { QP = 1, PEER, DATAGRAMS, CQ, PEER_CQ, OBJECTS, PLAYERS = 9 };
+
+static struct relation of[OBJECTS] = {
+	[QP] = { .send_cq = CQ, .recv_cq = CQ, .receives = QP, .peer = PEER },
+	[PEER] = { .send_cq = PEER_CQ, .recv_cq = PEER_CQ, .receives = PEER, .peer = QP },
+	[DATAGRAMS] = { .send_cq = CQ, .recv_cq = CQ, .receives = DATAGRAMS, .unreliable = true },
+};
+static struct relations relations = { .of = of, .nobjects = OBJECTS };
+static struct score *score;
+
+static int begin_score(void **state)
+{
+	(void)state;
+	return score_new(&relations, OBJECTS, PLAYERS, false, &score);
+}
+
+static int end_score(void **state)
+{
+	(void)state;
+	score_free(score);
+	return 0;
+}
+
+FIXTURE(begin_score, end_score);
+
+static struct step score_event(struct trace_event event)
+{
+	struct step step;
+
+	score_step(score, &(struct ordered){ &event, NULL }, &step);
+	return step;
+}
+
+static struct step score_post(uint32_t thread, enum verb verb, uint32_t object)
+{
+	static const struct wr wr = { .opcode = IBV_WR_SEND };
+	const struct post p = { .verb = verb, .object = object, .nwr = 1, .wr = &wr };
+
+	return score_event(
+		(struct trace_event){ .kind = TRACE_POST, .id = { thread, 1 }, .post = &p });
+}
+
+static struct step poll_one(uint32_t thread, uint32_t cq, struct wc wc)
+{
+	const struct poll p = { .object = cq, .ret = 1, .nwc = 1, .wc = &wc };
+
+	return score_event(
+		(struct trace_event){ .kind = TRACE_POLL, .id = { thread, 1 }, .poll = &p });
+}
+
+static struct step score_arming(uint32_t thread, uint32_t cq)
+{
+	const struct notify n = { .object = cq };
+
+	return score_event(
+		(struct trace_event){ .kind = TRACE_NOTIFY, .id = { thread, 1 }, .notify = &n });
+}
+
+static struct step score_call(uint32_t thread, enum verb verb)
+{
+	const struct call c = { .verb = verb };
+
+	return score_event(
+		(struct trace_event){ .kind = TRACE_CALL, .id = { thread, 1 }, .call = &c });
+}
+
+static bool waits_for(const struct step *step, uint32_t player, uint64_t seq)
+{
+	for (uint32_t i = 0; i < step->nwaits; i++)
+		if (step->waits[i].player == player && step->waits[i].seq >= seq)
+			return true;
+	return false;
+}
+
+static void assert_backwards(const struct step *step)
+{
+	for (uint32_t i = 0; i < step->nwaits; i++)
+		assert_true(step->waits[i].seq < step->seq);
+}
+
+TEST(a_thread_waits_for_nothing_of_its_own)
+{
+	struct step s;
+
+	score_post(1, VERB_post_recv, QP);
+	s = score_post(1, VERB_post_recv, QP);
+	assert_int_equal(s.nwaits, 0);
+}
+
+TEST(a_send_waits_for_the_receives_before_it)
+{
+	struct step receive = score_post(2, VERB_post_recv, PEER),
+		    send = score_post(1, VERB_post_send, QP);
+
+	assert_int_equal(send.nwaits, 1);
+	assert_true(waits_for(&send, 2, receive.seq));
+}
+
+TEST(a_send_does_not_wait_for_what_is_elsewhere)
+{
+	struct step s;
+
+	score_post(2, VERB_post_send, PEER);
+	poll_one(2, PEER_CQ, (struct wc){ .qp = PEER, .request = { 2, 1 } });
+	s = score_post(1, VERB_post_send, QP);
+	assert_int_equal(s.nwaits, 0);
+}
+
+TEST(posts_of_two_threads_to_a_queue_are_a_chain)
+{
+	struct step first = score_post(1, VERB_post_send, QP),
+		    second = score_post(2, VERB_post_send, QP);
+
+	assert_true(waits_for(&second, 1, first.seq));
+}
+
+TEST(a_post_waits_for_the_poll_that_made_room)
+{
+	struct step poll, next;
+
+	score_post(1, VERB_post_send, QP);
+	poll = poll_one(2, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+	next = score_post(1, VERB_post_send, QP);
+	assert_true(waits_for(&next, 2, poll.seq));
+}
+
+TEST(a_poll_waits_for_the_post_of_another_thread)
+{
+	struct step send = score_post(1, VERB_post_send, QP);
+	struct step poll = poll_one(2, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+
+	assert_true(waits_for(&poll, 1, send.seq));
+}
+
+TEST(a_send_waits_until_the_queue_of_its_peer_is_armed)
+{
+	struct step armed = score_arming(2, PEER_CQ), send = score_post(1, VERB_post_send, QP);
+
+	assert_true(waits_for(&send, 2, armed.seq));
+}
+
+TEST(a_destroy_waits_for_all_and_all_wait_for_it)
+{
+	struct step send = score_post(1, VERB_post_send, QP),
+		    destroy = score_call(2, VERB_dereg_mr);
+	struct step next = score_post(3, VERB_post_recv, PEER);
+
+	assert_true(waits_for(&destroy, EVERY_PLAYER, send.seq));
+	assert_true(waits_for(&next, 2, destroy.seq));
+}
+
+TEST(a_creation_waits_for_no_traffic)
+{
+	struct step s;
+
+	score_post(1, VERB_post_send, QP);
+	s = score_call(2, VERB_reg_mr);
+	assert_int_equal(s.nwaits, 0);
+}
+
+TEST(a_send_to_an_unknown_place_waits_for_all)
+{
+	struct step send, receive = score_post(2, VERB_post_recv, PEER);
+
+	send = score_post(1, VERB_post_send, DATAGRAMS);
+	assert_true(waits_for(&send, EVERY_PLAYER, receive.seq));
+}
+
+/* So there is always one that can go on, whatever the events are. */
+TEST(waits_name_earlier_steps)
+{
+	unsigned int dice = 1;
+
+	for (int i = 0; i < 20000; i++) {
+		uint32_t thread = 1 + (dice = dice * 1103515245 + 12345) / 65536 % PLAYERS;
+		uint32_t object = 1 + dice / 1024 % (OBJECTS - 1);
+		struct step s;
+
+		switch (dice / 16 % 6) {
+		case 0:
+			s = score_post(thread, VERB_post_send, object);
+			break;
+		case 1:
+			s = score_post(thread, VERB_post_recv, object);
+			break;
+		case 2:
+			s = poll_one(thread, object,
+				     (struct wc){ .qp = 1 + object % 3, .request = { 1, 1 } });
+			break;
+		case 3:
+			s = score_arming(thread, object);
+			break;
+		case 4:
+			s = score_call(thread, VERB_reg_mr);
+			break;
+		default:
+			s = score_call(thread, VERB_modify_qp);
+			break;
+		}
+		assert_backwards(&s);
+	}
+}
