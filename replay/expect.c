@@ -492,6 +492,7 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 		return settle_before(&e) ?: expect_one(&e);
 	if (!e.qp)
 		return expect_stranger(&e, STRANGER_QUEUE, why);
+	expect_spare(&e);
 	outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
 	return 0;
 }

@@ -29,6 +29,18 @@ static struct replica *find_replica(struct replay *r, const void *handle)
 								      : NULL;
 }
 
+void expect_spare(const struct expected *e)
+{
+	const struct ibv_qp *qp = e->replica->handle;
+	struct replica *srq = qp ? find_replica(e->r, qp->srq) : NULL;
+
+	if (!srq || !srq->requests || e->wc->status != IBV_WC_SUCCESS ||
+	    !(e->wc->opcode & IBV_WC_RECV))
+		return;
+	srq->spare++;
+	srq->spare_of = e->wc->qp;
+}
+
 bool expect_is_starved(const struct expected *e, enum side side)
 {
 	struct replica *taker = side == SIDE_SEND ? replica_of(e->r, e->qp->peer) : e->replica;

@@ -26,6 +26,9 @@ int expect_one(struct expected *e);
 /* Is there no receive request that its message could take? */
 bool expect_is_starved(const struct expected *e, enum side side);
 
+/* It does not come: the shared queue keeps the request that it took there. */
+void expect_spare(const struct expected *e);
+
 /* Compare it later. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
 

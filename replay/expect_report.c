@@ -69,6 +69,7 @@ void expect_report_missing(struct expected *e, bool waited)
 								.breaks = is_connected(e->qp),
 								.symptom = waited });
 	e->qp->missed += waited;
+	expect_spare(e);
 }
 
 void expect_report_order(const struct expected *e, const struct arrival *a, const char *there)

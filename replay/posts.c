@@ -259,6 +259,23 @@ static const char *why_not(struct posting *p)
 	return NULL;
 }
 
+/* A shared queue has them still: requests of messages that did not come here. */
+static bool has_spare(const struct posting *p)
+{
+	return !p->replica->qp && p->post->nwr && p->replica->spare >= p->post->nwr &&
+	       !p->post->ret;
+}
+
+static int use_spare(struct posting *p)
+{
+	static const char spare[] = "its shared queue has as many requests of messages that did "
+				    "not come";
+
+	p->replica->spare -= p->post->nwr;
+	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->replica->spare_of, spare);
+	return leave_out(p, 0);
+}
+
 int posts_replay(struct replay *r, const struct trace_event *event)
 {
 	struct posting p; /* its text is long */
@@ -278,7 +295,7 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	why = why_not(&p);
 	if (!why && p.post->verb == VERB_wr_abort && !p.built)
 		return 0;
-	err = why ? skip_post(&p, why) : post_again(&p);
+	err = why ? skip_post(&p, why) : has_spare(&p) ? use_spare(&p) : post_again(&p);
 	return err < 0 ? log_err(err, "replay the post at %s", event_id_text(event->id, text)) : 0;
 }
 

@@ -60,6 +60,8 @@ struct replica {
 	uint64_t base_there, base_here; /* MR: what its keys count from */
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
+	/* SRQ: requests of messages that did not come here, and the queue pair of the last */
+	uint32_t spare, spare_of;
 	struct replica *next_holder;
 	bool holds;            /* requests that wait for room: full.c */
 	bool implicit;         /* MR: of the whole address space, only what is used */

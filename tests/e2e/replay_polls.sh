@@ -128,6 +128,14 @@ value_that_was_fetched() {
 		"UPDATE payload SET bytes = x'4d00000000000000' WHERE thread = @"
 }
 
+# no receive of a shared queue differs because its messages do not come
+queue_pairs_that_are_not_connected() {
+	record -o t.db -- "$both" ibv_srq_pingpong -q 4 -n 1000 || return
+	differs "^8 divergences" "DELETE FROM call WHERE verb = 'ibv_modify_qp' AND
+		json_extract(args, '\$.attr.qp_state') = 'IBV_QPS_RTR'" &&
+		is "receives that differ" "$(grep -c 'ibv_post_srq_recv: ' out)" 0
+}
+
 needs "$apps/shared_rq" "$apps/in_vain"
 try shared_queues
 try "shared queues, one wr_id" shared_queues same
@@ -145,6 +153,7 @@ if command -v sqlite3 >/dev/null; then
 	try "another byte, UC" another_byte uc
 	try "another byte, UD" another_byte ud
 	try value_that_was_fetched
+	try queue_pairs_that_are_not_connected
 fi
 # UCX: shared receive queues, datagrams of several senders, threads of its own
 ucx_ranks() { # transports
