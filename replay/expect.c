@@ -370,12 +370,16 @@ static bool is_nothing_sent(const struct expected *e, const struct replica_qp *p
 static bool died_sending(const struct expected *e, bool waited)
 {
 	const struct replica *peer = replica_of(e->r, e->qp->peer);
-	const struct object *object = peer ? trace_object(e->r->trace, e->qp->peer) : NULL;
-	const struct process *process = object ? trace_process(e->r->trace, object->process) : NULL;
+	const struct object *object;
+	const struct process *process;
 
-	if (!process || !process->ending || strcmp(process->ending, "killed") || !peer->qp)
+	if (e->wc->status != IBV_WC_SUCCESS || side_of(e) != SIDE_RECV || !peer || !peer->qp)
 		return false;
-	if (e->wc->status != IBV_WC_SUCCESS || side_of(e) != SIDE_RECV)
+	if (!waited && requests_count(&peer->qp->sent))
+		return false; /* as a rule */
+	object = trace_object(e->r->trace, e->qp->peer);
+	process = object ? trace_process(e->r->trace, object->process) : NULL;
+	if (!process || !process->ending || strcmp(process->ending, "killed"))
 		return false;
 	return waited || (peer->qp->type == IBV_QPT_RC && is_nothing_sent(e, peer->qp));
 }

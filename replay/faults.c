@@ -447,12 +447,13 @@ static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
 void faults_begin_poll(struct replay *r, const struct trace_event *event)
 {
 	struct ibv_async_event async = { 0 };
-	int64_t deadline = pace_now() + OWN_FAILURE_NS;
 	unsigned int turns = 0;
+	int64_t deadline;
 	uint64_t what;
 
 	if (!r->faults || !map_get(&r->faults->sudden, event_key(event->id), &what))
 		return;
+	deadline = pace_now() + OWN_FAILURE_NS;
 	do {
 		async.element.qp = find_sudden(r, (uint32_t)what);
 		if (!async.element.qp || is_in_error(async.element.qp))

@@ -226,7 +226,7 @@ static int play_threads(struct play *p)
 static int begin_play(struct play *p)
 {
 	struct order_source source;
-	int err = source_open(p->r->trace, &p->source);
+	int err = source_open(p->r->trace, !p->r->options->serial, &p->source);
 
 	if (err)
 		return err;

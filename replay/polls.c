@@ -201,30 +201,37 @@ static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc
 		   const uint32_t *tag)
 {
 	struct owner o = { .replica = find_queue_pair(r, cq, wc->qp_num) };
-	struct arrival arrival = { .wc = *wc,
-				   .tagged = tag,
-				   .flow_tag = tag ? *tag : 0,
-				   .cq = (uint32_t)(cq - r->replicas),
-				   .time = r->last,
-				   .polled = cq->polled,
-				   .empty = cq->empty,
-				   .unasked = r->leaving };
+	const struct request *request = NULL;
+	struct arrival *arrival;
 
 	o.qp = o.replica ? o.replica->qp : NULL;
 	if (!o.qp)
 		return 0;
 	find_request(r, &o, cq, wc);
 	if (o.requests) {
-		arrival.request = o.requests->cells[o.number & (o.requests->size - 1)];
+		request = &o.requests->cells[o.number & (o.requests->size - 1)];
 		requests_complete(o.requests, o.number, o.side == SIDE_SEND);
-	} else {
-		arrival.request.wr_id = wc->wr_id;
+		if (request->forced && wc->status == IBV_WC_SUCCESS)
+			return 0;
 	}
-	if (arrival.request.forced && wc->status == IBV_WC_SUCCESS)
-		return 0;
+	arrival = arrivals_add(&o.qp->in[o.side]);
+	if (!arrival)
+		return -ENOMEM;
+	*arrival = (struct arrival){ .wc = *wc,
+				     .tagged = tag,
+				     .flow_tag = tag ? *tag : 0,
+				     .cq = (uint32_t)(cq - r->replicas),
+				     .time = r->last,
+				     .polled = cq->polled,
+				     .empty = cq->empty,
+				     .unasked = r->leaving };
+	if (request) /* its cell stays until another is posted */
+		arrival->request = *request;
+	else
+		arrival->request.wr_id = wc->wr_id;
 	if (o.side == SIDE_RECV && wc->status == IBV_WC_SUCCESS)
-		find_sender(r, o.qp, &arrival);
-	return arrivals_put(&o.qp->in[o.side], &arrival);
+		find_sender(r, o.qp, arrival);
+	return 0;
 }
 
 /* Sort in the completion on which the iterator stands. */

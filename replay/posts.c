@@ -55,17 +55,17 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 /* Before it is posted, because it may be received before that returns. */
 static int note_sent(struct posting *p)
 {
-	uint32_t number;
-
 	for (uint32_t i = 0; i < p->post->nwr; i++) {
-		const struct request request = { .event = p->event->id,
-						 .index = i,
-						 .length = posts_length(&p->post->wr[i]),
-						 .wr_id = p->replica->number };
 		struct requests *sent = find_sent(p, i);
+		struct request *request = sent ? requests_add(sent) : NULL;
 
-		if (sent && requests_put(sent, &request, &number))
+		if (sent && !request)
 			return -ENOMEM;
+		if (request)
+			*request = (struct request){ .event = p->event->id,
+						     .index = i,
+						     .length = posts_length(&p->post->wr[i]),
+						     .wr_id = p->replica->number };
 	}
 	return 0;
 }

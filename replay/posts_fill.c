@@ -267,29 +267,33 @@ static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret
 {
 	const struct wr *wr = &p->post->wr[i];
 	struct requests *requests = p->requests;
-	struct request request = { .wr_id = wr->wr_id,
-				   .posted = wr->wr_id,
-				   .event = p->event->id,
-				   .index = i,
-				   .length = posts_length(wr),
-				   .signaled = forced || is_signaled(p, wr),
-				   .forced = forced };
-	uint32_t number;
+	uint64_t posted = wr->wr_id;
+	struct request *request;
 
-	*ret_wr_id = wr->wr_id;
+	*ret_wr_id = posted;
 	if (p->post->verb == VERB_wr_abort)
 		return 0;
 	if (is_ambiguous(p, wr))
-		request.posted = request_cookie(p->post->object, p->side, requests->tail);
+		posted = request_cookie(p->post->object, p->side, requests->tail);
 	else
-		requests->last_wr_id = wr->wr_id;
-	*ret_wr_id = request.posted;
-	if (p->side == SIDE_RECV)
-		request.landing = contents_landing(p->r, p->event->process, wr);
-	else if (request.signaled && !forced)
-		request.landing = contents_fetch(p->r, p->event, wr, p->replica->qp);
-	if (requests_put(p->requests, &request, &number))
+		requests->last_wr_id = posted;
+	*ret_wr_id = posted;
+	request = requests_add(requests);
+	if (!request)
 		return -ENOMEM;
+	*request = (struct request){ .wr_id = wr->wr_id,
+				     .posted = posted,
+				     .event = p->event->id,
+				     .index = i,
+				     .length = posts_length(wr),
+				     .signaled = forced || is_signaled(p, wr),
+				     .forced = forced };
+	if (!p->r->contents)
+		return 0;
+	if (p->side == SIDE_RECV)
+		request->landing = contents_landing(p->r, p->event->process, wr);
+	else if (request->signaled && !forced)
+		request->landing = contents_fetch(p->r, p->event, wr, p->replica->qp);
 	return 0;
 }
 

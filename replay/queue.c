@@ -26,20 +26,26 @@ static void *double_cells(const void *cells, size_t each, uint32_t size, uint32_
 	return to;
 }
 
+int requests_grow(struct requests *r)
+{
+	struct request *cells = double_cells(r->cells, sizeof(*cells), r->size, r->head, r->tail);
+
+	if (!cells)
+		return -ENOMEM;
+	free(r->cells);
+	r->cells = cells;
+	r->size = r->size ? r->size * 2 : 64;
+	return 0;
+}
+
 int requests_put(struct requests *r, const struct request *request, uint32_t *ret_number)
 {
-	if (r->tail - r->head == r->size) {
-		struct request *cells =
-			double_cells(r->cells, sizeof(*cells), r->size, r->head, r->tail);
+	struct request *cell = requests_add(r);
 
-		if (!cells)
-			return -ENOMEM;
-		free(r->cells);
-		r->cells = cells;
-		r->size = r->size ? r->size * 2 : 64;
-	}
-	*ret_number = r->tail;
-	r->cells[r->tail++ & (r->size - 1)] = *request;
+	if (!cell)
+		return -ENOMEM;
+	*cell = *request;
+	*ret_number = r->tail - 1;
 	return 0;
 }
 
@@ -131,19 +137,25 @@ void requests_fini(struct requests *r)
 	*r = (struct requests){ 0 };
 }
 
+int arrivals_grow(struct arrivals *a)
+{
+	struct arrival *cells = double_cells(a->cells, sizeof(*cells), a->size, a->head, a->tail);
+
+	if (!cells)
+		return -ENOMEM;
+	free(a->cells);
+	a->cells = cells;
+	a->size = a->size ? a->size * 2 : 64;
+	return 0;
+}
+
 int arrivals_put(struct arrivals *a, const struct arrival *arrival)
 {
-	if (a->tail - a->head == a->size) {
-		struct arrival *cells =
-			double_cells(a->cells, sizeof(*cells), a->size, a->head, a->tail);
+	struct arrival *cell = arrivals_add(a);
 
-		if (!cells)
-			return -ENOMEM;
-		free(a->cells);
-		a->cells = cells;
-		a->size = a->size ? a->size * 2 : 64;
-	}
-	a->cells[a->tail++ & (a->size - 1)] = *arrival;
+	if (!cell)
+		return -ENOMEM;
+	*cell = *arrival;
 	return 0;
 }
 

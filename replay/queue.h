@@ -35,6 +35,8 @@ static inline uint64_t request_cookie(uint32_t object, unsigned int side, uint32
 	return (uint64_t)object << 33 | (uint64_t)side << 32 | number;
 }
 
+struct arrivals;
+
 struct requests {
 	struct request *cells;
 	uint32_t size;                 /* 0 or a power of two */
@@ -45,6 +47,19 @@ struct requests {
 	uint64_t last_wr_id; /* the last that was posted as recorded */
 	bool stuck;          /* it was waited for room in vain */
 };
+
+/* Room for more; 0 or -ENOMEM. */
+int requests_grow(struct requests *requests);
+int arrivals_grow(struct arrivals *arrivals);
+
+/* One more, to be filled in; its number is the tail before that. NULL without memory. */
+static inline struct request *requests_add(struct requests *requests)
+{
+	if (__builtin_expect(requests->tail - requests->head == requests->size, 0) &&
+	    requests_grow(requests))
+		return NULL;
+	return &requests->cells[requests->tail++ & (requests->size - 1)];
+}
 
 /* Returns 0 and the request's number; or -ENOMEM. */
 int requests_put(struct requests *requests, const struct request *request, uint32_t *ret_number);
@@ -105,6 +120,15 @@ struct arrivals {
 	struct arrival *cells;
 	uint32_t size, head, tail;
 };
+
+/* One more, to be filled in; NULL without memory. */
+static inline struct arrival *arrivals_add(struct arrivals *arrivals)
+{
+	if (__builtin_expect(arrivals->tail - arrivals->head == arrivals->size, 0) &&
+	    arrivals_grow(arrivals))
+		return NULL;
+	return &arrivals->cells[arrivals->tail++ & (arrivals->size - 1)];
+}
 
 int arrivals_put(struct arrivals *arrivals, const struct arrival *arrival);
 

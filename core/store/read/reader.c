@@ -30,6 +30,7 @@ enum {
 	EVENTS = 256,
 	BYTES = EVENTS * 320,
 	FULL = BYTES - 1024, /* what does not fit into the rest gets memory of its own */
+	AHEAD = 6,           /* events */
 	SPINS = 200,         /* before a thread sleeps, since to be woken takes longer */
 };
 
@@ -55,6 +56,7 @@ struct reader {
 	unsigned int nempty;
 	pthread_t thread;
 	bool started, stop;
+	bool shared;       /* several threads call reader_release() */
 	bool kept;         /* reader_release() gives events back */
 	unsigned int held; /* batches that were given, and have events in use */
 	bool some;         /* batch has been filled: give_batch() */
@@ -256,24 +258,24 @@ static void wait_for_batch(struct reader *reader)
 {
 	struct timespec until;
 
-	if (try_for_a_while(&reader->filled)) {
-		/* pairs with the store in give_batch() */
-		(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
-		return;
-	}
-	do {
-		tell_progress(reader, reader->events, reader->time);
+	tell_progress(reader, reader->events, reader->time);
+	while (!try_for_a_while(&reader->filled)) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
-	} while (sem_clockwait(&reader->filled, CLOCK_MONOTONIC, &until));
+		if (!sem_clockwait(&reader->filled, CLOCK_MONOTONIC, &until))
+			break;
+		tell_progress(reader, reader->events, reader->time);
+	}
 	/* pairs with the store in give_batch() */
 	(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
 }
 
 static void release_events(struct reader *reader, struct batch *b, unsigned int n)
 {
-	/* pairs with the store in read_all() */
-	if (__atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL))
+	/* the last pairs with the store in read_all() */
+	if (!reader->shared)
+		b->left -= n;
+	if (reader->shared ? __atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL) : b->left)
 		return;
 	__atomic_sub_fetch(&reader->held, 1, __ATOMIC_RELAXED);
 	put_empty(reader, b);
@@ -304,6 +306,19 @@ static void leave_batch(struct reader *reader, struct batch *b)
 		sem_post(&reader->ahead);
 }
 
+/* The other thread has just written it, so it is in that one's cache. */
+static inline void fetch_ahead(const struct batch *b, unsigned int at)
+{
+	const char *ahead;
+
+	if (at + AHEAD >= b->count)
+		return;
+	ahead = (const char *)b->events[at + AHEAD].call;
+	__builtin_prefetch(&b->events[at + AHEAD + 2]);
+	for (int i = 0; i < 5; i++)
+		__builtin_prefetch(ahead + i * 64);
+}
+
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
 	struct batch *b = reader->full[reader->batch];
@@ -311,6 +326,7 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 	if (reader->holding && reader->at < b->count) {
 		const struct trace_event *event = &b->events[reader->at++];
 
+		fetch_ahead(b, reader->at);
 		if (event->kind >= TRACE_FORK) /* all that a process has may come and go with it */
 			tell_progress(reader, reader->events + reader->at, event->time);
 		*ret_event = event;
@@ -366,12 +382,14 @@ int reader_open(struct trace *trace, struct reader **ret_reader)
 	return open_reader(trace, BATCHES, ret_reader);
 }
 
-int reader_open_kept(struct trace *trace, struct reader **ret_reader)
+int reader_open_kept(struct trace *trace, bool shared, struct reader **ret_reader)
 {
 	int err = open_reader(trace, BATCHES_MAX, ret_reader);
 
 	if (!err)
 		(*ret_reader)->kept = true;
+	if (!err)
+		(*ret_reader)->shared = shared;
 	return err;
 }
 

@@ -6,6 +6,8 @@
  * checks need not. Both use the trace at the same time, which works because it does not change
  * and its database is open for more than one thread.
  */
+#include <stdbool.h>
+
 #include "core/store/read/trace.h"
 
 struct reader;
@@ -14,10 +16,10 @@ struct reader;
 int reader_open(struct trace *trace, struct reader **ret_reader);
 
 /*
- * For several threads: an event stays valid until reader_release(), by any thread. Reading stops
+ * An event stays valid until reader_release(); @shared: by any thread. Reading stops
  * while the oldest of some 50,000 events is in use; of fewer, if they are large.
  */
-int reader_open_kept(struct trace *trace, struct reader **ret_reader);
+int reader_open_kept(struct trace *trace, bool shared, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);
 
 /* Should some be released before more are asked for? For the thread that asks. */

@@ -55,21 +55,6 @@ uint32_t trace_one_of(struct trace *trace)
 	return !trace->joint && n > 1 && n <= UINT32_MAX ? (uint32_t)n : most;
 }
 
-bool trace_has_errors(struct trace *trace)
-{
-	static const char sql[] = "SELECT 1 FROM wc WHERE status > 0 LIMIT 1";
-	sqlite3_stmt *stmt;
-	bool found = false;
-
-	for (size_t i = 0; trace->joint && i < trace->joint->n; i++)
-		found = found || trace_has_errors(trace->joint->parts[i].trace);
-	if (trace->joint || sqlite3_prepare_v2(trace->db, sql, -1, &stmt, NULL))
-		return found;
-	found = sqlite3_step(stmt) == SQLITE_ROW;
-	sqlite3_finalize(stmt);
-	return found;
-}
-
 const struct process *trace_process(struct trace *trace, uint32_t id)
 {
 	return id && id <= trace->nprocesses ? &trace->processes[id - 1] : NULL;

@@ -254,7 +254,7 @@ struct writer;
 int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
-/* Has it a completion in error? Known from the heads of chunks. */
+/* Has it a completion in error? trace_errors.c */
 bool trace_has_errors(struct trace *trace);
 
 /*
