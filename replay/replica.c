@@ -37,12 +37,12 @@ static int made_mw(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->rkeys, process_key(o->process, o->number), id);
 }
 
-/* What happens to queue pair @id explains missing events of its completion queue. */
-static void explain_events(struct replay *r, uint32_t id, const struct ibv_cq *cq)
+/* Trouble of queue pair @id explains events that its CQ lacks, and a full SRQ. */
+static void explain_queue(struct replay *r, uint32_t id, const void *handle)
 {
 	uint64_t queue;
 
-	if (cq && map_get(&r->handles, (uintptr_t)cq, &queue))
+	if (handle && map_get(&r->handles, (uintptr_t)handle, &queue))
 		outcome_related(r->outcome, id, (uint32_t)queue);
 }
 
@@ -57,8 +57,9 @@ static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 	replica->qp->port = 1;
 	replica->qp->one_cq = qp->send_cq == qp->recv_cq;
 	replica->number = qp->qp_num;
-	explain_events(r, id, qp->send_cq);
-	explain_events(r, id, qp->recv_cq);
+	explain_queue(r, id, qp->send_cq);
+	explain_queue(r, id, qp->recv_cq);
+	explain_queue(r, id, qp->srq);
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 

@@ -84,19 +84,23 @@ int device_library(const char *name, char path[PATH_MAX])
 	return log_err(-ENOENT, "look for %s in %s and %s../lib/verbatim", name, self, self);
 }
 
-/* Prepend @value to environment variable @name. */
-static int prepend_variable(const char *name, const char *value)
+/* Environment variable @name becomes @first, a colon and @last, where both are there. */
+static int join_variable(const char *name, const char *first, const char *last)
 {
-	const char *before = getenv(name);
+	bool both = first && *first && last && *last;
 	char *text;
 	int err;
 
-	if (asprintf(&text, "%s%s%s", value, before && *before ? ":" : "", before ? before : "") <
-	    0)
+	if (asprintf(&text, "%s%s%s", first ? first : "", both ? ":" : "", last ? last : "") < 0)
 		return log_err(-ENOMEM, "set %s", name);
 	err = setenv(name, text, 1) ? log_err(-errno, "set %s", name) : 0;
 	free(text);
 	return err;
+}
+
+static int prepend_variable(const char *name, const char *value)
+{
+	return join_variable(name, value, getenv(name));
 }
 
 static int preload_library(const char *library)
@@ -105,6 +109,20 @@ static int preload_library(const char *library)
 	int err = device_library(library, path);
 
 	return err ? err : prepend_variable("LD_PRELOAD", path);
+}
+
+/* A command of ours that is recorded itself: the device comes behind its recorder. */
+static int preload_device(void)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char path[PATH_MAX];
+	int err = device_library("libverbatim-soft.so", path);
+
+	if (err || (before && strstr(before, path)))
+		return err;
+	if (getenv(SESSION_ENV))
+		return join_variable("LD_PRELOAD", before, path);
+	return prepend_variable("LD_PRELOAD", path);
 }
 
 /* Is there a libibverbs that is not our drop-in? */
@@ -160,7 +178,7 @@ int device_environment(const char *dir, bool soft)
 	int err = 0;
 
 	if (soft)
-		err = has_rdma_core() ? preload_library("libverbatim-soft.so") : use_drop_in();
+		err = has_rdma_core() ? preload_device() : use_drop_in();
 	if (!err && dir)
 		err = preload_library("libverbatim.so");
 	if (!err && (soft || dir))

@@ -138,6 +138,25 @@ progress_is_for_a_terminal() {
 	! grep 'events, ' err
 }
 
+# posts and completions of a trace, with what must be the same wherever it is replayed
+traffic() {
+	"$VERBATIM" sql "$1" "SELECT count(*), sum(opcode), sum(send_flags) FROM wr" &&
+		"$VERBATIM" sql "$1" "SELECT count(*), sum(status), sum(byte_len) FROM wc" &&
+		"$VERBATIM" sql "$1" "SELECT count(*), sum(failed) FROM call
+			WHERE verb IN ('ibv_modify_qp', 'ibv_reg_mr', 'ibv_create_qp')"
+}
+
+a_replay_can_be_recorded() {
+	local threads
+	for threads in recorded serial; do
+		rm -f nested.db
+		timeout 60 "$VERBATIM" record -q --device soft -o nested.db -- "$VERBATIM" replay \
+			--device soft --threads $threads rc.db >out 2>err
+		is $? 0 && is "$(traffic nested.db)" "$(traffic rc.db)" && replay nested.db
+		is "replay of it" $? 0 || return
+	done
+}
+
 wrong_values_are_refused() {
 	local each
 	for each in "--format xml" "--deadline never" "--fail-fast=1" "--tolerate"; do
@@ -151,7 +170,7 @@ for each in an_altered_key_is_one_divergence a_recorded_failure_that_succeeds_is
 	what_is_left_out_is_on_the_first_line a_judged_divergence_does_not_count \
 	a_bad_line_is_named fail_fast_ends_at_the_first "a_signal_leaves_a_report INT" \
 	"a_signal_leaves_a_report TERM" "a_signal_leaves_a_report HUP" a_deadline_leaves_a_report \
-	junit_is_valid progress_is_for_a_terminal wrong_values_are_refused; do
+	junit_is_valid a_replay_can_be_recorded progress_is_for_a_terminal wrong_values_are_refused; do
 	try $each
 done
 exit $failed
