@@ -18,6 +18,7 @@
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
+#include "replay/needs.h"
 #include "replay/faults.h"
 #include "replay/full.h"
 #include "replay/made.h"
@@ -25,6 +26,8 @@
 #include "replay/replica.h"
 #include "replay/state.h"
 #include "replay/translate.h"
+
+static const char still_waiting[] = "a call that waited for an event until its process ended";
 
 /* Verbs that are not called again, and why. */
 static const char *const left_out[VERB_COUNT] = {
@@ -406,12 +409,16 @@ static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_even
 };
 
 /* Why the call is not replayed, or NULL. */
-static const char *why_not(struct replay *r, const struct call *call)
+static const char *why_not(struct replay *r, const struct trace_event *event)
 {
+	const struct call *call = event->call;
 	const struct replica *replica = replica_of(r, call->object);
+	const char *lacks = needs_lacks(r, event->id);
 
 	if (call->end < 0)
 		return "it never returned";
+	if (lacks)
+		return lacks;
 	if (replica && replica->qp && replica->qp->cut &&
 	    verb_infos[call->verb].effect != EFFECT_DESTROY)
 		return replica->qp->cut;
@@ -438,7 +445,11 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 
 	if (!calls_takes(event))
 		return 0;
-	why = why_not(r, call);
+	if (call->end < 0 && verb_infos[call->verb].blocks) {
+		outcome_tolerated(r->outcome, still_waiting);
+		return 0;
+	}
+	why = why_not(r, event);
 	if (why) {
 		leave_out(r, event, 0, why);
 		return 0;

@@ -18,8 +18,6 @@
 #include "replay/device_attr.h"
 #include "replay/outcome.h"
 
-enum { DEVICES_MAX = 64 };
-
 struct role {
 	char name[64];
 	unsigned int device;
@@ -189,23 +187,55 @@ bool devices_was_iwarp(struct devices *ds, const char *name)
 	return ds->roles[find_role(ds, name)].iwarp;
 }
 
+/* @text: what differs, where the trace has the attributes. */
+static enum device_likeness liken_role(const struct role *role, const struct device *device,
+				       char *text, size_t size)
+{
+	*text = '\0';
+	if (role->attr)
+		return device_attr_compare(role->attr, role->prefix, &device->attr, text, size);
+	return strcmp(role->name, device->name) ? DEVICE_OTHER : DEVICE_SAME;
+}
+
 static void judge_role(const struct role *role, const struct device *device,
 		       struct outcome *outcome)
 {
-	char text[1024] = "";
-	enum device_likeness likeness = DEVICE_SAME;
+	char text[1024];
+	enum device_likeness likeness = liken_role(role, device, text, sizeof(text));
 
-	if (role->attr)
-		likeness = device_attr_compare(role->attr, role->prefix, &device->attr, text,
-					       sizeof(text));
-	else if (strcmp(role->name, device->name))
-		likeness = DEVICE_OTHER;
 	if (likeness == DEVICE_OTHER)
 		outcome_other_device(outcome);
 	if (likeness != DEVICE_SAME)
 		outcome_note(outcome, "%s is not the recorded %s%s%s%s", device->name, role->name,
 			     likeness == DEVICE_TWIN ? ", but one of the same kind" : "",
 			     *text ? ": " : "", text);
+}
+
+bool devices_are_alike(const struct devices *ds)
+{
+	char text[1024];
+
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		if (liken_role(&ds->roles[i], &ds->devices[ds->roles[i].device], text,
+			       sizeof(text)) == DEVICE_OTHER)
+			return false;
+	return true;
+}
+
+static bool has_role(const struct devices *ds, unsigned int device)
+{
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		if (ds->roles[i].device == device)
+			return true;
+	return false;
+}
+
+const struct device *devices_player(const struct devices *ds, unsigned int i)
+{
+	for (unsigned int d = 0; d < ds->ndevices; d++)
+		if (has_role(ds, d) && !i--)
+			return &ds->devices[d];
+	return NULL;
 }
 
 void devices_judge(const struct devices *ds, struct outcome *outcome)

@@ -22,6 +22,8 @@ struct port {
 	bool best_is_v2;
 };
 
+enum { DEVICES_MAX = 64 };
+
 struct device {
 	struct ibv_device *device;
 	struct ibv_context *context;
@@ -62,6 +64,12 @@ bool devices_was_iwarp(struct devices *devices, const char *name);
  * attributes, or by the name alone where the trace has no attributes.
  */
 void devices_judge(const struct devices *devices, struct outcome *outcome);
+
+/* Are all of them as the recorded ones, but for their GUIDs? */
+bool devices_are_alike(const struct devices *devices);
+
+/* Each device here that stands for a recorded one, counted from 0; NULL past the last. */
+const struct device *devices_player(const struct devices *devices, unsigned int i);
 
 /* The one that @context was opened on. */
 const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);

@@ -19,9 +19,10 @@ struct replay_options {
 	double pace;        /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	/* called from time to time, also while waiting: events done, and the time of the last */
 	void (*tell)(uint64_t events, int64_t time);
-	int64_t timeout;     /* ns to wait for a completion or event */
-	unsigned int faults; /* enum faults */
-	bool stands_in;      /* the software device, for another that was recorded */
-	bool described;      /* the software device has another's attributes */
-	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
+	int64_t timeout;       /* ns to wait for a completion or event */
+	unsigned int faults;   /* enum faults */
+	bool skip_unsupported; /* leave out what the device cannot do */
+	bool stands_in;        /* the software device, for another that was recorded */
+	bool described;        /* the software device has another's attributes */
+	uint64_t max_memory;   /* bytes, for regions and for queues of the software device */
 };

@@ -25,6 +25,7 @@
 #include "replay/faults.h"
 #include "replay/replica.h"
 #include "replay/learn.h"
+#include "replay/needs.h"
 #include "replay/made.h"
 #include "replay/contents.h"
 #include "replay/play.h"
@@ -117,6 +118,7 @@ static void fini_replay(struct replay *r)
 	replica_fini(r);
 	posts_fini(r);
 	contents_fini(r);
+	needs_fini(r);
 	expect_fini(r);
 	faults_free(r);
 	events_fini(r);
@@ -153,7 +155,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		devices_judge(r.devices, outcome);
 		if (options->stands_in)
 			outcome_other_device(outcome);
-		err = play_trace(&r, replay_event);
+		err = needs_check(&r) ?: play_trace(&r, replay_event);
 		err = outcome_stopped(outcome) && err == -ECANCELED ? 0 : err;
 		expect_end(&r);
 		if (made_report(&r) && !err)

@@ -101,6 +101,8 @@ const struct option_row cli_replay_options[] = {
 	  TEXT_AT(struct settings, tolerate) },
 	{ "fail-fast", 0, NULL, "end at the first divergence",
 	  FLAG_AT(struct settings, fail_fast) },
+	{ "skip-unsupported", 0, NULL, "leave out what the device here cannot do",
+	  FLAG_AT(struct settings, replay.skip_unsupported) },
 	{ "allow-partial", 0, NULL, "status 0 also where something was left out",
 	  FLAG_AT(struct settings, allow_partial) },
 	CLI_DEADLINE(struct settings),

@@ -157,6 +157,22 @@ a_replay_can_be_recorded() {
 	done
 }
 
+# a device that can less: said before anything is driven
+what_the_device_lacks_is_said_first() {
+	needs "$apps/every_verb"
+	VERBATIM_SOFT_LINK=roce timeout 60 "$VERBATIM" record -q --device soft -o ev.db \
+		"$apps/every_verb" >out 2>&1
+	printf 'device_cap_flags 0\nmax_dm_size 0\nmax_qp 1\n' >less
+	VERBATIM_SOFT_PERSONA=$PWD/less replay ev.db
+	is $? 4 && is "lines" "$(cat out err | wc -l)" 1 &&
+		says 'needs XRC (1:[0-9]*), memory windows (.*), which verbatim0 lacks; ' err &&
+		says '[0-9] queue pairs at a time, of which verbatim0 has 1;' err || return
+	VERBATIM_SOFT_PERSONA=$PWD/less replay --skip-unsupported ev.db
+	is $? 1 && says 'XRC, which verbatim0 lacks' out || return
+	replay --allow-partial ev.db
+	is "on the recorded one" $? 0 # which needs nothing
+}
+
 wrong_values_are_refused() {
 	local each
 	for each in "--format xml" "--deadline never" "--fail-fast=1" "--tolerate"; do
@@ -170,7 +186,8 @@ for each in an_altered_key_is_one_divergence a_recorded_failure_that_succeeds_is
 	what_is_left_out_is_on_the_first_line a_judged_divergence_does_not_count \
 	a_bad_line_is_named fail_fast_ends_at_the_first "a_signal_leaves_a_report INT" \
 	"a_signal_leaves_a_report TERM" "a_signal_leaves_a_report HUP" a_deadline_leaves_a_report \
-	junit_is_valid a_replay_can_be_recorded progress_is_for_a_terminal wrong_values_are_refused; do
+	junit_is_valid a_replay_can_be_recorded what_the_device_lacks_is_said_first \
+	progress_is_for_a_terminal wrong_values_are_refused; do
 	try $each
 done
 exit $failed
