@@ -119,5 +119,7 @@ void pace_sleep_until(int64_t due)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 		if (on_wait && until != due)
 			on_wait(on_wait_arg);
+		if (shared)
+			shared->note_sleep(shared->arg);
 	}
 }

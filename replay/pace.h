@@ -40,6 +40,7 @@ struct pace_sharing {
 	void (*enter)(void *arg);
 	bool (*is_behind)(void *arg);    /* something before it is not done yet */
 	void (*await_others)(void *arg); /* a while, or until it is not behind */
+	void (*note_sleep)(void *arg);   /* the thread sleeps until its time, and is not stuck */
 	void *arg;
 };
 

@@ -124,6 +124,12 @@ static void await_others(void *arg)
 	player_await_others();
 }
 
+static void note_sleep(void *arg)
+{
+	(void)arg;
+	player_waits();
+}
+
 static int play_step(void *arg, const struct step *step)
 {
 	struct play *p = arg;
@@ -201,8 +207,8 @@ static int give_events(struct play *p)
 
 static int play_threads(struct play *p)
 {
-	const struct pace_sharing sharing = { leave_replay, enter_replay, is_behind, await_others,
-					      p };
+	const struct pace_sharing sharing = { leave_replay, enter_replay, is_behind,
+					      await_others, note_sleep,   p };
 	const struct player_work work = { play_step, release_step, report_miss, p,
 					  p->r->options->timeout + PATIENCE };
 	uint32_t players = 0;

@@ -55,6 +55,22 @@ killed_process_ends_with_its_last_evidence() {
 	comes_again
 }
 
+# Posts and polls of a recording are lost: it ends, and says what did not come.
+lost_events_are_not_waited_for_without_end() {
+	local threads status
+	record "$apps/overlap" posts && "$VERBATIM" unpack -o "$tmp/lost.db" "$t" || return
+	sqlite3 "$tmp/lost.db" "DELETE FROM post WHERE thread > 1 AND n % 5 = 0;
+		DELETE FROM poll WHERE n % 11 = 0" || return
+	for threads in serial recorded; do
+		timeout 60 "$VERBATIM" replay --device soft --timeout 1 --threads $threads \
+			"$tmp/lost.db" >"$tmp/out" 2>&1
+		status=$?
+		is "--threads $threads" $status 1 || { cat "$tmp/out"; return 1; }
+		says "ibv_poll_cq: wc" "$tmp/out" || return
+	done
+}
+
+try lost_events_are_not_waited_for_without_end
 try late_dereg_comes_before_what_failed_by_it
 try killed_process_ends_with_its_last_evidence
 
