@@ -25,6 +25,8 @@ again() { # N
 	is caused "$(jq .counts.faults report)" "$1"
 }
 
+errors() { "$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE status NOT IN (0, 5)"; }
+
 # Left alone: N causes
 apart() { # N
 	replay --faults none
@@ -41,8 +43,7 @@ statuses() { # STATUS...
 		rules+="n=$n status=$each vendor_err=0x5$n\n"
 	done
 	record "$rules" "$apps/faulted" || return
-	is statuses "$("$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE status NOT IN (0, 5)")" \
-		$# && again $# && apart $#
+	is statuses "$(errors)" $# && again $# && apart $#
 }
 
 every_local_status() {
@@ -92,8 +93,7 @@ try "queue pair that fails, and its event after" sudden last
 # are in the order in which they open the device
 two_programs() { # RULE
 	record "$1" "$root/tests/e2e/replay/left_behind" ibv_rc_pingpong -n 300 || return
-	is errors "$("$VERBATIM" sql t.db "SELECT count(*) FROM wc WHERE status NOT IN (0, 5)")" 1 &&
-		replay && replay --threads serial || { cat out; return 1; }
+	is errors "$(errors)" 1 && replay && replay --threads serial || { cat out; return 1; }
 }
 if command -v ibv_rc_pingpong >/dev/null; then
 	try two_programs 'process=1 n=100 status=RETRY_EXC_ERR vendor_err=0x81'

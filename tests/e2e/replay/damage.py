@@ -3,7 +3,7 @@
 
     damage.py COUNT SEED TRACE...
 
-Traces are unpacked. A value of a row becomes nonsense, or a number within the JSON of a call, or
+A value of a row becomes nonsense, or a number within the JSON of a call, or
 bytes of the file. One that went wrong is left in the file damaged-NUMBER.db. Exit status: 1 if any
 did.
 """
@@ -20,6 +20,8 @@ import tempfile
 from alter import run
 from alterations import pick, pick_call, set_row
 
+TABLES = ['call', 'post', 'wr', 'sge', 'poll', 'wc', 'object', 'process', 'thread', 'meta', 'ref',
+          'payload', 'notify', 'device', 'port', 'gid', 'chunk']
 GARBAGE = ['', '{', '[]', 'null', '{"qp":{}}', '{"attr":{"qp_state":-1}}', '\x00', '{"a":1e999}',
            '{"qp":18446744073709551616,"attr_mask":-1}', '[' * 3000]
 NUMBERS = [-1, 0, 1, 255, 65536, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, -(1 << 63)]
@@ -27,8 +29,8 @@ NUMBERS = [-1, 0, 1, 255, 65536, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1,
 
 def damage_row(db, rng):
     """A value of one row of one table becomes nonsense."""
-    table = rng.choice(['call', 'post', 'wr', 'sge', 'poll', 'wc', 'object', 'process', 'thread',
-                        'meta', 'ref', 'payload', 'notify', 'device', 'port', 'gid'])
+    there = [each[0] for each in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    table = rng.choice([each for each in TABLES if each in there])
     row = pick(db, rng, f'SELECT * FROM {table}')
     if not row:
         return
