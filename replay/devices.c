@@ -197,6 +197,15 @@ static enum device_likeness liken_role(const struct role *role, const struct dev
 	return strcmp(role->name, device->name) ? DEVICE_OTHER : DEVICE_SAME;
 }
 
+/* A trace without the calls that tell a device's name has numbered it. */
+static bool is_named(const struct role *role)
+{
+	size_t kind = strlen("device");
+
+	return strncmp(role->name, "device", kind) ||
+	       strspn(role->name + kind, "0123456789") != strlen(role->name + kind);
+}
+
 static void judge_role(const struct role *role, const struct device *device,
 		       struct outcome *outcome)
 {
@@ -205,7 +214,9 @@ static void judge_role(const struct role *role, const struct device *device,
 
 	if (likeness == DEVICE_OTHER)
 		outcome_other_device(outcome);
-	if (likeness != DEVICE_SAME)
+	if (!role->attr && !is_named(role))
+		outcome_note(outcome, "the trace does not tell on which device it was recorded");
+	else if (likeness != DEVICE_SAME)
 		outcome_note(outcome, "%s is not the recorded %s%s%s%s", device->name, role->name,
 			     likeness == DEVICE_TWIN ? ", but one of the same kind" : "",
 			     *text ? ": " : "", text);

@@ -228,8 +228,8 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 		return skip_event(r, event, channel, "its completion channel is not there");
 	if (!cq || !cq->handle)
 		return skip_event(r, event, cq, "its completion queue is not there");
-	if (r->no_posts)
-		return skip_event(r, event, NULL, r->no_posts);
+	if (r->no_posts || r->no_arming)
+		return skip_event(r, event, NULL, r->no_posts ? r->no_posts : r->no_arming);
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	wait_cq_event(r, event, channel->handle, cq);

@@ -192,11 +192,13 @@ static int learn_filter(struct replay *r)
 	if (!filter || !*filter || err < 0)
 		return err;
 	r->no_posts = "the posts were left out of the trace by --filter";
-	while ((err = cursor_next(cursor, &event)) > 0)
-		if (event->kind == TRACE_POST) {
+	r->no_arming = "the requests for events were left out of the trace by --filter";
+	while ((r->no_posts || r->no_arming) && (err = cursor_next(cursor, &event)) > 0) {
+		if (event->kind == TRACE_POST)
 			r->no_posts = NULL;
-			break;
-		}
+		if (event->kind == TRACE_NOTIFY)
+			r->no_arming = NULL;
+	}
 	cursor_close(cursor);
 	return err < 0 ? err : 0;
 }

@@ -109,6 +109,7 @@ struct replay {
 	bool undestroyed;        /* some object is */
 	uint32_t nlacking;       /* regions that the trace has, and that could not be made here */
 	const char *no_posts;    /* why there is no post in the trace; NULL: there are */
+	const char *no_arming;   /* the same of ibv_req_notify_cq() */
 	bool leaving;            /* completions are taken that nobody will ask for */
 	bool lossy;              /* events are missing in the trace */
 	uint32_t *nthreads;      /* by process: threads with events */
