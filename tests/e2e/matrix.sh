@@ -11,8 +11,11 @@ client() {
 	is findings "$(jq -r '.findings[] | select(.severity == "error" or .severity == "warning") |
 		.rule + " " + .object' "$tmp/out")" "${finding:-}" ||
 		return
-	timeout 60 "$VERBATIM" replay --device soft "$t" >"$tmp/out" ||
-		{ echo "replay: $(cat "$tmp/out")"; return 1; }
+	for way in "" "--threads serial" "--pace recorded"; do
+		# shellcheck disable=SC2086
+		timeout 60 "$VERBATIM" replay --device soft $way "$t" >"$tmp/out" ||
+			{ echo "replay $way: $(cat "$tmp/out")"; return 1; }
+	done
 	[ "$("$VERBATIM" sql "$t" "select coalesce(sum(events), 0) from loss")" = 0 ] ||
 		{ echo "events were lost"; return 1; }
 }
