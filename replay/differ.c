@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hex.h"
 #include "replay/outcome.h"
 
 static const char numbers[] = "numbers that a device gives (keys, queue pairs, handles, files)";
@@ -198,6 +199,16 @@ static bool has_effect(enum verb verb)
 	}
 }
 
+/* As `verbatim dump` has it. */
+static const char *field_text(const char *path, const struct enum_info *names, int64_t value,
+			      char text[96])
+{
+	if (names || !hex_suits(path))
+		return value_text(names, value, text);
+	snprintf(text, 96, "0x%" PRIx64, (uint64_t)value);
+	return text;
+}
+
 static void differ_values(struct outcome *outcome, struct event_id event, enum verb verb,
 			  uint32_t object, const struct field_info *field, const char *path,
 			  int64_t recorded, int64_t replayed)
@@ -205,8 +216,8 @@ static void differ_values(struct outcome *outcome, struct event_id event, enum v
 	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
 	char there[96], here[96];
 
-	differ_texts(outcome, event, verb, object, path, value_text(names, recorded, there),
-		     value_text(names, replayed, here));
+	differ_texts(outcome, event, verb, object, path, field_text(path, names, recorded, there),
+		     field_text(path, names, replayed, here));
 }
 
 void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,

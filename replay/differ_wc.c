@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hex.h"
 #include "core/wire/event.h"
 #include "replay/differ.h"
 #include "replay/outcome.h"
@@ -24,7 +25,7 @@ static enum divergence_class class_of(uint64_t recorded, uint64_t replayed)
 static void write_value(const char *field, const struct enum_info *names, uint64_t value,
 			char text[96])
 {
-	if (!strcmp(field, "wr_id") || !strcmp(field, "imm_data"))
+	if (hex_suits(field))
 		snprintf(text, 96, "0x%" PRIx64, value);
 	else
 		value_text(names, (int64_t)value, text);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/trace/names.h"
+#include "core/base/hex.h"
 #include "core/base/printable.h"
 
 void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
@@ -62,19 +63,6 @@ void values_handle(const struct values *v, enum object_kind kind, uint64_t handl
 		fputs("NULL", v->out);
 }
 
-/* Numbers that are usually written in hexadecimal, by the ends of their names. */
-static bool reads_as_hex(const char *name)
-{
-	static const char *const ends[] = { "key",  "qp_num", "qpn",   "psn",
-					    "guid", "lid",    "wr_id", "imm_data" };
-	size_t length = strlen(name);
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		if (length >= strlen(ends[i]) && !strcmp(name + length - strlen(ends[i]), ends[i]))
-			return true;
-	return false;
-}
-
 uint64_t values_unsigned(const struct field_info *field, int64_t value)
 {
 	return field->size < 8 && field->size ? (uint64_t)value & ((1ull << 8 * field->size) - 1)
@@ -98,7 +86,7 @@ static void put_number(const struct values *v, const struct field_info *field, i
 		break;
 	case FIELD_UINT:
 	case FIELD_BE:
-		fprintf(v->out, reads_as_hex(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
+		fprintf(v->out, hex_suits(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
 		if (!strcmp(field->name, "dest_qp_num"))
 			names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
 		break;

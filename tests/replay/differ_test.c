@@ -86,6 +86,16 @@ TEST(numbers_of_the_device_are_tolerated)
 			 0);
 }
 
+TEST(keys_are_written_as_dump_writes_them)
+{
+	struct outcome *r = make_outcome();
+
+	differ_json(r, here, VERB_query_qp, "{\"attr\":{\"qkey\":286331153}}",
+		    "{\"attr\":{\"qkey\":17}}");
+	assert_says(r, "attr.qkey: recorded 0x11111111, replayed 0x11");
+	outcome_free(r);
+}
+
 TEST(the_length_of_a_region_diverges)
 {
 	assert_int_equal(count_differences("reg_mr", "{\"ret\":{\"length\":64}}",
