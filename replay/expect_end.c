@@ -226,7 +226,7 @@ static int64_t end_of_polls(struct replay *r, uint32_t cq)
 	const struct object *o = trace_object(r->trace, cq);
 	const struct process *process = process_of(r, cq);
 
-	if (o && o->destroyed_at >= 0)
+	if (o && o->destroyed_at != INT64_MAX)
 		return o->destroyed_at;
 	return process && process->end >= 0 ? process->end : r->last;
 }

@@ -1,0 +1,58 @@
+# Traces that begin in the middle replay: of a flight recorder, and those after the first of a
+# rotation. Nothing is waited for in vain: a wait would be for an hour.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+tidy() { rm -f "$tmp"/*.db "$tmp"/out "$tmp"/err; }
+
+# A program of two sides, both in one trace.
+sides() { # PROGRAM OPTION...
+	next_port
+	cat >program <<-X
+		$1 -p $port ${*:2} >server &
+		until ss -ltnH "sport = :$port" | grep -q .; do kill -0 \$! || exit 1; done
+		$1 -p $port ${*:2} localhost >client && wait \$!
+	X
+	run=(bash program)
+}
+
+replays() { # TRACE
+	timeout 200 "$VERBATIM" replay --timeout 1h $1 >out 2>&1; is "$1 $?" "$1 0" &&
+		says "^no divergence" out || { grep -v "so far" out; return 1; }
+}
+
+# It begins at the cut, and has more than that.
+is_cut() { # TRACE
+	is "$("$VERBATIM" sql $1 "SELECT sum(time <= value) < 20000, sum(time > value) > 0
+		FROM wr, meta WHERE key = 'cut'" 2>/dev/null)" "1|1"
+}
+
+flight_replays() {
+	"$VERBATIM" record --flight 64k -o t.db "${run[@]}" 2>err; is $? 0 && is_cut t.db &&
+		replays t.db
+}
+
+rotation_replays() {
+	local t n=0
+	"$VERBATIM" record -q --rotate-time 30ms -o t.db "${run[@]}" 2>err; is $? 0 || return
+	for t in t.*.db t.db; do
+		replays $t || return
+		n=$((n + 1))
+	done
+	[ $n -gt 2 ] || { echo "only $n traces"; return 1; }
+}
+
+both() { # NAME
+	try "$1, flight" flight_replays
+	try "$1, rotation" rotation_replays
+}
+
+needs "$VERBATIM" "$apps/two_threads"
+run=("$apps/two_threads" 200000); both "two threads"
+sides ibv_rc_pingpong -n 20000; both ibv_rc_pingpong
+sides ibv_rc_pingpong -n 5000 -e; both "ibv_rc_pingpong -e"
+sides ibv_srq_pingpong -n 20000; both ibv_srq_pingpong
+sides ibv_ud_pingpong -n 20000; both ibv_ud_pingpong
+sides ib_send_bw -n 50000; both ib_send_bw
+sides ib_send_lat -n 20000; both ib_send_lat
+exit $failed
