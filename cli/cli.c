@@ -167,7 +167,7 @@ void cli_show_progress(const char *command, struct trace *trace)
 void cli_tell_loss(struct trace *trace)
 {
 	struct trace_loss loss = trace_loss(trace);
-	char lost[FORMAT_TEXT];
+	char lost[FORMAT_TEXT], time[FORMAT_TEXT];
 
 	if (trace_meta(trace, "filter") && *trace_meta(trace, "filter"))
 		log_note("recorded with --filter %s: counts cover only the events that passed it",
@@ -190,7 +190,11 @@ void cli_tell_loss(struct trace *trace)
 		log_note("%s events were LOST: of signal handlers that came while another was "
 			 "written",
 			 format_count(loss.handlers, lost));
-	if (loss.overwritten)
+	if (loss.overwritten && trace_is_closed(trace))
+		log_note("%s events of the data plane are not in this trace: it was cut at %s, and "
+			 "of the time before it has what was outstanding",
+			 format_count(loss.overwritten, lost), format_time(trace_cut(trace), time));
+	else if (loss.overwritten)
 		log_note("%s events of the data plane are not in this trace: older than what it "
 			 "kept",
 			 format_count(loss.overwritten, lost));

@@ -374,7 +374,8 @@ static int learn_objects(struct replay *r)
 {
 	const struct object *o;
 
-	r->lossy = trace_whole_from(r->trace) != INT64_MIN || trace_loss(r->trace).events;
+	r->lossy = (trace_whole_from(r->trace) != INT64_MIN || trace_loss(r->trace).events) &&
+		   !trace_is_closed(r->trace);
 	for (r->nreplicas = 1; (o = trace_object(r->trace, r->nreplicas)); r->nreplicas++) {
 		if (!o->process || o->process >= r->nprocesses)
 			return log_err(-EBADMSG,
@@ -439,7 +440,7 @@ static void learn_gaps(struct replay *r)
 	const struct trace_loss loss = trace_loss(r->trace);
 	const char *filter = trace_meta(r->trace, "filter");
 
-	if (loss.events || loss.damaged || loss.interrupted)
+	if ((loss.events && !trace_is_closed(r->trace)) || loss.damaged || loss.interrupted)
 		r->gaps = "the recording lost the call that made its object";
 	else if (filter && *filter)
 		r->gaps = "a filter left out the call that made its object";

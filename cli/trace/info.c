@@ -178,6 +178,9 @@ static void print_faults(struct trace *trace)
 	if (loss.overwritten)
 		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
 		       format_count(loss.overwritten, text));
+	if (*meta_text(trace, "cut"))
+		printf("CUT: the data plane begins at %s, with what was outstanding then\n",
+		       format_time(meta_number(trace, "cut"), text));
 	if (*meta_text(trace, "carried"))
 		printf("CONTINUES: the control verbs of the first %s are those of the trace "
 		       "before\n",

@@ -304,7 +304,12 @@ static void tell_loss(struct trace *trace, struct outcome *outcome)
 	struct trace_loss loss = trace_loss(trace);
 	char n[FORMAT_TEXT];
 
-	if (loss.events)
+	if (trace_is_closed(trace))
+		outcome_note(outcome,
+			     "the trace begins at %s; of the time before it has what was "
+			     "outstanding then",
+			     format_time(trace_cut(trace), n));
+	else if (loss.events)
 		outcome_gap(outcome, "the recording lost %s event%s, and what needs them differs",
 			    format_count(loss.events, n), loss.events == 1 ? "" : "s");
 	if (loss.damaged)

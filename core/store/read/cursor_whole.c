@@ -102,7 +102,7 @@ static int open_whole(struct cursor *cursor)
 	if (!cursor->streams || !cursor->heap || !cursor->exits)
 		return log_err(-ENOMEM, "read the trace");
 	cursor->nstreams = trace->nthreads;
-	if (cursor->match && trace->whole_from != INT64_MIN)
+	if (cursor->match && trace->whole_from != INT64_MIN && !trace_is_closed(trace))
 		match_kept_from(cursor->match, trace->whole_from);
 	add_exits(cursor);
 	return add_streams(cursor);

@@ -138,6 +138,12 @@ int64_t trace_cut(const struct trace *trace)
 	return trace->cut;
 }
 
+bool trace_is_closed(const struct trace *trace)
+{
+	return trace->cut != INT64_MIN && trace->loss.events == trace->loss.overwritten &&
+	       !trace->loss.damaged;
+}
+
 int64_t trace_whole_from(const struct trace *trace)
 {
 	return trace->live ? INT64_MIN : trace->whole_from;

@@ -331,6 +331,9 @@ int64_t trace_whole_from(const struct trace *trace);
  */
 int64_t trace_cut(const struct trace *trace);
 
+/* Does it lack nothing but what was before that? */
+bool trace_is_closed(const struct trace *trace);
+
 /* The captured bytes of a work request or a completion: table `payload`. */
 struct payload {
 	const char *kind;    /* "send", "recv", "read", "atomic" */

@@ -382,6 +382,8 @@ static int hide_base(struct writer *writer)
 		 (long long)writer->base_first, (long long)writer->base_last);
 	if (writer->base_first)
 		err = sql_exec(writer->db, sql);
+	if (!err)
+		err = sql_exec(writer->db, "DELETE FROM meta WHERE key = 'cut'");
 	writer->base_first = writer->base_last = 0;
 	return writer_fail(writer, err);
 }
@@ -404,7 +406,9 @@ static int show_base(struct writer *writer)
 	}
 	if (first)
 		writer->base_first = first;
-	return 0;
+	if (!writer->outstanding)
+		return 0;
+	return writer_fail(writer, schema_set_meta_int(writer->db, "cut", base->time));
 }
 
 int cuts_show(struct writer *writer)
@@ -434,9 +438,6 @@ static int apply_cut(struct writer *writer)
 		return writer_fail(writer, log_err(-ENOMEM, "cut the trace"));
 	*writer->base = *cut;
 	memmove(writer->cuts, cut + 1, --writer->ncuts * sizeof(*writer->cuts));
-	if (!err && writer->outstanding)
-		err = writer_fail(writer,
-				  schema_set_meta_int(writer->db, "cut", writer->base->time));
 	return err || writer->followed ? err : show_base(writer);
 }
 
