@@ -461,6 +461,40 @@ def minute():
             'growth': [max(memory[-quarter:]) - max(memory[:quarter])], 'memory': [max(memory)]}
 
 
+# stages of a replay, and the functions that are them, with all that they call
+STAGES = {
+    'decode': ['read_all'],
+    'order': ['order_next'],
+    'translate': ['posts_fill'],
+    'post': ['soft_post_send', 'soft_post_recv'],
+    'poll': ['polls_take'],
+    'expect': ['expect_poll'],
+}
+
+
+def replay_costs_once(path, events, to):
+    run(['perf', 'record', '-q', '-o', to, '-e', 'cpu-clock', '-F', '9999', '-g', VERBATIM, 'replay',
+         '--threads', 'serial', '--device', 'soft', path])
+    out = run(['perf', 'report', '-i', to, '--stdio', '--children', '-g', 'none', '--sort',
+               'sym']).stdout
+    total = int(re.search(r'Event count \(approx.\): (\d+)', out)[1])
+    share = {name: float(part) / 100 for part, name in
+             re.findall(r'^ *([\d.]+)% +[\d.]+% +\[.\] (\w+)', out, re.M)}
+    costs = {stage: total / events * sum(share.get(name, 0) for name in names)
+             for stage, names in STAGES.items()}
+    costs['compare'] = costs['expect'] - costs['poll']
+    return costs
+
+
+@functools.cache
+def replay_costs():
+    """Samples of processor ns an event by stage, of a replay in one thread, by sampling."""
+    if not shutil.which('perf'):
+        raise Missing('perf not installed')
+    path, events, _, _ = recorded('ib_send_lat')
+    return [replay_costs_once(path, events, scratch('replay.perf')) for _ in range(ROUNDS)]
+
+
 def seconds(argv, accept=(0,)):
     """How long it runs; `accept` are the statuses that are no failure."""
     start = time.monotonic()

@@ -133,22 +133,35 @@ def check_memory():
     return [measure.memory_of([measure.VERBATIM, 'check', path])]
 
 
-def replay_seconds():
-    path = measure.recorded('ib_send_lat')[0]
-    return measure.seconds([measure.VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft', path])
+def replay_seconds(name, *options):
+    path = measure.recorded(name)[0]
+    return measure.seconds([measure.VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft',
+                            *options, path])
 
 
-def replay_rate():
-    """All of a replay against what its messages take the program itself, in turn."""
-    own = measure.RECORDED['ib_send_lat']
-    messages = 2 * int(own[own.index('-n') + 1])
-    return [measure.perftest(own, 'lat', measure.preload(measure.SOFT)) * messages / 1e6 /
-            replay_seconds() for _ in range(measure.ROUNDS)]
+def own_seconds(name):
+    """What its messages take the program itself, unrecorded: both ends at once."""
+    own = measure.RECORDED[name]
+    n = int(own[own.index('-n') + 1])
+    env = measure.preload(measure.SOFT)
+    if name.endswith('_lat'):
+        return measure.perftest(own, 'lat', env) * 2 * n / 1e6
+    return n / measure.perftest(own, 'rate', env) / 1e6
+
+
+def replay_rate(name, *options):
+    """All of a replay, reading included, against the program itself, in turn."""
+    return lambda: [own_seconds(name) / replay_seconds(name, *options)
+                    for _ in range(measure.ROUNDS)]
 
 
 def replay_recorded():
     span = measure.recorded('ib_send_lat')[3]
-    return [span / replay_seconds() for _ in range(measure.ROUNDS)]
+    return [span / replay_seconds('ib_send_lat') for _ in range(measure.ROUNDS)]
+
+
+def replay_cost(stage):
+    return lambda: [costs[stage] for costs in measure.replay_costs()]
 
 
 RECORDING = [
@@ -228,9 +241,20 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('check', 'trace', 'verbatim check, all rules', 'M/s', 'more', 10, check_rate),
     Row('check_control', 'trace', 'the same, control verbs', 'M/s', 'more', 1, check_control_rate),
     Row('check_memory', 'trace', 'the same, at most, 50 M events', 'MB', 'less', 64, check_memory),
-    Row('replay', 'trace', 'replay --pace asap, of the own rate', 'x', 'more', 0.5, replay_rate),
-    Row('replay_recorded', 'trace', 'the same, of the rate while recorded', 'x', None, None,
+    Row('replay', 'replay', 'ib_send_lat, of its own rate', 'x', 'more', 1,
+        replay_rate('ib_send_lat')),
+    Row('replay_send_bw', 'replay', 'ib_send_bw, of its own rate', 'x', 'more', 1,
+        replay_rate('ib_send_bw')),
+    Row('replay_write_bw', 'replay', 'ib_write_bw, of its own rate', 'x', 'more', 1,
+        replay_rate('ib_write_bw')),
+    *(Row('replay_serial_' + name, 'replay', 'ib_%s --threads serial' % name, 'x', 'more', 1,
+          replay_rate('ib_' + name, '--threads', 'serial'))
+      for name in ('send_lat', 'send_bw', 'write_bw')),
+    Row('replay_recorded', 'replay', 'ib_send_lat, of its rate while recorded', 'x', None, None,
         replay_recorded),
+    *(Row('replay_' + stage, 'replay', 'serial, an event: ' + stage, 'ns', None, None,
+          replay_cost(stage))
+      for stage in ('decode', 'order', 'translate', 'post', 'poll', 'compare')),
 
     Row('half_trip', 'device', 'flag and payload, half a round trip', 'ns', None, None,
         limit('half_trip')),
