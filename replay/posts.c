@@ -227,8 +227,11 @@ static int post_again(struct posting *p)
 /* Is a region that a request names not here? What its queue pair does next would differ. */
 static bool lacks_region(struct posting *p)
 {
-	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
+	struct translation t;
 
+	if (!p->r->nlacking)
+		return false;
+	t = (struct translation){ .r = p->r, .event = p->event, .time = p->event->time };
 	translate_check_post(&t, p->replica->qp);
 	if (!t.missing)
 		return false;
