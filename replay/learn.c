@@ -49,6 +49,20 @@ static uint64_t read_number(const struct args *args, const char *path)
 	return (uint64_t)value;
 }
 
+struct ibv_ah_attr learn_address(const struct args *args, bool connection)
+{
+	struct ibv_ah_attr av = { 0 };
+	const char *gid;
+
+	av.is_global = (uint8_t)read_number(args, connection ? "attr.ah_attr.is_global"
+							     : "attr.is_global");
+	av.dlid = (uint16_t)read_number(args, connection ? "attr.ah_attr.dlid" : "attr.dlid");
+	gid = args_text(args, connection ? "attr.ah_attr.grh.dgid.raw" : "attr.grh.dgid.raw");
+	if (!gid || !learn_gid(gid, &av.grh.dgid))
+		av.is_global = 0;
+	return av;
+}
+
 /* The device that @object was made on, or NULL. */
 static const struct object *device_of(const struct replay *r, uint32_t object)
 {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct args;
 struct replay;
 
 /* Objects, memory, connections, ports. Returns 0 or -errno after log_err(). */
@@ -16,3 +17,6 @@ const char *learn_device_name(const struct replay *r, uint32_t object);
 
 /* "fe80:0000:..." or 32 hexadecimal digits. */
 bool learn_gid(const char *text, union ibv_gid *ret_gid);
+
+/* The address of a queue pair's connection, or of an address handle; zero where there is none. */
+struct ibv_ah_attr learn_address(const struct args *args, bool connection);

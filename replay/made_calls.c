@@ -18,19 +18,6 @@ static int64_t read_number(const struct args *args, const char *path)
 	return value;
 }
 
-static struct ibv_ah_attr read_av(const struct args *in, bool connection)
-{
-	struct ibv_ah_attr av = { 0 };
-	const char *gid;
-
-	av.is_global = read_number(in, connection ? "attr.ah_attr.is_global" : "attr.is_global");
-	av.dlid = (uint16_t)read_number(in, connection ? "attr.ah_attr.dlid" : "attr.dlid");
-	gid = args_text(in, connection ? "attr.ah_attr.grh.dgid.raw" : "attr.grh.dgid.raw");
-	if (!gid || !learn_gid(gid, &av.grh.dgid))
-		av.is_global = 0;
-	return av;
-}
-
 static uint32_t srq_of(const struct replay *r, const struct trace_event *event, uint64_t handle)
 {
 	const struct object *srq = handle ? trace_object_at(r->trace, event->process, OBJECT_srq,
@@ -79,7 +66,7 @@ static int add_link(struct made_plan *plan, const struct call *call, const struc
 		if (!link)
 			return -ENOMEM;
 		link->number = (uint32_t)value;
-		link->av = read_av(in, true);
+		link->av = learn_address(in, true);
 		link->time = call->begin;
 	}
 	if (plan->nlinks && args_get(in, "attr.sq_psn", &value))
@@ -93,7 +80,7 @@ static int note_handle(struct replay *r, const struct call *call, const struct a
 
 	if (!av)
 		return -ENOMEM;
-	*av = read_av(in, false);
+	*av = learn_address(in, false);
 	return map_put(&r->far->av_of, call->object, r->far->navs);
 }
 

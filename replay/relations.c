@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
+#include "replay/learn.h"
 #include "replay/peers.h"
 
 int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
@@ -73,9 +74,12 @@ static void note_modified(struct relations *relations, const struct trace_event 
 	struct relation *of = &relations->of[call->object];
 	int64_t dest, state;
 
-	if (args_get(call->args, "attr.dest_qp_num", &dest))
-		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, NULL,
+	if (args_get(call->args, "attr.dest_qp_num", &dest)) {
+		struct ibv_ah_attr av = learn_address(call->args, true);
+
+		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &av,
 				      event->time);
+	}
 	if (!args_get(call->args, "attr.qp_state", &state))
 		return;
 	of->stopped = state == IBV_QPS_RESET || state == IBV_QPS_ERR;
