@@ -168,7 +168,7 @@ static bool is_outstanding(const struct expected *e, const struct wanted *wanted
 static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
 {
 	const struct arrival *a;
-	int64_t deadline = 0;
+	int64_t start = 0;
 	unsigned int turns = 0;
 
 	while (!(a = find_wanted(e, wanted))) {
@@ -184,10 +184,11 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
 			     expect_is_starved(e, wanted->side);
 		if (e->starved)
 			break;
-		if (!deadline)
-			deadline = pace_now() +
-				   (wanted->what == ALIKE ? RACE_NS : expect_wait_time(e));
-		if (!pace_wait(&turns, deadline))
+		if (!start)
+			start = pace_now();
+		/* a divergence of another thread may explain meanwhile that it does not come */
+		if (!pace_wait(&turns,
+			       start + (wanted->what == ALIKE ? RACE_NS : expect_wait_time(e))))
 			break;
 	}
 	return a ? a : find_wanted(e, wanted);

@@ -25,6 +25,8 @@ static enum divergence_class class_of_missing(const struct wc *wc)
 	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
 }
 
+enum { EXPLAINED = 6 }; /* halvings of the time, after a divergence that explains it */
+
 #define RETRIES_MAX 300000000000 /* ns, however long a trace says that it tried */
 
 /* How long the transport may try again before it gives up: as long as it did there, and again. */
@@ -43,6 +45,8 @@ int64_t expect_wait_time(const struct expected *e)
 {
 	unsigned int shift = e->qp->missed < 10 ? e->qp->missed : 10;
 
+	if (shift < EXPLAINED && outcome_is_explained(e->r->outcome, e->wc->qp))
+		shift = EXPLAINED;
 	return (e->r->options->timeout >> shift) + retry_time(e);
 }
 

@@ -277,6 +277,18 @@ void outcome_mended(struct outcome *r, uint32_t object)
 	pthread_mutex_unlock(&r->lock);
 }
 
+bool outcome_is_explained(struct outcome *r, uint32_t object)
+{
+	bool explained;
+
+	if (!has_diverged(r))
+		return false;
+	pthread_mutex_lock(&r->lock);
+	explained = outcome_cause_of(&r->causes, object, 0) != OUTCOME_NO_CAUSE;
+	pthread_mutex_unlock(&r->lock);
+	return explained;
+}
+
 static void hand_on(struct outcome *r, uint32_t object, uint64_t cause)
 {
 	if (cause != OUTCOME_NO_CAUSE)
