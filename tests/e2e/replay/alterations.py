@@ -275,6 +275,7 @@ def drop_post(db, rng):
 def swap_completions(db, rng):
     pair = pick(db, rng, '''SELECT a.thread, a.n, a.i, a.wr_id x, b.n m, b.i j, b.wr_id y
         FROM wc a JOIN wc b ON a.thread = b.thread AND a.qp = b.qp AND b.opcode = a.opcode
+        JOIN wr ON wr.thread = a.wr_thread AND wr.n = a.wr_n AND wr.i = a.wr_i AND wr.srq IS NULL
         WHERE a.status = 0 AND b.status = 0 AND a.wr_id <> b.wr_id AND b.n > a.n AND
         NOT EXISTS (SELECT 1 FROM wc c WHERE c.thread = a.thread AND c.qp = a.qp AND
         c.opcode = a.opcode AND c.n > a.n AND c.n < b.n)''')
@@ -370,9 +371,11 @@ def alter_received(db, rng):
 
 @kind('byte that was sent')
 def alter_sent(db, rng):
-    # what a write brings into memory is not in the trace
+    # what a write brings into memory is not in the trace, nor is what was received for certain
+    # where the request is not
     return flip_byte(db, rng, "kind = 'send' AND EXISTS (SELECT 1 FROM wr WHERE wr.thread = "
-                     'p.thread AND wr.n = p.n AND wr.i = p.i AND wr.opcode IN (2, 3))')
+                     'p.thread AND wr.n = p.n AND wr.i = p.i AND wr.opcode IN (2, 3)) AND '
+                     "hash IN (SELECT hash FROM payload WHERE kind = 'recv' AND captured > 0)")
 
 
 @kind('byte that was read')
