@@ -138,6 +138,20 @@ static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t se
 	return NULL;
 }
 
+/* Receives of XRC and of several work queues complete in more than one completion queue. */
+static const struct arrival *find_of_queue(const struct expected *e, const struct arrivals *in)
+{
+	uint32_t cq = (uint32_t)(e->cq - e->r->replicas);
+
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (a->cq == cq)
+			return a;
+	}
+	return NULL;
+}
+
 static const struct arrival *find_wanted(const struct expected *e, const struct wanted *wanted)
 {
 	const struct arrivals *in = &e->qp->in[wanted->side];
@@ -150,7 +164,7 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 	case ALIKE:
 		return find_alike(in, e->wc, wanted->sender);
 	default:
-		return arrivals_first(in);
+		return find_of_queue(e, in);
 	}
 }
 
@@ -394,7 +408,7 @@ static const struct arrival *await_next(struct expected *e, enum side *side)
 	if (a || e->wc->status == IBV_WC_SUCCESS)
 		return a;
 	*side = side_of(e);
-	return arrivals_first(&e->qp->in[*side]);
+	return find_of_queue(e, &e->qp->in[*side]);
 }
 
 /*
@@ -436,10 +450,10 @@ int expect_one(struct expected *e)
 	if (!is_alike(e->wc, &a->wc) && !(order == ORDER_POSTED && is_of_request(e, a))) {
 		if (check_raced(e, side, 0))
 			return 0;
-		a = arrivals_first(&e->qp->in[side]);
+		a = find_of_queue(e, &e->qp->in[side]);
 	}
 	compare_completion(e, side, a);
-	arrivals_drop(&e->qp->in[side]);
+	arrivals_remove(&e->qp->in[side], a);
 	return 0;
 }
 
