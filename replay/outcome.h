@@ -94,7 +94,7 @@ void outcome_agreed(struct outcome *outcome, uint32_t object);
 /* The object is in a state as recorded again: a queue pair after RESET. */
 void outcome_mended(struct outcome *outcome, uint32_t object);
 
-/* Would a difference at @object follow from one that was reported? Then nobody waits long for it. */
+/* Would a difference at @object follow from a reported one? Then nobody waits long for it. */
 bool outcome_is_explained(struct outcome *outcome, uint32_t object);
 
 /* @object is not there, or not driven, because of @from, or of the divergence at @cause. */
