@@ -6,7 +6,8 @@
  * the child inherits, so that a program meets the limits that it met there.
  *
  * Recorded processes are one process here, and limits of objects are each process's, so those are
- * multiplied. P_Keys are not recorded: all are the default one.
+ * multiplied. P_Keys are not recorded: all are the default one. On-demand paging is left as it is:
+ * without it, devices refuse a region in different ways.
  */
 #include "cli/trace/persona.h"
 
@@ -63,15 +64,10 @@ static const struct member device_members[] = {
 	OBJECTS(max_mcast_grp), OBJECTS(max_mcast_qp_attach),
 	OBJECTS(max_total_mcast_qp_attach), OBJECTS(max_ah), OBJECTS(max_srq),
 	DEVICE(max_srq_wr), DEVICE(max_srq_sge), DEVICE(local_ca_ack_delay),
-	EXTENDED(odp_general, odp_caps.general_caps),
-	EXTENDED(odp_rc, odp_caps.per_transport_caps.rc_odp_caps),
-	EXTENDED(odp_uc, odp_caps.per_transport_caps.uc_odp_caps),
-	EXTENDED(odp_ud, odp_caps.per_transport_caps.ud_odp_caps),
 	EXTENDED(device_cap_flags_ex, device_cap_flags_ex),
 	EXTENDED(max_wq_type_rq, max_wq_type_rq), EXTENDED(raw_packet_caps, raw_packet_caps),
 	EXTENDED(max_cq_count, cq_mod_caps.max_cq_count),
 	EXTENDED(max_cq_period, cq_mod_caps.max_cq_period),
-	EXTENDED(xrc_odp_caps, xrc_odp_caps),
 };
 
 static const struct member port_members[] = {
