@@ -59,4 +59,20 @@ builders() {
 	! grep 'not replayed' "$tmp/out"
 }
 try builders
+
+# What the device is given, told by a recording of the replay.
+seen() { # query, program...
+	local query=$1 there here
+	shift
+	record "$@" && cp "$t" "$tmp/there.db" || { cat "$tmp/log"; return 1; }
+	there=$("$VERBATIM" sql "$tmp/there.db" "$query")
+	record "$VERBATIM" replay --device soft "$tmp/there.db" || { cat "$tmp/log"; return 1; }
+	here=$("$VERBATIM" sql "$t" "$query")
+	[ -n "$there" ] && is "$here" "$there"
+}
+wr_ids="SELECT wr_id, opcode, count(*) FROM wr GROUP BY 1, 2 ORDER BY 1, 2"
+batches="SELECT p.verb, p.ret, group_concat(w.wr_id), group_concat(w.num_sge) FROM post p
+	JOIN wr w ON w.thread = p.thread AND w.n = p.n GROUP BY p.n ORDER BY p.n"
+try "requests have their recorded wr_ids" seen "$wr_ids" "$both" ibv_rc_pingpong -n 100
+try "batches are built as they were" seen "$batches" "$apps/posts" built
 exit $failed
