@@ -65,6 +65,7 @@ void made_fini(struct replay *r)
 	map_fini(&far->taken);
 	map_fini(&far->reads);
 	map_fini(&far->early_at);
+	map_fini(&far->early_of);
 	map_fini(&far->broken_at);
 	map_fini(&far->access);
 	map_fini(&far->exclusives);

@@ -195,6 +195,19 @@ static int break_queue_pair(struct replay *r, struct made_plan *plan)
 	return 0;
 }
 
+/* Was it sent before an event that told of it? From now on it is. */
+static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t index)
+{
+	bool sent;
+	uint64_t i;
+
+	if (!map_get(&r->far->early_of, made_key(event->id, index), &i))
+		return false;
+	sent = r->far->early[i - 1].sent;
+	r->far->early[i - 1].sent = true;
+	return sent;
+}
+
 static int before_completion(struct replay *r, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
@@ -227,11 +240,7 @@ static int before_completion(struct replay *r, const struct trace_event *event, 
 		return 0;
 	}
 	end = end_of(r, plan, wc->src_qp);
-	if (plan->ahead)
-		plan->ahead--;
-	else if (end)
-		return send_message(r, end, &m);
-	return 0;
+	return end && !is_sent(r, event, index) ? send_message(r, end, &m) : 0;
 }
 
 int made_before_poll(struct replay *r, const struct trace_event *event)
@@ -262,7 +271,7 @@ int made_before_return(struct replay *r, const struct trace_event *event)
 		return break_queue_pair(r, made_plan_of(r, (uint32_t)at));
 	map_get(&r->far->early_at, event_key(event->id), &at);
 	while (at && !err) {
-		const struct made_early *early = &r->far->early[at - 1];
+		struct made_early *early = &r->far->early[at - 1];
 		struct made_plan *plan = made_plan_of(r, early->qp);
 		uint32_t grh = plan && plan->type == IBV_QPT_UD ? GRH : 0;
 		struct made_end *end = plan ? end_of(r, plan, early->src_qp) : NULL;
@@ -279,9 +288,9 @@ int made_before_return(struct replay *r, const struct trace_event *event)
 		if (early->limit && has_async_event(r, early->qp))
 			break;
 		at = early->next;
-		if (!end)
+		if (!end || early->sent)
 			continue;
-		plan->ahead++;
+		early->sent = true;
 		err = send_message(r, end, &m);
 	}
 	return err;

@@ -109,7 +109,6 @@ struct made_plan {
 	struct made_request *open; /* learning: [first, nopen) */
 	size_t first, nopen, room;
 	struct made_end *ends; /* one; of datagrams one for each number */
-	uint32_t ahead;        /* messages that were sent before the poll that saw them */
 };
 
 /* A message that an event told of before it was polled. */
@@ -118,6 +117,7 @@ struct made_early {
 	uint32_t index;
 	struct event_id poll; /* completion @index of it */
 	uint32_t cq;
+	bool sent;
 	bool limit; /* sent only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
 	uint32_t qp, length, imm, src_qp;
 	uint16_t flags; /* enum ibv_wc_flags */
@@ -143,6 +143,7 @@ struct made {
 	struct made_early *early;
 	size_t nearly;
 	struct map early_at;   /* event to 1 + the first of it */
+	struct map early_of;   /* key of a completion to 1 + the message in @early */
 	struct map broken_at;  /* event to the queue pair (object) that failed before it */
 	struct map access;     /* region (object) to its access flags */
 	struct map exclusives; /* completion queue (object) to its XRC SRQ */
