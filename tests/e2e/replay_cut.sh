@@ -32,14 +32,14 @@ flight_replays() {
 		replays t.db
 }
 
+# On a slow machine there are many: the first ones, and the last.
 rotation_replays() {
-	local t n=0
+	local t
 	"$VERBATIM" record -q --rotate-time 30ms -o t.db "${run[@]}" 2>err; is $? 0 || return
-	for t in t.*.db t.db; do
-		replays $t || return
-		n=$((n + 1))
+	[ -e t.2.db ] || { echo "only $(ls ./*.db)"; return 1; }
+	for t in t.[1-8].db t.db; do
+		[ ! -e $t ] || replays $t || return
 	done
-	[ $n -gt 2 ] || { echo "only $n traces"; return 1; }
 }
 
 both() { # NAME
