@@ -244,7 +244,9 @@ static int64_t end_of_polls(struct replay *r, uint32_t cq)
 static uint64_t polls_in_vain(struct replay *r, uint32_t cq, uint64_t empty, int64_t from,
 			      int64_t time)
 {
-	uint64_t before = time > from ? (uint64_t)(time - from) / POLL_NS : 0;
+	const struct object *o = trace_object(r->trace, cq);
+	int64_t since = o && o->created_at > from ? o->created_at : from;
+	uint64_t before = time > since ? (uint64_t)(time - since) / POLL_NS : 0;
 	uint64_t after = empty > before ? empty - before : 0;
 
 	if (was_killed(r, cq))
