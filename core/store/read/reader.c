@@ -314,7 +314,8 @@ static inline void fetch_ahead(const struct batch *b, unsigned int at)
 	if (at + AHEAD >= b->count)
 		return;
 	ahead = (const char *)b->events[at + AHEAD].call;
-	__builtin_prefetch(&b->events[at + AHEAD + 2]);
+	if (at + AHEAD + 2 < b->count)
+		__builtin_prefetch(&b->events[at + AHEAD + 2]);
 	for (int i = 0; i < 5; i++)
 		__builtin_prefetch(ahead + i * 64);
 }
