@@ -34,7 +34,7 @@ static void post_receive(uint64_t number)
 	MUST(ibv_post_recv(receiver, &wr, &bad));
 }
 
-static void *receive(void *unused)
+static void *receive_all(void *unused)
 {
 	for (long i = 0; i < count; i++) {
 		wait_for_one(in);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	connect_to(context, sender, receiver->qp_num);
 	for (uint64_t i = 0; i < DEPTH; i++)
 		post_receive(i);
-	MUST(pthread_create(&thread, NULL, receive, NULL));
+	MUST(pthread_create(&thread, NULL, receive_all, NULL));
 	for (long i = 0; i < count; i++) {
 		send_one(sender, i);
 		if (i % EACH == EACH - 1)

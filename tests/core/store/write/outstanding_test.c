@@ -12,7 +12,7 @@ enum { SEND, QUIET, WRITE }; /* a signaled send, an unsignaled one, a signaled w
 
 static struct outstanding *o;
 
-static void create(uint64_t handle, uint32_t number, uint64_t cq, uint64_t srq, bool datagrams)
+static void create_qp(uint64_t handle, uint32_t number, uint64_t cq, uint64_t srq, bool datagrams)
 {
 	const struct outstanding_qp qp = {
 		.number = number, .send_cq = cq, .recv_cq = cq, .srq = srq, .datagrams = datagrams
@@ -27,8 +27,8 @@ static int connect_both(void **state)
 {
 	(void)state;
 	assert_int_equal(outstanding_new(&o), 0);
-	create(A, NUMBER_A, CQ_A, 0, false);
-	create(B, NUMBER_B, CQ_B, 0, false);
+	create_qp(A, NUMBER_A, CQ_A, 0, false);
+	create_qp(B, NUMBER_B, CQ_B, 0, false);
 	assert_int_equal(outstanding_connect_qp(o, 1, A, NUMBER_B), 0);
 	assert_int_equal(outstanding_connect_qp(o, 2, B, NUMBER_A), 0);
 	return 0;
@@ -41,7 +41,7 @@ static int free_all(void **state)
 	return 0;
 }
 
-static struct event_place place(uint32_t process, uint64_t n)
+static struct event_place place_of(uint32_t process, uint64_t n)
 {
 	return (struct event_place){ process, process, 0, n, (int64_t)n };
 }
@@ -55,7 +55,7 @@ struct post {
 static void post_some(uint32_t process, uint64_t n, uint64_t queue, enum verb verb, int kind,
 		      uint64_t wr_id, uint16_t count, unsigned int accepted)
 {
-	struct event_place at = place(process, n);
+	struct event_place at = place_of(process, n);
 	struct post event = { .post = { .object = queue, .nwr = count } };
 
 	event.post.verb = verb & 0x1ff;
@@ -68,19 +68,19 @@ static void post_some(uint32_t process, uint64_t n, uint64_t queue, enum verb ve
 	assert_int_equal(outstanding_post(o, &at, &event.post, 0), 0);
 }
 
-static void send(uint64_t n, int kind, uint64_t wr_id)
+static void send_one(uint64_t n, int kind, uint64_t wr_id)
 {
 	post_some(1, n, A, VERB_post_send, kind, wr_id, 1, 1);
 }
 
-static void receive(uint64_t n, uint64_t wr_id)
+static void post_receive(uint64_t n, uint64_t wr_id)
 {
 	post_some(2, n, B, VERB_post_recv, SEND, wr_id, 1, 1);
 }
 
 static void poll_one(uint32_t process, uint64_t n, uint64_t wr_id, uint32_t opcode, uint32_t status)
 {
-	struct event_place at = place(process, n);
+	struct event_place at = place_of(process, n);
 	struct {
 		struct event_poll poll;
 		struct event_wc wc;
@@ -94,12 +94,12 @@ static void poll_one(uint32_t process, uint64_t n, uint64_t wr_id, uint32_t opco
 	assert_int_equal(outstanding_poll(o, &at, &event.poll), 0);
 }
 
-static void sent(uint64_t n, uint64_t wr_id)
+static void poll_sent(uint64_t n, uint64_t wr_id)
 {
 	poll_one(1, n, wr_id, 0, ABI_WC_SUCCESS);
 }
 
-static void received(uint64_t n, uint64_t wr_id)
+static void poll_received(uint64_t n, uint64_t wr_id)
 {
 	poll_one(2, n, wr_id, ABI_WC_RECV, ABI_WC_SUCCESS);
 }
@@ -137,41 +137,41 @@ FIXTURE(connect_both, free_all);
 
 TEST(what_has_not_completed_stays)
 {
-	receive(1, 1);
-	receive(2, 2);
-	send(1, WRITE, 7);
-	send(2, WRITE, 8);
-	sent(3, 7);
+	post_receive(1, 1);
+	post_receive(2, 2);
+	send_one(1, WRITE, 7);
+	send_one(2, WRITE, 8);
+	poll_sent(3, 7);
 	assert_left("1:2 post 8, 2:1 post 1, 2:2 post 2");
 }
 
 TEST(message_that_both_ends_have_seen_is_gone)
 {
-	receive(1, 1);
-	send(1, SEND, 7);
-	sent(2, 7);
-	received(2, 1);
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	poll_sent(2, 7);
+	poll_received(2, 1);
 	assert_left("");
 	assert_true(outstanding_is_whole(o, 10));
 }
 
 TEST(message_that_the_sender_alone_has_seen_stays_at_the_sender)
 {
-	receive(1, 1);
-	receive(2, 2);
-	send(1, SEND, 7);
-	send(2, SEND, 8);
-	sent(3, 7);
-	sent(4, 8);
-	received(3, 1);
+	post_receive(1, 1);
+	post_receive(2, 2);
+	send_one(1, SEND, 7);
+	send_one(2, SEND, 8);
+	poll_sent(3, 7);
+	poll_sent(4, 8);
+	poll_received(3, 1);
 	assert_left("1:2 post 8, 1:4 poll 8, 2:2 post 2");
 }
 
 TEST(message_that_the_receiver_alone_has_seen_stays_at_the_receiver)
 {
-	receive(1, 1);
-	send(1, SEND, 7);
-	received(2, 1);
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	poll_received(2, 1);
 	assert_left("1:1 post 7, 2:1 post 1, 2:2 poll 1");
 	assert_true(outstanding_is_whole(o, 10));
 }
@@ -179,33 +179,33 @@ TEST(message_that_the_receiver_alone_has_seen_stays_at_the_receiver)
 TEST(unsignaled_sends_go_with_the_next_signaled)
 {
 	for (uint64_t n = 1; n <= 3; n++)
-		receive(n, n);
-	send(1, QUIET, 7);
-	send(2, QUIET, 8);
-	send(3, SEND, 9);
-	send(4, QUIET, 10);
-	sent(5, 9);
-	received(4, 1);
-	received(5, 2);
+		post_receive(n, n);
+	send_one(1, QUIET, 7);
+	send_one(2, QUIET, 8);
+	send_one(3, SEND, 9);
+	send_one(4, QUIET, 10);
+	poll_sent(5, 9);
+	poll_received(4, 1);
+	poll_received(5, 2);
 	assert_left("1:3 post 9, 1:4 post 10, 1:5 poll 9, 2:3 post 3");
 }
 
 TEST(completion_that_is_read_before_its_post_waits_for_it)
 {
-	sent(2, 7);
+	poll_sent(2, 7);
 	assert_false(outstanding_is_whole(o, 10));
 	assert_left("1:2 poll 7");
-	send(1, WRITE, 7);
+	send_one(1, WRITE, 7);
 	assert_left("");
 	assert_true(outstanding_is_whole(o, 10));
 }
 
 TEST(message_whose_post_was_not_read_yet_makes_it_incomplete)
 {
-	receive(1, 1);
-	received(2, 1);
+	post_receive(1, 1);
+	poll_received(2, 1);
 	assert_false(outstanding_is_whole(o, 10));
-	send(1, SEND, 7);
+	send_one(1, SEND, 7);
 	assert_true(outstanding_is_whole(o, 10));
 }
 
@@ -217,8 +217,8 @@ TEST(what_was_refused_is_not_outstanding)
 
 TEST(first_failure_of_a_queue_pair_stays)
 {
-	send(1, WRITE, 7);
-	send(2, WRITE, 8);
+	send_one(1, WRITE, 7);
+	send_one(2, WRITE, 8);
 	poll_one(1, 3, 7, 0, ABI_WC_REM_ACCESS_ERR);
 	poll_one(1, 4, 8, 0, ABI_WC_WR_FLUSH_ERR);
 	assert_left("1:1 post 7, 1:3 poll 7");
@@ -229,50 +229,50 @@ TEST(first_failure_of_a_queue_pair_stays)
 TEST(peer_that_is_not_recorded_leaves_nothing)
 {
 	assert_int_equal(outstanding_connect_qp(o, 1, A, 99), 0);
-	send(1, SEND, 7);
-	sent(2, 7);
+	send_one(1, SEND, 7);
+	poll_sent(2, 7);
 	assert_left("");
 }
 
 TEST(what_a_peer_did_is_remembered_though_its_own_end_is_read_later)
 {
 	outstanding_destroy(o, 2, B);
-	send(11, SEND, 7);
-	sent(12, 7);
-	create(B, NUMBER_B, CQ_B, 0, false); /* at 0 */
+	send_one(11, SEND, 7);
+	poll_sent(12, 7);
+	create_qp(B, NUMBER_B, CQ_B, 0, false); /* at 0 */
 	assert_int_equal(outstanding_connect_qp(o, 2, B, NUMBER_A), 0);
-	receive(1, 1);
-	received(2, 1);
+	post_receive(1, 1);
+	poll_received(2, 1);
 	assert_left("");
 }
 
 TEST(shared_receive_queue_loses_what_a_queue_pair_took)
 {
-	create(B, NUMBER_B, CQ_B, SRQ, false);
+	create_qp(B, NUMBER_B, CQ_B, SRQ, false);
 	assert_int_equal(outstanding_create_srq(o, 2, SRQ, 0), 0);
 	assert_int_equal(outstanding_connect_qp(o, 2, B, NUMBER_A), 0);
 	post_some(2, 1, SRQ, VERB_post_srq_recv, SEND, 1, 3, 3);
-	send(1, SEND, 7);
-	sent(2, 7);
-	received(2, 2);
+	send_one(1, SEND, 7);
+	poll_sent(2, 7);
+	poll_received(2, 2);
 	assert_left("2:1 post 1, 2:1 post 3");
 }
 
 TEST(lost_datagram_is_given_up)
 {
 	struct event_wr wr[2] = { { .wr_id = 7, .flags = ABI_SEND_SIGNALED, .parts = WR_UD } };
-	struct event_place at = place(1, 1);
+	struct event_place at = place_of(1, 1);
 	struct post event = { .post = { .object = A, .nwr = 1 } };
 	const struct event_ud ud = { .remote_qpn = NUMBER_B };
 
-	create(A, NUMBER_A, CQ_A, 0, true);
-	create(B, NUMBER_B, CQ_B, 0, true);
+	create_qp(A, NUMBER_A, CQ_A, 0, true);
+	create_qp(B, NUMBER_B, CQ_B, 0, true);
 	wr[0].opcode = ABI_WR_SEND;
 	memcpy(event.wrs, wr, sizeof(*wr));
 	memcpy(event.wrs + 1, &ud, sizeof(ud));
 	event.post.verb = VERB_post_send & 0x1ff;
 	assert_int_equal(outstanding_post(o, &at, &event.post, 0), 0);
-	sent(2, 7);
+	poll_sent(2, 7);
 	assert_left_at(1000, "1:1 post 7, 1:2 poll 7");
 	assert_left_at(2000000000, "");
 }
@@ -280,7 +280,7 @@ TEST(lost_datagram_is_given_up)
 TEST(queue_stays_armed_until_its_event_is_fetched)
 {
 	const struct event_notify notify = { .cq = CQ_A };
-	struct event_place at = place(1, 3);
+	struct event_place at = place_of(1, 3);
 
 	assert_int_equal(outstanding_notify(o, &at, &notify), 0);
 	assert_left("1:3 arm 202");
@@ -290,8 +290,8 @@ TEST(queue_stays_armed_until_its_event_is_fetched)
 
 TEST(process_that_ends_leaves_nothing_outstanding)
 {
-	receive(1, 1);
-	send(1, WRITE, 7);
+	post_receive(1, 1);
+	send_one(1, WRITE, 7);
 	outstanding_exit(o, 2);
 	assert_left("1:1 post 7");
 }
