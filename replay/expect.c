@@ -431,11 +431,12 @@ int expect_one(struct expected *e)
 		return check_datagram(e);
 	if (check_passed(e, side))
 		return 0;
-	if (e->qp->late[side] && !e->last) /* behind others that wait */
+	if (e->qp->late[side] && !e->settled) /* behind others that wait */
 		return expect_defer(e, side);
 	a = await_next(e, &side);
+	e->again = !a && e->starved && e->settled;
 	if (!a && e->starved)
-		return expect_defer(e, side);
+		return e->settled ? 0 : expect_defer(e, side);
 	if (!a && died_sending(e, true)) {
 		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
 				cut_short);
@@ -490,7 +491,8 @@ static int settle_before(struct expected *e)
 
 	if (side == SIDES || !e->qp->late[side])
 		return 0;
-	return expect_settle(e->r, e->qp, side, !expect_is_starved(e, side));
+	return expect_settle(e->r, e->qp, side,
+			     expect_is_starved(e, side) ? SETTLE_COME : SETTLE_FED);
 }
 
 static int expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,

@@ -343,7 +343,7 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 	struct arrivals *passed = &qp->passed[side], *in = &qp->in[side];
 	const struct arrival *a;
 
-	expect_settle(r, qp, side, true);
+	expect_settle(r, qp, side, SETTLE_ALL);
 	for (; (a = arrivals_first(passed)); arrivals_drop(passed))
 		explain_leftover(r, id, side, a, true);
 	for (; (a = arrivals_first(in)); arrivals_drop(in))
@@ -403,7 +403,7 @@ void expect_leave(struct replay *r, uint32_t object)
 		tell_same_hang(r, object, SIDE_RECV, qp->recv_cq);
 	}
 	for (int side = 0; replica->qp && side < SIDES; side++)
-		expect_settle(r, replica->qp, (enum side)side, true);
+		expect_settle(r, replica->qp, (enum side)side, SETTLE_ALL);
 }
 
 void expect_end(struct replay *r)

@@ -74,12 +74,14 @@ int expect_defer(const struct expected *e, enum side side)
 	return 0;
 }
 
-int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, bool last)
+/* Others of its side stay behind it, so it is in the list until it has been compared. */
+int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
 {
 	struct late *late;
 	int err = 0;
 
-	while (!err && (late = qp->late[side]) && (last || arrivals_first(&qp->in[side]))) {
+	while (!err && (late = qp->late[side]) &&
+	       (which != SETTLE_COME || arrivals_first(&qp->in[side]))) {
 		struct expected e = { .r = r,
 				      .event = &late->event,
 				      .wc = &late->wc,
@@ -87,11 +89,14 @@ int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, bool 
 				      .cq = late->cq,
 				      .replica = late->replica,
 				      .qp = qp,
-				      .last = true };
+				      .settled = true,
+				      .last = which == SETTLE_ALL };
 
+		err = expect_one(&e);
+		if (e.again || qp->late[side] != late)
+			break;
 		qp->late[side] = late->next;
 		r->nlate--;
-		err = expect_one(&e);
 		free(late);
 	}
 	return err;

@@ -12,7 +12,9 @@ struct expected {
 	struct replica *cq, *replica; /* replica: of the queue pair */
 	struct replica_qp *qp;
 	bool starved; /* it needs a receive request that a later event posts */
-	bool last;    /* it has waited for that */
+	bool settled; /* it was deferred before */
+	bool last;    /* no event will post one any more */
+	bool again;   /* it is to be deferred again */
 };
 
 static inline bool is_same_event(struct event_id a, struct event_id b)
@@ -32,8 +34,12 @@ void expect_spare(const struct expected *e);
 /* Compare it later. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
 
-/* Compare those that were deferred as far as they have come, or with @last all. 0 or -ENOMEM. */
-int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, bool last);
+/*
+ * Compare those that were deferred as far as they have come; or as long as there are receive
+ * requests for them; or, with nothing that will post one, all. 0 or -ENOMEM.
+ */
+enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
+int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
 /* Was the queue of @e polled by several threads there? */
 bool expect_is_raced(const struct expected *e);
