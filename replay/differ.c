@@ -85,11 +85,12 @@ const struct tolerance tolerances[] = {
 	{ "query_qp", "*.qp_state", NULL, false },
 	{ "query_qp", "attr.?q_psn", transport, false },
 	{ "query_qp", "attr.dest_qp_num", transport, false },
-	{ "query_qp", "attr.*ah_attr.*", transport, false },
-	{ "query_qp", "attr.*port_num", transport, false },
+	{ "query_qp", "attr.*ah_attr.dlid", transport, false },
+	{ "query_qp", "attr.*ah_attr.grh.dgid.raw", transport, false },
+	{ "query_qp", "attr.*ah_attr.grh.sgid_index", transport, false },
+	{ "query_qp", "attr.*ah_attr.grh.flow_label", transport, false }, /* of both numbers */
 	{ "query_qp", "attr.sq_draining", transport, false },
 	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel fills it */
-	{ "query_qp", "attr.path_mig_state", transport, false },
 	{ "query_qp", "attr.qkey", NULL, false },
 	{ "query_qp", "attr.*", transport, true },
 	{ "fork_init", "*", one_process, false },

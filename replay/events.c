@@ -202,6 +202,19 @@ static bool await_cq_event(struct replay *r, struct ibv_comp_channel *channel, s
 	return true;
 }
 
+/* That of the queue, which was made with the recorded one. */
+static void compare_context(struct replay *r, const struct trace_event *event,
+			    const struct replica *cq)
+{
+	uint64_t here = (uintptr_t)((struct ibv_cq *)cq->handle)->cq_context;
+	uint64_t there = find_result(event->call, "cq_context");
+
+	if (here != there)
+		differ_numbers(r->outcome, event->id, event->call->verb,
+			       (uint32_t)(cq - r->replicas), "cq_context", (int64_t)there,
+			       (int64_t)here);
+}
+
 static void wait_cq_event(struct replay *r, const struct trace_event *event,
 			  struct ibv_comp_channel *channel, struct replica *cq)
 {
@@ -209,6 +222,8 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 
 	if (!await_cq_event(r, channel, cq, &users))
 		miss_cq_event(r, event, cq, &users);
+	else
+		compare_context(r, event, cq);
 	end_arming(cq);
 }
 
@@ -365,6 +380,20 @@ static struct ibv_async_event async_here(const struct call *call, enum ibv_event
 	return async;
 }
 
+/* Another device may have fewer ports. */
+static void compare_port(struct replay *r, const struct trace_event *event, uint32_t context,
+			 const struct ibv_async_event *here)
+{
+	uint64_t there = find_result(event->call, "event.port_num");
+
+	if (kind_of_event(here->event_type) != OBJECT_device ||
+	    here->event_type == IBV_EVENT_DEVICE_FATAL || outcome_is_other_device(r->outcome))
+		return;
+	if (there != (uint64_t)here->element.port_num)
+		differ_numbers(r->outcome, event->id, event->call->verb, context, "event.port_num",
+			       (int64_t)there, here->element.port_num);
+}
+
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
 		      enum ibv_event_type type, const void *element)
 {
@@ -390,6 +419,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 		}
 	}
 	(*found)->taken = true;
+	compare_port(r, event, context, &(*found)->event);
 	return 0;
 }
 

@@ -87,6 +87,14 @@ missing_events_are_not_waited_for_each_time() {
 }
 try missing_events_are_not_waited_for_each_time
 
+another_context_of_an_event_diverges() {
+	alter late_event "UPDATE call SET out = json_set(out, '\$.cq_context', 7)
+		WHERE n = (SELECT max(n) FROM call WHERE verb = 'ibv_get_cq_event')" || return
+	replay "$tmp/altered.db"
+	is status $? 1 && says_once 'ibv_get_cq_event: cq_context: recorded 7, replayed 0'
+}
+try another_context_of_an_event_diverges
+
 # a trace without posts: what depends on them is left out at once, and nothing differs
 no_events_without_posts() {
 	timeout 60 "$VERBATIM" record -q --device soft --filter plane=control -o "$tmp/control.db" \

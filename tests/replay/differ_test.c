@@ -178,6 +178,8 @@ static const struct choice {
 	  "{\"attr\":{\"path_mtu\":\"IBV_MTU_1024\"}}", 1, 0 },
 	{ "an_address", "query_qp", "{\"attr\":{\"ah_attr\":{\"dlid\":1}}}",
 	  "{\"attr\":{\"ah_attr\":{\"dlid\":2}}}", 0, 0 },
+	{ "the_service_level_of_a_path", "query_qp", "{\"attr\":{\"ah_attr\":{\"sl\":1}}}",
+	  "{\"attr\":{\"ah_attr\":{\"sl\":2}}}", 1, 0 },
 	{ "a_message_size", "query_port", "{\"port_attr\":{\"max_msg_sz\":1}}",
 	  "{\"port_attr\":{\"max_msg_sz\":2}}", 1, 0 },
 	{ "the_type_of_a_window", "alloc_mw", "{\"ret\":{\"type\":\"IBV_MW_TYPE_1\"}}",
