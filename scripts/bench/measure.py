@@ -473,8 +473,8 @@ STAGES = {
 
 
 def replay_costs_once(path, events, to):
-    run(['perf', 'record', '-q', '-o', to, '-e', 'cpu-clock', '-F', '9999', '-g', VERBATIM, 'replay',
-         '--threads', 'serial', '--device', 'soft', path])
+    run(['perf', 'record', '-q', '-o', to, '-e', 'cpu-clock', '-F', '9999', '-g', VERBATIM,
+         'replay', '--threads', 'serial', '--device', 'soft', path])
     out = run(['perf', 'report', '-i', to, '--stdio', '--children', '-g', 'none', '--sort',
                'sym']).stdout
     total = int(re.search(r'Event count \(approx.\): (\d+)', out)[1])

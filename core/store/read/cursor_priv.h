@@ -43,8 +43,8 @@ struct cursor {
 	struct objects_cache cache;
 	struct trace_event event;
 	struct room *room; /* cursor_use_room() */
-	int64_t carried; /* struct trace's; -1 for a live reader: it has not seen these before */
-	int64_t given;   /* time of the last event given */
+	int64_t carried;   /* struct trace's; -1 for a live reader: it has not seen these before */
+	int64_t given;     /* time of the last event given */
 	uint64_t late;
 	/* cursor_whole.c: by end; cursor_live.c: by id - 1, only those that were given */
 	const struct process **exits;
