@@ -85,7 +85,7 @@ static bool wait_shared(unsigned int turns, int64_t deadline)
 {
 	bool wanted = shared->leave(shared->arg);
 
-	if (turns >= 2 * SHARED_SPINS && note_behind())
+	if (note_behind())
 		shared->await_others(shared->arg);
 	else
 		give_way(turns, wanted, SHARED_SPINS);

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 64, SPINS = 100, YIELDS = 20, STACK = 1 << 19 };
+enum { BLOCK = 64, SPINS = 100, SPINS_LEAST = 10, SPINS_MOST = 500, YIELDS = 20, STACK = 1 << 19 };
 
 #define SLICE 100000000 /* ns of sleep before another look */
 #define BRIEF 1000000   /* where another look may tell more */
@@ -55,6 +55,7 @@ struct players {
 
 static _Thread_local struct player *current;
 static _Thread_local uint64_t known; /* steps up to this one are done */
+static _Thread_local unsigned int spins = SPINS;
 
 #define load(word)         __atomic_load_n(&(word), __ATOMIC_SEQ_CST)
 #define store(word, value) __atomic_store_n(&(word), value, __ATOMIC_SEQ_CST)
@@ -243,13 +244,24 @@ bool player_is_behind(void)
 	return at > 1 && find_behind(current->all, current, at - 1);
 }
 
+/*
+ * To be woken takes microseconds, and to try in vain takes them from the one who is waited for,
+ * where processors are few: how long we try depends on whether that helped the last times.
+ */
 void player_await_others(void)
 {
 	uint64_t at = current ? load(current->at) : 0;
-	struct player *p = at > 1 ? find_behind(current->all, current, at - 1) : NULL;
+	struct player *p = NULL;
+	unsigned int turn = 0;
 
-	if (p)
-		sleep_for(p, at - 1, BRIEF);
+	while (at > 1 && (p = find_behind(current->all, current, at - 1)) && turn++ < spins)
+		__builtin_ia32_pause();
+	if (!p) {
+		spins = spins * 2 < SPINS_MOST ? spins * 2 : SPINS_MOST;
+		return;
+	}
+	spins = spins / 2 > SPINS_LEAST ? spins / 2 : SPINS_LEAST;
+	sleep_for(p, at - 1, BRIEF);
 }
 
 void player_waits(void)
