@@ -70,7 +70,6 @@ struct order {
 	struct map pending;    /* posts whose outcome may move something */
 	int64_t soonest;       /* the time of the last event of the first process that ended */
 	struct made *made;
-	uint64_t moved;
 };
 
 static uint64_t key_of(struct event_id id)
@@ -134,7 +133,6 @@ static void move_entry(struct order *o, unsigned int from, unsigned int to)
 		memmove(&o->entries[to + 1], &o->entries[to], (from - to) * sizeof(*o->entries));
 	}
 	o->entries[to] = entry;
-	o->moved++;
 }
 
 static void insert_entry(struct order *o, unsigned int at, const struct trace_event *event)
@@ -143,7 +141,6 @@ static void insert_entry(struct order *o, unsigned int at, const struct trace_ev
 	o->entries[at] =
 		(struct entry){ event, NULL, at < o->tail ? o->entries[at + 1].key : o->key + 1 };
 	o->tail++;
-	o->moved++;
 }
 
 static struct made *make_event(struct order *o, const struct trace_event *like,
@@ -535,11 +532,6 @@ void order_release(const struct order *o, const struct ordered *event)
 {
 	if (event->origin)
 		o->source.release(o->source.arg, event->origin);
-}
-
-uint64_t order_moved(const struct order *o)
-{
-	return o->moved;
 }
 
 int order_new(const struct order_source *source, struct relations *relations,

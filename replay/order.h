@@ -45,6 +45,3 @@ void order_free(struct order *order);
 int order_next(struct order *order, struct ordered *ret_event);
 
 void order_release(const struct order *order, const struct ordered *event);
-
-/* How many events it has moved. */
-uint64_t order_moved(const struct order *order);
