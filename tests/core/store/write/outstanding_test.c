@@ -209,6 +209,15 @@ TEST(message_whose_post_was_not_read_yet_makes_it_incomplete)
 	assert_true(outstanding_is_whole(o, 10));
 }
 
+TEST(messages_that_nobody_posts_are_given_up)
+{
+	post_receive(1, 1);
+	poll_received(2, 1);
+	assert_left("2:1 post 1, 2:2 poll 1");
+	assert_left_at(2000000000, "");
+	assert_true(outstanding_is_whole(o, 2000000000));
+}
+
 TEST(what_was_refused_is_not_outstanding)
 {
 	post_some(1, 1, A, VERB_post_send, SEND, 7, 3, 1);

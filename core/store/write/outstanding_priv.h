@@ -1,0 +1,137 @@
+#pragma once
+/*
+ * The insides of outstanding.c (queues), outstanding_stream.c (messages), outstanding_list.c (what
+ * stays). One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/map.h"
+#include "core/store/write/outstanding.h"
+
+enum { OUTSTANDING_EARLY = 64 };
+
+#define STALE_NS INT64_C(1000000000) /* from then on it is not expected any more */
+
+/* A completion as it was polled. */
+struct completion {
+	struct event_place at;
+	uint64_t cq;
+	uint32_t index;
+	uint8_t flags;
+	struct event_wc wc;
+	struct event_wc_extra extra;
+};
+
+struct request {
+	struct event_place at;
+	uint64_t object; /* the queue that it was posted to */
+	uint32_t verb, index, dest;
+	bool signaled, message, hidden; /* hidden: no event shows its post */
+	bool done;
+	struct completion completion; /* if it is done, and has one */
+	size_t bytes;
+	struct event_wr wr; /* with its parts and elements */
+};
+
+/* Oldest first. */
+struct request_list {
+	struct request **ring;
+	uint32_t first, count, size; /* size is 0 or a power of two */
+};
+
+/* A queue pair or a shared receive queue; an SRQ has only rq. */
+struct queue {
+	uint32_t process;
+	uint64_t handle;
+	struct outstanding_qp qp;
+	bool is_qp;
+	uint64_t cq; /* of an XRC SRQ */
+	uint32_t dest;
+	struct request_list sq, rq;
+	struct request *failed;
+	struct queue *same_number;   /* of the process */
+	struct queue *after, **link; /* in the list of all */
+};
+
+struct stream {
+	uint32_t from, to;
+	bool datagrams;
+	bool foreign;                        /* the other end is not recorded */
+	struct request_list sends, receives; /* at most one has any */
+	struct stream *after, **link;
+};
+
+struct armed {
+	uint32_t process;
+	struct event_place at;
+	struct event_notify notify;
+	int64_t fetched;
+};
+
+struct outstanding {
+	struct map by_handle;        /* to struct queue */
+	struct map by_number;        /* process, qp_num: to the first of these */
+	struct map datagram_numbers; /* qp_num of any process, as keys */
+	struct map connections;      /* qp_num, that of its peer: of any process, as keys */
+	struct map by_pair;          /* from, to: to struct stream */
+	struct map by_cq;            /* to struct armed */
+	struct queue *queues;        /* all */
+	struct stream *streams;      /* all */
+	struct armed **armed;
+	size_t narmed;
+	struct request *early[OUTSTANDING_EARLY]; /* only their completions */
+	uint32_t nearly;
+};
+
+static inline struct request *request_list_at(const struct request_list *list, uint32_t i)
+{
+	return list->ring[(list->first + i) & (list->size - 1)];
+}
+
+/* Returns 0 or -ENOMEM. */
+int request_list_push(struct request_list *list, struct request *request);
+
+/* Those before it move up, since it is near to the front as a rule. */
+struct request *request_list_take(struct request_list *list, uint32_t at);
+
+void request_list_clear(struct request_list *list);
+
+static inline uint64_t outstanding_handle_key(uint32_t process, uint64_t handle)
+{
+	return handle ^ (uint64_t)process << 47;
+}
+
+static inline uint64_t outstanding_pair_key(uint32_t a, uint32_t b)
+{
+	return (uint64_t)a << 32 | b;
+}
+
+static inline void *outstanding_entry(const struct map *map, uint64_t key)
+{
+	uint64_t value;
+
+	return map_get(map, key, &value) ? (void *)(uintptr_t)value : NULL;
+}
+
+/* @request of @qp has completed with success. Takes it. Returns 0 or -ENOMEM. */
+int stream_pass(struct outstanding *o, const struct queue *qp, struct request *request,
+		bool receive);
+
+/*
+ * The number begins anew at @time: with a new queue pair, or from RESET on. What its peer did
+ * since may have been read before that.
+ */
+void stream_forget(struct outstanding *o, uint32_t number, int64_t time);
+
+/* Are both ends recorded? */
+bool stream_has_both_ends(const struct outstanding *o, const struct stream *stream);
+
+/* Were messages received long ago that nobody has posted? They went round the verbs. */
+bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, int64_t time);
+
+/* Note no more of it. */
+void stream_leave(struct stream *stream);
+
+void stream_free(struct outstanding *o, struct stream *stream);

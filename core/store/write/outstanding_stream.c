@@ -1,0 +1,245 @@
+/*
+ * Messages that one end has seen complete, and the other has not
+ *
+ * A stream has the two-sided messages from one queue pair number to another. Both ends complete
+ * them in the same order, so that it is enough to have those of the end that is ahead. Datagrams
+ * may get lost: those that nobody has received for a second have been.
+ *
+ * Not here: requests without a completion (outstanding.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/write/outstanding_priv.h"
+
+enum {
+	STREAM_MAX = 1 << 16,
+	FOREIGN_MAX = 1 << 14, /* messages by which the other end was read, if it is recorded */
+	MULTICAST_QPN = 0xffffff,
+};
+
+int request_list_push(struct request_list *list, struct request *request)
+{
+	if (list->count == list->size) {
+		uint32_t size = list->size ? list->size * 2 : 16;
+		struct request **ring = malloc(size * sizeof(*ring));
+
+		if (!ring)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < list->count; i++)
+			ring[i] = request_list_at(list, i);
+		free(list->ring);
+		list->ring = ring;
+		list->first = 0;
+		list->size = size;
+	}
+	list->ring[(list->first + list->count++) & (list->size - 1)] = request;
+	return 0;
+}
+
+struct request *request_list_take(struct request_list *list, uint32_t at)
+{
+	struct request *taken = request_list_at(list, at);
+
+	for (uint32_t i = at; i > 0; i--)
+		list->ring[(list->first + i) & (list->size - 1)] = request_list_at(list, i - 1);
+	list->first = (list->first + 1) & (list->size - 1);
+	list->count--;
+	return taken;
+}
+
+void request_list_clear(struct request_list *list)
+{
+	while (list->count)
+		free(request_list_take(list, 0));
+	free(list->ring);
+	*list = (struct request_list){ 0 };
+}
+
+void stream_free(struct outstanding *o, struct stream *stream)
+{
+	map_remove(&o->by_pair, outstanding_pair_key(stream->from, stream->to));
+	*stream->link = stream->after;
+	if (stream->after)
+		stream->after->link = stream->link;
+	request_list_clear(&stream->sends);
+	request_list_clear(&stream->receives);
+	free(stream);
+}
+
+static void drop_before(struct request_list *list, int64_t time)
+{
+	while (list->count) {
+		const struct request *first = request_list_at(list, 0);
+
+		if ((first->done ? first->completion.at.time : first->at.time) >= time)
+			break;
+		free(request_list_take(list, 0));
+	}
+}
+
+void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
+{
+	for (struct stream *stream = o->streams; stream; stream = stream->after) {
+		if (stream->from != number && stream->to != number)
+			continue;
+		drop_before(&stream->sends, time);
+		drop_before(&stream->receives, time);
+		stream->foreign = false;
+	}
+}
+
+/* NULL without memory. */
+static struct stream *need_stream(struct outstanding *o, uint32_t from, uint32_t to, bool datagrams)
+{
+	struct stream *stream = outstanding_entry(&o->by_pair, outstanding_pair_key(from, to));
+
+	if (stream)
+		return stream;
+	stream = calloc(1, sizeof(*stream));
+	if (!stream || map_put(&o->by_pair, outstanding_pair_key(from, to), (uintptr_t)stream)) {
+		free(stream);
+		return NULL;
+	}
+	stream->from = from;
+	stream->to = to;
+	stream->datagrams = datagrams;
+	stream->after = o->streams;
+	stream->link = &o->streams;
+	if (stream->after)
+		stream->after->link = &stream->after;
+	o->streams = stream;
+	return stream;
+}
+
+bool stream_has_both_ends(const struct outstanding *o, const struct stream *stream)
+{
+	uint64_t n;
+
+	if (stream->datagrams)
+		return map_get(&o->datagram_numbers, stream->from, &n) &&
+		       map_get(&o->datagram_numbers, stream->to, &n);
+	return map_get(&o->connections, outstanding_pair_key(stream->from, stream->to), &n) &&
+	       map_get(&o->connections, outstanding_pair_key(stream->to, stream->from), &n);
+}
+
+/* Has it grown for so long that the other end must have been read meanwhile? */
+static bool is_long(const struct request_list *list, int64_t now)
+{
+	return list->count >= FOREIGN_MAX ||
+	       (list->count && now - STALE_NS > request_list_at(list, 0)->at.time);
+}
+
+void stream_leave(struct stream *stream)
+{
+	stream->foreign = true;
+	request_list_clear(&stream->sends);
+	request_list_clear(&stream->receives);
+}
+
+/* One end has seen @request complete: it stays until the other end has, too. Takes it. */
+static int note_message(struct outstanding *o, struct stream *stream, struct request *request,
+			bool receive)
+{
+	struct request_list *ours = receive ? &stream->receives : &stream->sends;
+	struct request_list *others = receive ? &stream->sends : &stream->receives;
+
+	if (others->count)
+		free(request_list_take(others, 0));
+	else if (is_long(ours, request->completion.at.time) && !stream_has_both_ends(o, stream))
+		stream_leave(stream);
+	else if (ours->count == STREAM_MAX)
+		free(request_list_take(ours, 0));
+	else if (request_list_push(ours, request))
+		return -ENOMEM;
+	else
+		return 0;
+	free(request);
+	return 0;
+}
+
+int stream_pass(struct outstanding *o, const struct queue *qp, struct request *request,
+		bool receive)
+{
+	bool datagrams = qp->qp.datagrams;
+	uint32_t other = !datagrams ? qp->dest
+			 : receive  ? request->completion.wc.src_qp
+				    : request->dest;
+	struct stream *stream = NULL;
+	int err = 0;
+
+	if (request->message && other && other != MULTICAST_QPN) {
+		stream = receive ? need_stream(o, other, qp->qp.number, datagrams)
+				 : need_stream(o, qp->qp.number, other, datagrams);
+		err = stream ? 0 : -ENOMEM;
+	}
+	if (stream && !stream->foreign)
+		err = note_message(o, stream, request, receive);
+	else
+		free(request);
+	return err;
+}
+
+/* Messages of @queue that are outstanding: how many of its stream were received, less these. */
+static bool lacks_sends(const struct outstanding *o, const struct queue *queue)
+{
+	const struct stream *stream =
+		outstanding_entry(&o->by_pair, outstanding_pair_key(queue->qp.number, queue->dest));
+	uint32_t left;
+
+	if (!stream || !stream->receives.count || !stream_has_both_ends(o, stream))
+		return false;
+	left = stream->receives.count;
+	for (uint32_t i = 0; i < queue->sq.count && left; i++)
+		left -= request_list_at(&queue->sq, i)->message;
+	return left;
+}
+
+/* Likewise of datagrams, which may go from one queue pair to many. */
+static bool lacks_datagrams(const struct queue *queue, const struct stream *stream)
+{
+	uint32_t left = stream->receives.count;
+
+	for (uint32_t i = 0; i < queue->sq.count && left; i++)
+		left -= request_list_at(&queue->sq, i)->dest == stream->to;
+	return left;
+}
+
+static struct queue *find_sender(const struct outstanding *o, const struct stream *stream)
+{
+	struct queue *queue = o->queues;
+
+	while (queue && !(queue->is_qp && queue->qp.number == stream->from &&
+			  (queue->qp.datagrams || queue->dest == stream->to)))
+		queue = queue->after;
+	return queue;
+}
+
+bool outstanding_is_whole(const struct outstanding *o, int64_t time)
+{
+	for (uint32_t i = 0; i < o->nearly; i++)
+		if (o->early[i]->completion.at.time > time - STALE_NS)
+			return false;
+	for (const struct queue *queue = o->queues; queue; queue = queue->after)
+		if (queue->is_qp && !queue->qp.datagrams && lacks_sends(o, queue))
+			return false;
+	for (const struct stream *stream = o->streams; stream; stream = stream->after) {
+		const struct queue *from =
+			stream->datagrams && stream->receives.count ? find_sender(o, stream) : NULL;
+
+		if (from && lacks_datagrams(from, stream))
+			return false;
+	}
+	return true;
+}
+
+bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, int64_t time)
+{
+	const struct queue *from;
+
+	if (stream->datagrams || !stream->receives.count ||
+	    request_list_at(&stream->receives, 0)->completion.at.time > time - STALE_NS)
+		return false;
+	from = find_sender(o, stream);
+	return from && lacks_sends(o, from);
+}
