@@ -219,12 +219,13 @@ static int learn_filter(struct replay *r)
 
 static int learn_modify_qp(struct replay *r, const struct call *call, const struct args *in)
 {
+	struct ibv_ah_attr av = learn_address(in, true);
 	int64_t dest, port;
 
 	if (args_get(in, "attr.port_num", &port))
 		peers_use_port(r->peers, call->object, (uint8_t)port);
 	return args_get(in, "attr.dest_qp_num", &dest)
-		       ? peers_connect(r->peers, call->object, (uint32_t)dest)
+		       ? peers_connect(r->peers, call->object, (uint32_t)dest, &av)
 		       : 0;
 }
 

@@ -89,7 +89,8 @@ static int resolve_links(struct pass *p, struct made_plan *plan)
 	for (size_t i = 0; i < plan->nlinks && is_connected(plan->type); i++) {
 		struct made_link *link = &plan->links[i];
 
-		if (peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
+		if (peers_claimed(p->r->peers, plan->object) ||
+		    peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
 			continue;
 		link->host = find_host(p, plan, &link->av);
 		if (!link->host)

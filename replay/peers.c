@@ -21,6 +21,7 @@
 struct link {
 	struct link *next;
 	uint32_t dest;
+	struct ibv_ah_attr av; /* zeroed: not known */
 };
 
 struct qp {
@@ -179,7 +180,7 @@ int peers_told_gid(struct peers *p, uint32_t device, uint8_t port, const union i
 	return same_gid(gid, &no_gid) ? 0 : add_place(p, device, port, 0, gid);
 }
 
-int peers_connect(struct peers *p, uint32_t id, uint32_t dest)
+int peers_connect(struct peers *p, uint32_t id, uint32_t dest, const struct ibv_ah_attr *av)
 {
 	struct qp *qp = find_qp(&p->by_id, id);
 	struct link *link;
@@ -189,7 +190,9 @@ int peers_connect(struct peers *p, uint32_t id, uint32_t dest)
 	link = calloc(1, sizeof(*link));
 	if (!link)
 		return -ENOMEM;
-	*link = (struct link){ qp->links, dest };
+	*link = (struct link){ .next = qp->links, .dest = dest };
+	if (av)
+		link->av = *av;
 	qp->links = link;
 	return 0;
 }
@@ -252,14 +255,17 @@ static enum placed find_place(const struct peers *p, const struct qp *qp,
 
 /*
  * May @qp, which has the number that @me was connected to, not be its peer? It was gone, or not
- * there yet, and connected to others; or it is @me itself, at an address that nobody was told of.
+ * there yet, or its address is not known, and connected to others; or it is @me itself, at an
+ * address that nobody was told of.
  */
 static bool is_stranger(const struct qp *me, const struct qp *qp, bool mutual, enum placed placed,
 			const struct ibv_ah_attr *av, int64_t time)
 {
+	bool unknown = placed == PLACED_PERHAPS && av && av->is_global;
+
 	if (qp == me)
-		return placed == PLACED_PERHAPS && av && av->is_global;
-	return !mutual && qp->links && measure_distance(qp, time);
+		return unknown;
+	return !mutual && qp->links && (unknown || measure_distance(qp, time));
 }
 
 uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const struct ibv_ah_attr *av,
@@ -284,4 +290,19 @@ uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const str
 		best_score = score;
 	}
 	return best ? best->id : 0;
+}
+
+bool peers_claimed(const struct peers *p, uint32_t id)
+{
+	const struct qp *me = find_qp(&p->by_id, id);
+
+	for (const struct qp *qp = p->all; me && qp; qp = qp->all) {
+		if (qp == me || connected_to(me, qp->number))
+			continue;
+		for (const struct link *link = qp->links; link; link = link->next)
+			if (link->dest == me->number &&
+			    find_place(p, me, &link->av) == PLACED_THERE)
+				return true;
+	}
+	return false;
 }

@@ -8,6 +8,7 @@
  * time. One thread until all is known, any thread afterwards.
  */
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct peers;
@@ -31,8 +32,14 @@ void peers_use_port(struct peers *peers, uint32_t id, uint8_t port);
 int peers_told_lid(struct peers *peers, uint32_t device, uint8_t port, uint16_t lid);
 int peers_told_gid(struct peers *peers, uint32_t device, uint8_t port, const union ibv_gid *gid);
 
-/* It was connected to number @dest. Returns 0 or -ENOMEM. */
-int peers_connect(struct peers *peers, uint32_t id, uint32_t dest);
+/* It was connected to number @dest at @av (NULL: not known). Returns 0 or -ENOMEM. */
+int peers_connect(struct peers *peers, uint32_t id, uint32_t dest, const struct ibv_ah_attr *av);
+
+/*
+ * Is there a queue pair that was connected to @id, for sure, and that @id was never connected to?
+ * The peer of @id is in the trace then, whatever number @id was connected to.
+ */
+bool peers_claimed(const struct peers *peers, uint32_t id);
 
 /*
  * The queue pair that @id meant by number @dest at address @av (NULL: not known) at @time; @id 0

@@ -17,8 +17,8 @@ TEST(both_sides_find_each_other)
 
 	peers_add(p, 1, 0, 100, 0, INT64_MAX);
 	peers_add(p, 2, 0, 200, 0, INT64_MAX);
-	peers_connect(p, 1, 200);
-	peers_connect(p, 2, 100);
+	peers_connect(p, 1, 200, NULL);
+	peers_connect(p, 2, 100, NULL);
 	assert_int_equal(peers_find(p, 1, 200, NULL, 10), 2);
 	assert_int_equal(peers_find(p, 2, 100, NULL, 10), 1);
 	peers_free(p);
@@ -29,7 +29,7 @@ TEST(a_number_of_nobody_is_outside)
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 0, 100, 0, INT64_MAX);
-	peers_connect(p, 1, 999);
+	peers_connect(p, 1, 999, NULL);
 	assert_int_equal(peers_find(p, 1, 999, NULL, 10), 0);
 	peers_free(p);
 }
@@ -41,7 +41,7 @@ TEST(the_connection_goes_before_the_time)
 	peers_add(p, 1, 0, 100, 0, INT64_MAX);
 	peers_add(p, 2, 0, 200, 0, 50); /* had the number before */
 	peers_add(p, 3, 0, 200, 60, INT64_MAX);
-	peers_connect(p, 3, 100);
+	peers_connect(p, 3, 100, NULL);
 	assert_int_equal(peers_find(p, 1, 200, NULL, 40), 3);
 	peers_free(p);
 }
@@ -65,7 +65,7 @@ TEST(a_pair_may_be_its_own_peer)
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 0, 100, 0, INT64_MAX);
-	peers_connect(p, 1, 100);
+	peers_connect(p, 1, 100, NULL);
 	assert_int_equal(peers_find(p, 1, 100, NULL, 5), 1);
 	peers_free(p);
 }
@@ -77,10 +77,10 @@ TEST(a_pair_connected_again_is_found_both_times)
 	peers_add(p, 1, 0, 100, 0, INT64_MAX);
 	peers_add(p, 2, 0, 200, 0, INT64_MAX);
 	peers_add(p, 3, 0, 300, 0, INT64_MAX);
-	peers_connect(p, 1, 200);
-	peers_connect(p, 1, 300);
-	peers_connect(p, 2, 100);
-	peers_connect(p, 3, 100);
+	peers_connect(p, 1, 200, NULL);
+	peers_connect(p, 1, 300, NULL);
+	peers_connect(p, 2, 100, NULL);
+	peers_connect(p, 3, 100, NULL);
 	assert_int_equal(peers_find(p, 1, 200, NULL, 5), 2);
 	assert_int_equal(peers_find(p, 1, 300, NULL, 5), 3);
 	assert_int_equal(peers_find(p, 3, 100, NULL, 5), 1);
@@ -106,8 +106,8 @@ TEST(the_same_number_on_another_host_is_another)
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
 	peers_add(p, 2, 50, 18, 0, INT64_MAX);
 	peers_told_gid(p, 50, 1, &here.grh.dgid);
-	peers_connect(p, 1, 18);
-	peers_connect(p, 2, 17);
+	peers_connect(p, 1, 18, NULL);
+	peers_connect(p, 2, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 18, &there, 5), 0);
 	assert_int_equal(peers_find(p, 1, 18, &here, 5), 2);
 	assert_int_equal(peers_find(p, 0, 18, &there, 5), 0);
@@ -123,8 +123,8 @@ TEST(of_two_hosts_the_address_decides)
 	peers_add(p, 2, 60, 17, 0, INT64_MAX);
 	peers_told_gid(p, 50, 1, &a.grh.dgid);
 	peers_told_gid(p, 60, 1, &b.grh.dgid);
-	peers_connect(p, 1, 17);
-	peers_connect(p, 2, 17);
+	peers_connect(p, 1, 17, NULL);
+	peers_connect(p, 2, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 17, &b, 5), 2);
 	assert_int_equal(peers_find(p, 2, 17, &a, 5), 1);
 	peers_free(p);
@@ -139,7 +139,7 @@ TEST(a_lid_decides_as_well)
 	peers_use_port(p, 1, 2);
 	peers_told_lid(p, 50, 1, 5);
 	peers_told_lid(p, 50, 2, 4);
-	peers_connect(p, 1, 17);
+	peers_connect(p, 1, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 17, &here, 5), 1);
 	assert_int_equal(peers_find(p, 1, 17, &there, 5), 0);
 	peers_free(p);
@@ -153,8 +153,8 @@ TEST(an_address_of_another_kind_contradicts_nothing)
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
 	peers_add(p, 2, 50, 18, 0, INT64_MAX);
 	peers_told_gid(p, 50, 1, &told.grh.dgid);
-	peers_connect(p, 1, 18);
-	peers_connect(p, 2, 17);
+	peers_connect(p, 1, 18, NULL);
+	peers_connect(p, 2, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 18, &other, 5), 2);
 	peers_free(p);
 }
@@ -166,7 +166,7 @@ TEST(its_own_number_at_an_unknown_address_is_anothers)
 	struct peers *p = make_peers();
 
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
-	peers_connect(p, 1, 17);
+	peers_connect(p, 1, 17, NULL);
 	assert_int_equal(peers_find(p, 1, 17, &unknown, 5), 0);
 	peers_free(p);
 }
@@ -177,9 +177,40 @@ TEST(who_was_gone_and_connected_elsewhere_is_not_meant)
 
 	peers_add(p, 1, 50, 17, 0, INT64_MAX);
 	peers_add(p, 2, 50, 18, 0, 20);
-	peers_connect(p, 1, 18);
-	peers_connect(p, 2, 99);
+	peers_connect(p, 1, 18, NULL);
+	peers_connect(p, 2, 99, NULL);
 	assert_int_equal(peers_find(p, 1, 18, NULL, 10), 2);
 	assert_int_equal(peers_find(p, 1, 18, NULL, 30), 0);
+	peers_free(p);
+}
+
+TEST(who_is_connected_to_it_for_sure_is_its_peer)
+{
+	const struct ibv_ah_attr here = { .dlid = 4 }, there = { .dlid = 5 };
+	struct peers *p = make_peers();
+
+	peers_add(p, 1, 50, 17, 0, INT64_MAX);
+	peers_add(p, 2, 50, 18, 0, INT64_MAX);
+	peers_told_lid(p, 50, 1, 4);
+	peers_connect(p, 1, 99, &here); /* a number that is not in the trace */
+	peers_connect(p, 2, 17, &here);
+	assert_true(peers_claimed(p, 1));
+	assert_false(peers_claimed(p, 2));
+	peers_add(p, 3, 50, 19, 0, INT64_MAX);
+	peers_connect(p, 3, 18, &there); /* of another host */
+	assert_false(peers_claimed(p, 2));
+	peers_free(p);
+}
+
+TEST(who_is_connected_elsewhere_at_an_unknown_address_is_not_meant)
+{
+	struct ibv_ah_attr unknown = make_address(0x20, 2);
+	struct peers *p = make_peers();
+
+	peers_add(p, 1, 50, 17, 0, INT64_MAX);
+	peers_add(p, 2, 50, 18, 0, INT64_MAX);
+	peers_connect(p, 1, 25, &unknown);
+	peers_connect(p, 2, 17, &unknown);
+	assert_int_equal(peers_find(p, 2, 17, &unknown, 5), 0);
 	peers_free(p);
 }
