@@ -388,10 +388,13 @@ static void tell_same_hang(struct replay *r, uint32_t id, enum side side, const 
 
 void expect_leave(struct replay *r, uint32_t object)
 {
-	struct replica *replica = replica_of(r, object);
+	struct replica *replica = replica_of(r, object), *peer;
 
 	if (!replica || !replica->handle)
 		return;
+	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
+	if (peer && peer->qp) /* what it sends to this queue pair would fail from here on */
+		expect_settle(r, peer->qp, SIDE_SEND, SETTLE_ALL);
 	r->leaving = true;
 	if (replica->qp)
 		polls_drain(r, replica);

@@ -136,12 +136,32 @@ queue_pairs_that_are_not_connected() {
 		is "receives that differ" "$(grep -c 'ibv_post_srq_recv: ' out)" 0
 }
 
+# It ends where some wait for the shared queue: here others may have had its last requests.
+shared_queue_that_is_cut() {
+	record -o t.db -- "$apps/shared_rq" || return
+	local part end
+	for part in 1 2 3 4 5; do
+		rm -f x.db
+		"$VERBATIM" unpack -o x.db t.db >log 2>&1 || { cat log; return 1; }
+		end=$(sqlite3 x.db "SELECT time FROM poll ORDER BY time
+			LIMIT 1 OFFSET (SELECT count(*) * $part / 6 FROM poll)")
+		sqlite3 x.db "DELETE FROM wc WHERE time > $end; DELETE FROM poll WHERE time > $end;
+			DELETE FROM wr WHERE (thread, n) IN
+				(SELECT thread, n FROM post WHERE time > $end);
+			DELETE FROM sge WHERE (thread, n) IN
+				(SELECT thread, n FROM post WHERE time > $end);
+			DELETE FROM post WHERE time > $end; DELETE FROM poll_count" || return
+		replay --allow-partial x.db || { echo "part $part: status $?"; cat out; return 1; }
+	done
+}
+
 needs "$apps/shared_rq" "$apps/in_vain"
 try shared_queues
 try "shared queues, one wr_id" shared_queues same
 try perftest_with_a_shared_queue
 try hang_that_is_one_here
 if command -v sqlite3 >/dev/null; then
+	try shared_queue_that_is_cut
 	try completion_of_no_queue_pair
 	try datagram_of_another_sender
 	try completion_that_the_trace_lacks
