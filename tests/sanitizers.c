@@ -52,7 +52,8 @@ const char *__tsan_default_suppressions(void)
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:^g_malloc0$\n"
-	       "leak:^dispatch$\n";
+	       "leak:^dispatch_call$\n"
+	       "leak:^faults_call$\n"; /* which ends in the one above */
 }
 
 int __lsan_is_turned_off(void)
