@@ -180,7 +180,7 @@ int stream_pass(struct outstanding *o, const struct queue *qp, struct request *r
 	return err;
 }
 
-/* Messages of @queue that are outstanding: how many of its stream were received, less these. */
+/* Were more messages of @queue received, but not seen to be sent, than it has outstanding? */
 static bool lacks_sends(const struct outstanding *o, const struct queue *queue)
 {
 	const struct stream *stream =
