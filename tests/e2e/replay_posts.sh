@@ -30,7 +30,9 @@ try "receives wait for room in a shorter queue" shorter_queues "$apps/posts" rec
 try "a pingpong in shorter queues" shorter_queues "$both" ibv_rc_pingpong -r 500 -n 300
 try "a pingpong in a shorter shared queue" shorter_queues "$both" ibv_srq_pingpong -r 500 -n 300
 if command -v ib_send_bw >/dev/null; then
-	try "messages without a pause in shorter queues" \
+	# it closes its device before one of its queues, so that is lost in a replay, too
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
+		try "messages without a pause in shorter queues" \
 		shorter_queues "$both" ib_send_bw --use_old_post_send -F -n 1000
 else
 	skip "messages without a pause in shorter queues" "ib_send_bw is not installed"

@@ -309,15 +309,15 @@ static void leave_batch(struct reader *reader, struct batch *b)
 /* The other thread has just written it, so it is in that one's cache. */
 static inline void fetch_ahead(const struct batch *b, unsigned int at)
 {
-	const char *ahead;
+	uintptr_t ahead; /* or 0 */
 
 	if (at + AHEAD >= b->count)
 		return;
-	ahead = (const char *)b->events[at + AHEAD].call;
+	ahead = (uintptr_t)b->events[at + AHEAD].call;
 	if (at + AHEAD + 2 < b->count)
 		__builtin_prefetch(&b->events[at + AHEAD + 2]);
 	for (int i = 0; i < 5; i++)
-		__builtin_prefetch(ahead + i * 64);
+		__builtin_prefetch((const void *)(ahead + (uintptr_t)i * 64));
 }
 
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
