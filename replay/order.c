@@ -211,6 +211,8 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 		begin = end_early(o, destroyed);
 		if (begin != o->tail && begin > p)
 			place_before(o, p, begin);
+		else if (begin < p && !has_thread(o, destroyed.thread, begin + 1, p))
+			move_entry(o, begin, p - 1); /* what went well until then came before */
 	} else if (begin == o->tail || begin < p) {
 		if (!has_thread(o, destroyed.thread, p, end))
 			move_entry(o, end, p);

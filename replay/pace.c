@@ -92,6 +92,8 @@ static bool wait_shared(unsigned int turns, int64_t deadline)
 	shared->enter(shared->arg);
 	if (has_ended())
 		return false;
+	if (on_wait && turns >= 2 * SHARED_SPINS)
+		on_wait(on_wait_arg);
 	return turns < LOOK_AFTER || note_behind() || pace_now() <= deadline;
 }
 
@@ -110,6 +112,17 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 	return true;
 }
 
+/* Threads that share a replay tell of it one at a time. */
+static void tell_sleep(void)
+{
+	if (shared)
+		shared->enter(shared->arg);
+	if (on_wait)
+		on_wait(on_wait_arg);
+	if (shared)
+		shared->leave(shared->arg);
+}
+
 void pace_sleep_until(int64_t due)
 {
 	for (int64_t now; (now = read_clock()) < due && !has_ended();) {
@@ -117,8 +130,8 @@ void pace_sleep_until(int64_t due)
 		struct timespec at = { until / 1000000000, until % 1000000000 };
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		if (on_wait && until != due)
-			on_wait(on_wait_arg);
+		if (until != due)
+			tell_sleep();
 		if (shared)
 			shared->note_sleep(shared->arg);
 	}

@@ -222,9 +222,11 @@ static int play_threads(struct play *p)
 	    players_new(&work, players, &p->players))
 		return log_err(-ENOMEM, "prepare the replay");
 	pace_share(&sharing);
+	pace_on_wait(tell_progress, p->r);
 	err = give_events(p);
 	err = err < 0 ? err : players_end(p->players);
 	players_free(p->players);
+	pace_on_wait(NULL, NULL);
 	pace_share(NULL);
 	return err;
 }

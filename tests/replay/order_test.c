@@ -232,6 +232,17 @@ TEST(a_dereg_that_began_before_comes_before_what_failed_by_it)
 	assert_order("end 10:1, post 1:1, poll 1:2");
 }
 
+TEST(a_dereg_that_has_not_returned_comes_after_what_went_well)
+{
+	add_call(TRACE_CALL, 10, 1, VERB_dereg_mr);
+	add_post(1, 1);
+	add_poll(1, 2, IBV_WC_SUCCESS, (struct event_id){ 1, 1 });
+	add_post(1, 3);
+	add_poll(1, 4, IBV_WC_REM_ACCESS_ERR, (struct event_id){ 1, 3 });
+	add_call(TRACE_RETURN, 10, 1, VERB_dereg_mr);
+	assert_order("post 1:1, poll 1:2, end 10:1, post 1:3, poll 1:4");
+}
+
 TEST(what_failed_by_a_dereg_that_began_later_comes_after_it)
 {
 	add_post(1, 1);
