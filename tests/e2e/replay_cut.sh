@@ -50,7 +50,7 @@ both() { # NAME
 needs "$VERBATIM" "$apps/two_threads"
 run=("$apps/two_threads" 200000); both "two threads"
 sides ibv_rc_pingpong -n 20000; both ibv_rc_pingpong
-sides ibv_rc_pingpong -n 5000 -e; both "ibv_rc_pingpong -e"
+sides ibv_rc_pingpong -n 20000 -e; both "ibv_rc_pingpong -e"
 sides ibv_srq_pingpong -n 20000; both ibv_srq_pingpong
 sides ibv_ud_pingpong -n 20000; both ibv_ud_pingpong
 sides ib_send_bw -n 50000; both ib_send_bw
