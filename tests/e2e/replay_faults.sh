@@ -90,10 +90,11 @@ try "queue pair that fails, and its event before" sudden first
 try "queue pair that fails, and its event after" sudden last
 
 # one of two programs fails, and the other waits for it until it is killed; the fabric's processes
-# are in the order in which they open the device
+# are in the order in which they open the device. Seen once in four runs of all tests: a recording
+# without the error, which must replay, too
 two_programs() { # RULE
 	record "$1" "$root/tests/e2e/replay/left_behind" ibv_rc_pingpong -n 300 || return
-	is errors "$(errors)" 1 && replay && replay --threads serial || { cat out; return 1; }
+	[ "$(errors)" -le 1 ] && replay && replay --threads serial || { cat out; return 1; }
 }
 if command -v ibv_rc_pingpong >/dev/null; then
 	try two_programs 'process=1 n=100 status=RETRY_EXC_ERR vendor_err=0x81'
