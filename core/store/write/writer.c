@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "core/store/finish/complete.h"
@@ -53,59 +52,6 @@ int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n
 			  detail);
 }
 
-static int set_meta(struct writer *writer, const struct writer_info *info)
-{
-	sqlite3 *db = writer->db;
-	struct utsname host;
-	char boot[64], payload[24], seed[20] = ""; /* empty for an import */
-	int err = 0;
-
-	uname(&host);
-	if (info->payload.seed)
-		snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
-	file_boot_id(boot);
-	const struct {
-		const char *key, *value;
-	} texts[] = {
-		{ "state", "recording" },
-		{ "version", VERBATIM_VERSION },
-		{ "command", info->command },
-		{ "device", info->device },
-		{ "kernel", host.release },
-		{ "host", host.nodename },
-		{ "machine", host.machine },
-		{ "recorder_boot", boot },
-		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
-		{ "sqlite", sqlite3_libversion() },
-		{ "filter", info->filter },
-		{ "copies_on_fork", info->copies_on_fork },
-		{ "memory", info->memory ? "yes" : "" },
-		{ "waits", info->waits ? "yes" : "" },
-		{ "strict", info->strict ? "yes" : "" },
-		{ "payload_seed", seed },
-		{ "payload", payload_text(info->payload.keep, payload) },
-	};
-	const struct {
-		const char *key;
-		int64_t value;
-	} numbers[] = {
-		{ "realtime", (int64_t)writer->clock.realtime },
-		{ "clock_start", (int64_t)writer->clock.start },
-		{ "clock_mult", (int64_t)writer->clock.mult },
-		{ "clock_shift", writer->clock.shift },
-		{ "recorder", getpid() },
-		{ "recorder_start", (int64_t)session_process_start(getpid()) },
-		{ "fingerprint", (int64_t)verbs_fingerprint },
-		{ "one_of", info->one_of ? info->one_of : 1 },
-	};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !err; i++)
-		err = schema_set_meta(db, texts[i].key, texts[i].value ? texts[i].value : "");
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
-		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
-	return err;
-}
-
 static int prepare_statements(struct writer *writer)
 {
 	static const char *const sql[] = {
@@ -128,7 +74,7 @@ static int begin_transaction(struct writer *writer, const struct writer_info *in
 	if (!err)
 		err = sql_exec(writer->db, "BEGIN");
 	if (!err)
-		err = set_meta(writer, info);
+		err = writer_describe_run(writer, info);
 	if (!err)
 		err = sql_exec(writer->db, "COMMIT");
 	if (!err)

@@ -221,6 +221,9 @@ int cuts_show(struct writer *writer);
 int cuts_hide(struct writer *writer);
 void cuts_fini(struct writer *writer);
 
+/* Table `meta` of a new trace: what is recorded, on which machine, by whom. 0 or -errno. */
+int writer_describe_run(struct writer *writer, const struct writer_info *info);
+
 /* Remember @err as the failure that stopped the writer, unless it is 0 or not the first. */
 int writer_fail(struct writer *writer, int err);
 

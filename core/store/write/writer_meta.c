@@ -1,0 +1,64 @@
+/*
+ * What a trace says of itself from the start: table `meta`
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/store/db/file.h"
+#include "core/store/write/writer_priv.h"
+#include "core/wire/session.h"
+
+int writer_describe_run(struct writer *writer, const struct writer_info *info)
+{
+	sqlite3 *db = writer->db;
+	struct utsname host;
+	char boot[64], payload[24], seed[20] = ""; /* empty for an import */
+	int err = 0;
+
+	uname(&host);
+	if (info->payload.seed)
+		snprintf(seed, sizeof(seed), "%016" PRIx64, info->payload.seed);
+	file_boot_id(boot);
+	const struct {
+		const char *key, *value;
+	} texts[] = {
+		{ "state", "recording" },
+		{ "version", VERBATIM_VERSION },
+		{ "command", info->command },
+		{ "device", info->device },
+		{ "kernel", host.release },
+		{ "host", host.nodename },
+		{ "machine", host.machine },
+		{ "recorder_boot", boot },
+		{ "clock", writer->clock.kind == CLOCK_KIND_TSC ? "tsc" : "monotonic" },
+		{ "sqlite", sqlite3_libversion() },
+		{ "filter", info->filter },
+		{ "copies_on_fork", info->copies_on_fork },
+		{ "memory", info->memory ? "yes" : "" },
+		{ "waits", info->waits ? "yes" : "" },
+		{ "strict", info->strict ? "yes" : "" },
+		{ "payload_seed", seed },
+		{ "payload", payload_text(info->payload.keep, payload) },
+	};
+	const struct {
+		const char *key;
+		int64_t value;
+	} numbers[] = {
+		{ "realtime", (int64_t)writer->clock.realtime },
+		{ "clock_start", (int64_t)writer->clock.start },
+		{ "clock_mult", (int64_t)writer->clock.mult },
+		{ "clock_shift", writer->clock.shift },
+		{ "recorder", getpid() },
+		{ "recorder_start", (int64_t)session_process_start(getpid()) },
+		{ "fingerprint", (int64_t)verbs_fingerprint },
+		{ "one_of", info->one_of ? info->one_of : 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts) && !err; i++)
+		err = schema_set_meta(db, texts[i].key, texts[i].value ? texts[i].value : "");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
+		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
+	return err;
+}
