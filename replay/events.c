@@ -411,7 +411,8 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 				return -ENOMEM;
 			continue;
 		}
-		if (!raised && faults_raise(r, here, &async, pace_now() - start, limit)) {
+		if (!raised && faults_raise(r, here, &async, kind_of_event(type) == OBJECT_device,
+					    pace_now() - start, limit)) {
 			raised = true;
 		} else if (!pace_wait(&turns, start + limit)) {
 			miss_async(r, event, replica, type, element);

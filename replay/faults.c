@@ -406,24 +406,6 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 	return ret;
 }
 
-/* Of a port or device: no verb causes it. */
-static bool is_outside(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_DEVICE_FATAL:
-	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_GID_CHANGE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static bool is_in_error(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -465,10 +447,8 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 }
 
 bool faults_raise(struct replay *r, struct ibv_context *context,
-		  const struct ibv_async_event *async, int64_t waited, int64_t limit)
+		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit)
 {
-	bool outside = is_outside(async->event_type);
-
 	if (!r->faults || (!outside && waited < limit / OWN_EVENT_SHARE))
 		return false;
 	if ((!outside && !async->element.qp) || r->faults->soft.event(context, async))

@@ -36,10 +36,11 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event);
 
 /*
  * The recorded asynchronous event @async has not come for @waited of @limit ns: let it happen, if
- * the time has come for that. Returns whether it did.
+ * the time has come for that; @outside: it is of a port or the device, and no verb causes it.
+ * Returns whether it did.
  */
 bool faults_raise(struct replay *r, struct ibv_context *context,
-		  const struct ibv_async_event *async, int64_t waited, int64_t limit);
+		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit);
 
 /* How many errors, of any kind, were caused so far. */
 uint64_t faults_caused(const struct replay *r);

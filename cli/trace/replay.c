@@ -486,8 +486,10 @@ int cli_replay(int argc, char **argv)
 		status = replay_here(trace, arguments.at[0], &set, tolerate);
 	if (soft)
 		choose_link(trace);
-	if (soft && set.persona == PERSONA_RECORDED && persona_take(trace))
-		return CLI_ENVIRONMENT;
+	if (soft && set.persona == PERSONA_RECORDED && persona_take(trace)) {
+		status = CLI_ENVIRONMENT;
+		soft = false;
+	}
 	trace_close(trace);
 	tolerate_close(tolerate);
 	if (!soft)
