@@ -1,6 +1,7 @@
 /*
  * A program of two processes, to be recorded on one side: each way in which a request may end
- * *	two_ends PORT             answers
+ *
+ *	two_ends PORT             answers
  *	two_ends PORT HOST        asks
  *	two_ends PORT - killed    answers, and is killed with requests of the other under way
  *	two_ends PORT HOST killed
@@ -341,11 +342,6 @@ static void ask_atomics(void)
 	expect_value("new", (long)*(uint64_t *)(memory + HALF), 99);
 }
 
-static void answer_atomics(void)
-{
-	*(uint64_t *)memory = 37;
-}
-
 static void ask_gone(void)
 {
 	send_bytes(10);
@@ -619,6 +615,7 @@ static const struct way {
 	int armed;       /* for solicited ones */
 	int late;        /* the one that answers goes to RTS itself */
 	int shared;      /* it has a shared receive queue */
+	uint64_t first;  /* what lies in its memory's first word */
 } ways[] = {
 	{ "not ready", ask_not_ready, answer_once, 1 },
 	{ "too long", ask_too_long, answer_too_long, 2, 99 },
@@ -629,7 +626,7 @@ static const struct way {
 	{ "unknown key", ask_unknown_key, answer_nothing, 0 },
 	{ "revoked", ask_revoked, answer_revoked, 0 },
 	{ "misaligned", ask_misaligned, answer_nothing, 0 },
-	{ "atomics", ask_atomics, answer_atomics, 0 },
+	{ "atomics", ask_atomics, answer_nothing, 0, .first = 37 },
 	{ "gone", ask_gone, answer_gone, 3 },
 	{ "broken", ask_broken, answer_broken, 1, .bad = 1 },
 	{ "flush", ask_flush, answer_flush, 0 },
@@ -658,8 +655,8 @@ static void go_way(const struct way *w, int asks)
 					w->bad ? ~mr->lkey : mr->lkey);
 	if (!asks && w->armed)
 		MUST(ibv_req_notify_cq(cq, 1));
-	if (!asks && w->answer == answer_atomics)
-		answer_atomics();
+	if (!asks && w->first)
+		*(uint64_t *)memory = w->first;
 	to_rtr();
 	if (asks || !w->late)
 		to_rts();
