@@ -219,10 +219,29 @@ static int find_tolerance(struct outcome *r, const struct divergence *d)
 					  });
 }
 
+static enum skip_kind tell_skip_kind(enum verb verb)
+{
+	switch (verb) {
+	case VERB_post_send:
+	case VERB_post_recv:
+	case VERB_post_srq_recv:
+	case VERB_post_wq_recv:
+	case VERB_wr_complete:
+	case VERB_wr_abort:
+		return SKIP_POST;
+	case VERB_poll_cq:
+	case VERB_start_poll:
+	case VERB_next_poll:
+		return SKIP_COMPLETION;
+	default:
+		return SKIP_CALL;
+	}
+}
+
 static void add_divergence(struct outcome *r, const struct divergence *d)
 {
 	uint64_t cause = outcome_cause_of(&r->causes, d->object, d->peer);
-	bool completion = outcome_skip_kind(d->verb) == SKIP_COMPLETION;
+	bool completion = tell_skip_kind(d->verb) == SKIP_COMPLETION;
 	int line = find_tolerance(r, d);
 
 	if (cause == OUTCOME_NO_CAUSE && completion)
@@ -259,22 +278,24 @@ static bool has_diverged(const struct outcome *r)
 	return __atomic_load_n(&r->ndivergences, __ATOMIC_RELAXED);
 }
 
-void outcome_agreed(struct outcome *r, uint32_t object)
+static void tell_causes(struct outcome *r, uint32_t object,
+			void (*tell)(struct outcome_causes *, uint32_t))
 {
 	if (!has_diverged(r))
 		return;
 	pthread_mutex_lock(&r->lock);
-	outcome_cause_agreed(&r->causes, object);
+	tell(&r->causes, object);
 	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_agreed(struct outcome *r, uint32_t object)
+{
+	tell_causes(r, object, outcome_cause_agreed);
 }
 
 void outcome_mended(struct outcome *r, uint32_t object)
 {
-	if (!has_diverged(r))
-		return;
-	pthread_mutex_lock(&r->lock);
-	outcome_cause_mended(&r->causes, object);
-	pthread_mutex_unlock(&r->lock);
+	tell_causes(r, object, outcome_cause_mended);
 }
 
 bool outcome_is_explained(struct outcome *r, uint32_t object)
@@ -302,23 +323,6 @@ void outcome_inherit(struct outcome *r, uint32_t object, uint32_t from)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* The latest of that event. */
-static uint64_t find_cause(const struct outcome *r, struct event_id event)
-{
-	for (size_t i = r->nkept; i-- > 0;)
-		if (r->kept[i].first.event.thread == event.thread &&
-		    r->kept[i].first.event.n == event.n)
-			return i;
-	return OUTCOME_NO_CAUSE;
-}
-
-void outcome_cut(struct outcome *r, uint32_t object, struct event_id cause)
-{
-	pthread_mutex_lock(&r->lock);
-	hand_on(r, object, find_cause(r, cause));
-	pthread_mutex_unlock(&r->lock);
-}
-
 static struct skip *find_skip(struct outcome *r, enum verb verb, const char *why)
 {
 	for (size_t i = 0; i < r->nskips; i++)
@@ -332,7 +336,7 @@ static void add_skip(struct outcome *r, struct event_id event, enum verb verb, c
 	struct skip *skip = find_skip(r, verb, why);
 	char *copy;
 
-	r->nskipped[outcome_skip_kind(verb)]++;
+	r->nskipped[tell_skip_kind(verb)]++;
 	if (skip) {
 		skip->n++;
 		return;
@@ -401,25 +405,6 @@ void outcome_gap(struct outcome *r, const char *format, ...)
 	else
 		free(text);
 	pthread_mutex_unlock(&r->lock);
-}
-
-enum skip_kind outcome_skip_kind(enum verb verb)
-{
-	switch (verb) {
-	case VERB_post_send:
-	case VERB_post_recv:
-	case VERB_post_srq_recv:
-	case VERB_post_wq_recv:
-	case VERB_wr_complete:
-	case VERB_wr_abort:
-		return SKIP_POST;
-	case VERB_poll_cq:
-	case VERB_start_poll:
-	case VERB_next_poll:
-		return SKIP_COMPLETION;
-	default:
-		return SKIP_CALL;
-	}
 }
 
 bool outcome_is_whole(const struct outcome *r)

@@ -97,9 +97,8 @@ void outcome_mended(struct outcome *outcome, uint32_t object);
 /* Would a difference at @object follow from a reported one? Then nobody waits long for it. */
 bool outcome_is_explained(struct outcome *outcome, uint32_t object);
 
-/* @object is not there, or not driven, because of @from, or of the divergence at @cause. */
+/* @object is not there, or not driven, because of @from. */
 void outcome_inherit(struct outcome *outcome, uint32_t object, uint32_t from);
-void outcome_cut(struct outcome *outcome, uint32_t object, struct event_id cause);
 
 /*
  * The event was left out; @why is a sentence without its end. Copied. If a divergence explains what

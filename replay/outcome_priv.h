@@ -13,9 +13,7 @@
 
 enum { KEPT_MAX = 10000, REASONS_MAX = 64, OBJECTS_NAMED = 4 };
 
-/* What was left out is told of as this. */
 enum skip_kind { SKIP_POST, SKIP_COMPLETION, SKIP_CALL, SKIP_KINDS };
-enum skip_kind outcome_skip_kind(enum verb verb);
 
 struct skip {
 	struct event_id event; /* the first */

@@ -19,7 +19,7 @@
 /* One bit an opcode of enum ibv_wr_opcode */
 #define BIT(name) (1u << ABI_WR_##name)
 
-bool data_sends(unsigned int opcode)
+static bool carries_bytes(unsigned int opcode)
 {
 	const unsigned int those = BIT(SEND) | BIT(SEND_WITH_IMM) | BIT(SEND_WITH_INV) |
 				   BIT(RDMA_WRITE) | BIT(RDMA_WRITE_WITH_IMM) | BIT(ATOMIC_WRITE) |
@@ -28,7 +28,7 @@ bool data_sends(unsigned int opcode)
 	return opcode < PROFILE_OTHER && those >> opcode & 1;
 }
 
-bool data_reads(unsigned int opcode)
+static bool brings_bytes(unsigned int opcode)
 {
 	const unsigned int those =
 		BIT(RDMA_READ) | BIT(ATOMIC_CMP_AND_SWP) | BIT(ATOMIC_FETCH_AND_ADD);
@@ -139,13 +139,13 @@ static void count_send(struct profiler *p, struct posting *to, const struct wr *
 	to->place->bytes += bytes;
 	if (to->side)
 		to->side->bytes += bytes;
-	if (data_sends(opcode)) {
+	if (carries_bytes(opcode)) {
 		count_inline(to, wr, bytes);
 		p->profile->sent += bytes;
 		to->process->sent += bytes;
 		if (to->row)
 			to->row->sent += bytes;
-	} else if (data_reads(opcode)) {
+	} else if (brings_bytes(opcode)) {
 		p->profile->received += bytes;
 		to->process->received += bytes;
 		if (to->row)

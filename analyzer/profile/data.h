@@ -4,10 +4,6 @@
  */
 #include "analyzer/profile/profiler.h"
 
-/* Which opcodes carry bytes of the program, and which bring some: by index of profile.requests. */
-bool data_sends(unsigned int opcode);
-bool data_reads(unsigned int opcode);
-
 /* What the model tells of. */
 void data_post(struct profiler *p, const struct model_post *post);
 void data_complete(struct profiler *p, const struct model_complete *complete);

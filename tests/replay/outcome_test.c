@@ -167,19 +167,6 @@ TEST(what_is_left_out_because_of_a_divergence_is_its_consequence)
 	assert_says(r, "; 1 consequence on object 1\n");
 }
 
-TEST(a_queue_pair_that_was_cut_has_the_cause_of_its_event)
-{
-	struct outcome *r = *state;
-
-	differ_at(r, 0, 60, false);
-	outcome_cut(r, OTHER, (struct event_id){ 1, 60 });
-	differ_at(r, OTHER, 61, true);
-	assert_int_equal(outcome_divergences(r), 1);
-	outcome_cut(r, CQ, (struct event_id){ 1, 4711 }); /* no divergence: nothing is explained */
-	differ_at(r, CQ, 62, true);
-	assert_int_equal(outcome_divergences(r), 2);
-}
-
 TEST(classes_are_counted_apart)
 {
 	struct outcome *r = *state;

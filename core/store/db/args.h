@@ -28,8 +28,7 @@ void args_unref(struct args *args);
  */
 int args_parse(const struct args *args);
 
-/* The JSON text; NULL for NULL. */
-const char *args_json(const struct args *args);
+/* Bytes of its JSON text; 0 for NULL. */
 size_t args_size(const struct args *args);
 
 /* The object of all arguments; NULL if none is known. */
