@@ -101,7 +101,7 @@ static int open_session(struct collecting *c)
 			       "%s is still in use: collect it when its programs%s have "
 			       "ended",
 			       c->dir, c->session.collector ? " and their recorder" : "");
-	if (!atomic_load(&c->session.page->rings))
+	if (!session_count_rings(&c->session))
 		return log_err(-EINVAL, "%s is empty: no program has called a verb there", c->dir);
 	return 0;
 }

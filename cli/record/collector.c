@@ -470,6 +470,9 @@ int collector_finish(struct collector *c)
 	int err;
 
 	atomic_store(&c->session->page->state, SESSION_CLOSED);
+	err = c->error ? 0 : ring_search_missing(&c->search);
+	if (err)
+		return fail_collecting(c, err);
 	for (int round = 0; round < LAST_ROUNDS && (err = collector_drain(c)) > 0; round++)
 		;
 	if (!c->error)

@@ -103,24 +103,15 @@ int ring_search_recent(struct ring_search *search)
 	return clock_monotonic() - search->given_at < RECENT_NS ? ring_search_missing(search) : 0;
 }
 
-/* How many numbers the page says were given out, bounded: it may be damaged. */
-static uint32_t count_given(const struct ring_search *search)
-{
-	/* pairs with the increment in shim/trace/ring/rings.c */
-	uint32_t given = atomic_load_explicit(&search->session->page->rings, memory_order_acquire);
-
-	return given < SESSION_RINGS ? given : SESSION_RINGS;
-}
-
 bool ring_search_waiting(const struct ring_search *search)
 {
-	return search->known < count_given(search);
+	return search->known < session_count_rings(search->session);
 }
 
 /* Missing rings come first: processes and threads are numbered in the order they began. */
 int ring_search_new(struct ring_search *search)
 {
-	uint32_t given = count_given(search);
+	uint32_t given = session_count_rings(search->session);
 
 	if (search->known >= given)
 		return 0;

@@ -22,6 +22,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@
 /* what mkdtemp() puts in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-enum { VERSION = 12, GROW_BYTES = 1 << 20 };
+enum { VERSION = 13, GROW_BYTES = 1 << 20 };
 
 const char *session_parent(void)
 {
@@ -133,6 +134,41 @@ int session_open_dir(const struct session *session)
 	return -ESTALE;
 }
 
+_Static_assert(offsetof(struct session_page, rings) == SESSION_SHARED,
+	       "what programs only read has a page of its own");
+
+/* The count, and its complement in the upper half: another value is a stray store's. */
+static uint64_t pack_count(uint32_t n)
+{
+	return (uint64_t)~n << 32 | n;
+}
+
+uint32_t session_count_rings(const struct session *session)
+{
+	/* pairs with the exchange in session_new_ring() */
+	uint64_t count = atomic_load_explicit(&session->page->rings, memory_order_acquire);
+
+	return count == pack_count((uint32_t)count) && (uint32_t)count < SESSION_RINGS
+		       ? (uint32_t)count
+		       : SESSION_RINGS;
+}
+
+uint32_t session_new_ring(struct session *session)
+{
+	_Atomic uint64_t *rings = &session->page->rings;
+	uint64_t count = atomic_load(rings);
+
+	while (count == pack_count((uint32_t)count)) {
+		if ((uint32_t)count >= SESSION_RINGS)
+			break;
+		if (atomic_compare_exchange_weak(rings, &count, pack_count((uint32_t)count + 1)))
+			return (uint32_t)count;
+	}
+	if (count == pack_count(SESSION_RINGS))
+		return SESSION_RINGS;
+	return SESSION_RINGS / 2 + (uint32_t)make_seed() % (SESSION_RINGS / 2);
+}
+
 static void fill_page(struct session_page *page, uint64_t ring_bytes, enum session_on_full on_full)
 {
 	page->version = VERSION;
@@ -147,6 +183,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	}
 	page->payload.seed = make_seed();
 	clock_init(&page->clock);
+	atomic_store_explicit(&page->rings, pack_count(0), memory_order_relaxed);
 	atomic_store_explicit(&page->state, SESSION_RUNNING, memory_order_relaxed);
 	/* pairs with the load in session_join() */
 	__atomic_store_n(&page->magic, MAGIC, __ATOMIC_RELEASE);
@@ -307,6 +344,13 @@ static int resolve_path(const char *dir, char path[SESSION_PATH])
 	return 0;
 }
 
+/* Larger pages would take in what a program has to write. */
+static void protect_page(struct session_page *page)
+{
+	if (sysconf(_SC_PAGESIZE) <= SESSION_SHARED)
+		mprotect(page, SESSION_SHARED, PROT_READ);
+}
+
 static int check_page(const struct session_page *page)
 {
 	/* pairs with the store in fill_page() */
@@ -331,11 +375,13 @@ int session_join(struct session *session, const char *dir)
 	if (!err)
 		err = keep_page(&joined);
 	close(at);
-	if (err)
+	if (err) {
 		session_leave(&joined);
-	else
-		*session = joined;
-	return err;
+		return err;
+	}
+	protect_page(joined.page);
+	*session = joined;
+	return 0;
 }
 
 int session_join_or_make(struct session *session, const char *dir)
@@ -361,6 +407,8 @@ void session_alone(struct session *session)
 {
 	static struct session_page page;
 
+	page.magic = MAGIC;
+	page.rings = pack_count(0);
 	page.on_full = ON_FULL_WAIT;
 	page.ring_bytes = RING_MIN;
 	page.max_wait = SESSION_MAX_WAIT * 1000000000ull;

@@ -29,12 +29,14 @@ enum {
 	SESSION_QPS = 32,
 	SESSION_MAX_WAIT = 10,   /* seconds, by default */
 	SESSION_RINGS = 1 << 20, /* threads beyond get no ring */
+	SESSION_SHARED = 4096,   /* from here on a program may write to the page */
 };
 
+/* Odd numbers: a stray store into the page must not end the recording of others. */
 enum session_state {
 	SESSION_RUNNING = 1,
-	SESSION_CLOSED, /* the collector has ended: nothing more is recorded */
-	SESSION_ORPHAN, /* a writer found the collector dead */
+	SESSION_CLOSED = 0x436c6f73, /* the collector has ended: nothing more is recorded */
+	SESSION_ORPHAN = 0x4f727068, /* a writer found the collector dead */
 };
 
 /* ON_FULL_GROW: nobody collects; rings grow */
@@ -60,6 +62,10 @@ static inline uint32_t session_qp_type(uint32_t type)
 	return 1u << (type < 31 ? type : 31);
 }
 
+/*
+ * What is written before a program starts comes first: a program has it read-only,
+ * since its stray stores would reach all the others of the session.
+ */
 struct session_page {
 	uint64_t magic;
 	uint32_t version;
@@ -84,16 +90,16 @@ struct session_page {
 	uint64_t max_wait;            /* ns that a thread waits for a collector that is stopped */
 	struct session_filter filter; /* written before the program starts */
 	struct stop_rule stop;        /* likewise */
-	_Alignas(64) _Atomic uint32_t state; /* enum session_state */
-	_Atomic uint32_t rings;              /* numbers assigned */
-	_Atomic uint32_t asleep;             /* the collector: session_wake() wakes it */
-	_Atomic uint32_t ringless;           /* threads that could not make a ring: not recorded */
-	_Atomic uint32_t rounds;             /* of the collector through all rings */
-	_Atomic uint32_t gave_up;            /* how often a thread waited max_wait in vain */
-	_Atomic uint32_t withheld;           /* rings that the budget kept from growing */
-	_Atomic uint32_t denied;             /* of the ringless: because of the budget */
-	_Atomic uint64_t withheld_budget;    /* the least that refused a ring, or growth; 0: none */
-	_Atomic uint64_t used;               /* of the limit */
+	_Alignas(SESSION_SHARED) _Atomic uint64_t rings; /* session_new_ring() */
+	_Atomic uint32_t state;                          /* enum session_state */
+	_Atomic uint32_t asleep;          /* the collector: session_wake() wakes it */
+	_Atomic uint32_t ringless;        /* threads that could not make a ring: not recorded */
+	_Atomic uint32_t rounds;          /* of the collector through all rings */
+	_Atomic uint32_t gave_up;         /* how often a thread waited max_wait in vain */
+	_Atomic uint32_t withheld;        /* rings that the budget kept from growing */
+	_Atomic uint32_t denied;          /* of the ringless: because of the budget */
+	_Atomic uint64_t withheld_budget; /* the least that refused a ring, or growth; 0: none */
+	_Atomic uint64_t used;            /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
 	_Atomic uint32_t made; /* rings whose making was not cut short by a kill */
 	struct stop_spot spot;
@@ -136,6 +142,15 @@ int session_join(struct session *session, const char *dir);
  * half of the disk's free space).
  */
 int session_join_or_make(struct session *session, const char *dir);
+
+/*
+ * A number for a new ring; SESSION_RINGS: there are no more. Where the count was
+ * overwritten, it is one of the upper half by chance, which may be taken.
+ */
+uint32_t session_new_ring(struct session *session);
+
+/* How many numbers were given out; SESSION_RINGS where the count was overwritten. */
+uint32_t session_count_rings(const struct session *session);
 
 /* Take @bytes of session_page.limit. False: they would exceed it. */
 bool session_take(struct session *session, uint64_t bytes);
@@ -212,8 +227,11 @@ uint64_t session_process_start(pid_t pid);
 /* How many filters of system calls this process has (seccomp(2)); UINT32_MAX: not known. */
 uint32_t session_filters(void);
 
+/* The magic number is gone where the file was truncated. */
 static inline bool session_running(const struct session *session)
 {
-	return session->page &&
-	       atomic_load_explicit(&session->page->state, memory_order_relaxed) == SESSION_RUNNING;
+	const struct session_page *page = session->page;
+	uint32_t state = page ? atomic_load_explicit(&page->state, memory_order_relaxed) : 0;
+
+	return page && page->magic && state != SESSION_CLOSED && state != SESSION_ORPHAN;
 }

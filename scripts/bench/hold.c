@@ -27,7 +27,7 @@ static struct ring rings[RINGS];
 static void open_new(void)
 {
 	char path[SESSION_PATH + 16];
-	uint32_t n = atomic_load(&session.page->rings);
+	uint32_t n = session_count_rings(&session);
 
 	for (uint32_t i = 0; i < n && i < RINGS; i++) {
 		if (rings[i].head)

@@ -1,6 +1,6 @@
 /*
  * A program whose memory is corrupted: a thread writes over its own rings and
- * the session's page, while another calls verbs.
+ * what it may write of the session's page, while another calls verbs.
  *
  *	scribble SECONDS [SEED]
  */
@@ -35,11 +35,12 @@ static unsigned int find_areas(void)
 	const char *dir = getenv("VERBATIM_DIR");
 	FILE *maps = NEED(fopen("/proc/self/maps", "r"));
 	unsigned long from, to;
-	char line[512];
+	char line[512], may[5];
 	unsigned int n = 0;
 
 	while (dir && n < AREAS && fgets(line, sizeof(line), maps))
-		if (strstr(line, dir) && sscanf(line, "%lx-%lx", &from, &to) == 2)
+		if (strstr(line, dir) && sscanf(line, "%lx-%lx %4s", &from, &to, may) == 3 &&
+		    may[1] == 'w')
 			areas[n++] = (struct area){ (void *)from, (to - from) / 8,
 						    strstr(line, "/ring.") != NULL };
 	fclose(maps);

@@ -28,7 +28,7 @@ void mutate_page(const char *dir, struct dice *dice)
 	if (n > sizeof(*page)) {
 		dice_spoil(dice, bytes + first, (dice_roll(dice, 2) ? sizeof(*page) : 256) - first);
 		if (!dice_roll(dice, 4))
-			page->rings = (uint32_t)dice_number(dice);
+			page->rings = dice_number(dice);
 		if (!dice_roll(dice, 4))
 			dice_spoil(dice, (uint8_t *)&page->clock, sizeof(page->clock));
 	}

@@ -34,6 +34,7 @@ enum {
 	CLOSED_FEW = 64,   /* so few are not looked at */
 	FIRST_RINGS = 2,   /* 1/FIRST_RINGS of the budget is for narrow rings alone */
 	CHUNK = 256 << 10, /* bytes of slots at a time */
+	TRIES = 16,        /* numbers */
 };
 
 /* CLOSED: no thread has it, but the collector may not have read it yet */
@@ -196,9 +197,8 @@ static int make_narrow(struct session *session, int at, const char *name, uint32
 	return err;
 }
 
-static int make_ring(struct session *session, struct ring *ret_ring)
+static int make_numbered(struct session *session, uint32_t index, struct ring *ret_ring)
 {
-	uint32_t index = atomic_fetch_add(&session->page->rings, 1);
 	uint64_t bytes = session->page->ring_bytes;
 	char name[SESSION_NAME];
 	int at, err;
@@ -219,6 +219,16 @@ static int make_ring(struct session *session, struct ring *ret_ring)
 	    bytes > RING_MIN)
 		err = make_growing(session, at, name, RING_MIN, index, ret_ring);
 	close(at);
+	return err;
+}
+
+/* A number is taken only where the count of them was overwritten. */
+static int make_ring(struct session *session, struct ring *ret_ring)
+{
+	int err = -EEXIST;
+
+	for (int i = 0; i < TRIES && err == -EEXIST; i++)
+		err = make_numbered(session, session_new_ring(session), ret_ring);
 	return err;
 }
 

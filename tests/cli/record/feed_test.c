@@ -138,7 +138,7 @@ static int make_session(void **state)
 		char path[SESSION_PATH + 16];
 		struct ring *ring = &makers[i].in;
 
-		session_ring_path(&session, i, path);
+		session_ring_path(&session, session_new_ring(&session), path);
 		makers[i].pid = (int)(PID + i);
 		if (ring_create(ring, path, RING_MIN, i, 1))
 			return -1;
@@ -146,7 +146,6 @@ static int make_session(void **state)
 		ring->head->ticks = BEGIN;
 		fill_ring(&makers[i]);
 	}
-	session.page->rings = PROGRAMS;
 	content_bytes = makers[0].in.reserved;
 	memcpy(content, makers[0].in.data, content_bytes);
 	return 0;

@@ -116,7 +116,7 @@ TEST(sweep_keeps_events_that_nobody_has_read)
 
 	assert_int_equal(session_create(&left, parent, RING_MIN, ON_FULL_WAIT), 0);
 	left.page->collector_start--;
-	session_ring_path(&left, left.page->rings++, path);
+	session_ring_path(&left, session_new_ring(&left), path);
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	ring.head->pid = INT32_MAX; /* nobody */
 	ring.head->tail = 64;

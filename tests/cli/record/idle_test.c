@@ -88,7 +88,7 @@ TEST(new_ring_keeps_it_from_sleeping)
 {
 	sigset_t signals;
 
-	atomic_fetch_add(&session.page->rings, 1);
+	session_new_ring(&session);
 	signals = sleep_long();
 	assert_false(sigismember(&signals, SIGUSR1));
 }
@@ -99,7 +99,7 @@ TEST(event_keeps_it_from_sleeping)
 	struct event_notify *event;
 	struct ring ring;
 
-	session_ring_path(&session, atomic_fetch_add(&session.page->rings, 1), path);
+	session_ring_path(&session, session_new_ring(&session), path);
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	ring.head->ticks = clock_ticks(session.page->clock.kind);
 	assert_int_equal(collector_drain(collector), 0);

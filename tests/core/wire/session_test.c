@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -89,8 +90,8 @@ TEST(session_is_made_where_there_is_none)
 	assert_int_equal(session_join(&first, dir), -ENOENT);
 	assert_int_equal(session_join_or_make(&first, dir), 0);
 	assert_int_equal(session_join_or_make(&second, dir), 0);
-	first.page->rings = 7;
-	assert_int_equal(second.page->rings, 7);
+	assert_int_equal(session_new_ring(&first), 0);
+	assert_int_equal(session_count_rings(&second), 1);
 	assert_int_equal(first.page->on_full, ON_FULL_GROW);
 	session_leave(&second);
 	session_remove(&first);
@@ -105,10 +106,67 @@ TEST(page_whose_clock_makes_no_sense_is_refused)
 	snprintf(dir, sizeof(dir), "%s/d", parent);
 	assert_int_equal(session_join_or_make(&first, dir), 0);
 	assert_int_equal(first.clock.mult, first.page->clock.mult);
+	assert_int_equal(mprotect(first.page, SESSION_SHARED, PROT_READ | PROT_WRITE), 0);
 	first.page->clock.shift = 200;
 	assert_int_equal(session_join(&second, dir), -EPROTO);
 	assert_null(second.page);
 	session_remove(&first);
+}
+
+static int die_of_a_store(uint32_t *word)
+{
+	int status;
+
+	if (!fork()) {
+		signal(SIGSEGV, SIG_DFL); /* cmocka's would report it */
+		*word = 7;
+		_exit(0);
+	}
+	wait(&status);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST(settings_are_read_only_where_a_program_joined)
+{
+	struct session session, joined;
+
+	assert_int_equal(session_create(&session, parent, 4096, ON_FULL_WAIT), 0);
+	assert_int_equal(session_join(&joined, session.dir), 0);
+	assert_int_equal(die_of_a_store(&joined.page->on_full), SIGSEGV);
+	assert_int_equal(die_of_a_store(&session.page->on_full), 0);
+	assert_int_equal(joined.page->on_full, 7);
+	session_leave(&joined);
+	session_remove(&session);
+}
+
+TEST(stray_stores_end_no_session)
+{
+	static const uint32_t values[] = { 0, 2, 3, 9, UINT32_MAX };
+	struct session session;
+
+	assert_int_equal(session_create(&session, parent, 4096, ON_FULL_WAIT), 0);
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		session.page->state = values[i];
+		assert_true(session_running(&session));
+	}
+	session.page->state = SESSION_CLOSED;
+	assert_false(session_running(&session));
+	session_remove(&session);
+}
+
+TEST(ring_gets_a_number_where_the_count_was_overwritten)
+{
+	static const uint64_t values[] = { 0, 1, 7, UINT32_MAX, UINT64_MAX, 1ull << 40 };
+	struct session session;
+
+	assert_int_equal(session_create(&session, parent, 4096, ON_FULL_WAIT), 0);
+	assert_int_equal(session_new_ring(&session), 0);
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		session.page->rings = values[i];
+		assert_int_equal(session_count_rings(&session), SESSION_RINGS);
+		assert_in_range(session_new_ring(&session), SESSION_RINGS / 2, SESSION_RINGS - 1);
+	}
+	session_remove(&session);
 }
 
 TEST(collectors_session_is_not_made_again)

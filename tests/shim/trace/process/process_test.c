@@ -136,7 +136,7 @@ static void vfork_body(void)
 	blind = expect_event(&ring, EVENT_BLIND);
 	HOLDS(blind->what == BLIND_VFORK && blind->object == (uint64_t)pid);
 	HOLDS(expect_event(&ring, EVENT_POST) && !expect_event(&ring, EVENT_POST));
-	HOLDS(atomic_load(&session.page->rings) == 1);
+	HOLDS(session_count_rings(&session) == 1);
 }
 
 TEST(child_of_vfork_is_reported_and_not_recorded)
@@ -361,8 +361,8 @@ static void child_threads_body(void)
 		waitpid(pid, &status, 0);
 		HOLDS(status == 0);
 	}
-	HOLDS(atomic_load(&session.page->rings) <= 1 + 2 * N);
-	for (uint32_t i = 1; i < atomic_load(&session.page->rings); i++) {
+	HOLDS(session_count_rings(&session) <= 1 + 2 * N);
+	for (uint32_t i = 1; i < session_count_rings(&session); i++) {
 		ring = session_ring(i);
 		processes += ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS;
 		ring_close(&ring);

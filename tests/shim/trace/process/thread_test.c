@@ -45,7 +45,7 @@ static void hand_on_body(void)
 	ring.head->dropped = 3;
 	ring.head->in_handlers = 2;
 	HOLDS(!send_one(2));
-	HOLDS(atomic_load(&session.page->rings) == 1 && !atomic_load(&ring.head->idle));
+	HOLDS(session_count_rings(&session) == 1 && !atomic_load(&ring.head->idle));
 	HOLDS(ring.head->owner == (uint32_t)gettid() && ring.head->tid != ring.head->owner);
 	HOLDS(expect_event(&ring, EVENT_POST));
 	event = expect_event(&ring, EVENT_THREAD);
@@ -76,7 +76,7 @@ static void torn_body(void)
 	HOLDS(!atomic_load(&ring.head->idle) && atomic_load(&ring.head->closed));
 	HOLDS(atomic_load(&ring.head->dropped) == 1);
 	HOLDS(expect_event(&ring, EVENT_POST) && !expect_event(&ring, EVENT_POST));
-	HOLDS(!send_one(2) && atomic_load(&session.page->rings) == 2);
+	HOLDS(!send_one(2) && session_count_rings(&session) == 2);
 }
 
 /* Whoever writes wakes the collector at its first event, and each time a quarter is full. */
@@ -134,7 +134,7 @@ static void no_room_body(void)
 	for (int i = 0; i < 100; i++)
 		HOLDS(!send_one(1));
 	HOLDS(atomic_load(&session.page->ringless) == 1);
-	HOLDS(atomic_load(&session.page->rings) == 1);
+	HOLDS(session_count_rings(&session) == 1);
 }
 
 TEST(ring_that_cannot_be_made_is_tried_once)
@@ -148,7 +148,7 @@ static void no_session_body(void)
 	unsetenv(SESSION_ENV);
 	next_ret = ENOMEM;
 	HOLDS(send_one(1) == ENOMEM);
-	HOLDS(atomic_load(&session.page->rings) == 0);
+	HOLDS(session_count_rings(&session) == 0);
 }
 
 TEST(nothing_is_recorded_without_a_session)
