@@ -121,6 +121,11 @@ int feed_tell_stuck(struct feed *feed, struct writer *writer)
 {
 	uint64_t bytes = bytes_waiting(feed);
 
+	/* truncated before anything was read: there is nothing that waits, and nothing odd */
+	if (!feed->damaged && ring_is_spoilt(&feed->ring)) {
+		tell_damage(feed);
+		return writer_damage(writer, feed->thread, feed->ring.mask + 1, 1);
+	}
 	if (!feed->stuck || !bytes)
 		return 0;
 	/* the tail may be damaged, too, and say any number */

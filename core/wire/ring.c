@@ -247,6 +247,11 @@ struct shape {
 	bool grows;
 };
 
+bool ring_is_spoilt(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->head->magic, __ATOMIC_RELAXED) != MAGIC;
+}
+
 static bool read_shape(const struct ring_head *head, uint64_t file_bytes, struct shape *shape)
 {
 	/* pairs with the store in fill_head() */

@@ -250,6 +250,9 @@ int64_t ring_skip(struct ring *ring, uint32_t *ret_events);
 /* A copy of the head, each word read once, for a reader that trusts none of them. */
 void ring_read_head(const struct ring *ring, struct ring_head *copy);
 
+/* Is its head no longer one? The file was truncated, or the program has written over it. */
+bool ring_is_spoilt(const struct ring *ring);
+
 /* Step over the event that ring_peek() returned with this length. */
 static inline void ring_step(struct ring *ring, size_t bytes)
 {

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "cli/record/collector.h"
+#include "core/wire/cut.h"
 #include "core/wire/ring.h"
 #include "tests/test.h"
 
@@ -345,4 +346,23 @@ TEST(finish_closes_the_session)
 {
 	assert_int_equal(collector_finish(collector), 0);
 	assert_false(session_running(&session));
+}
+
+/* The file is cut after it was opened, and before an event was read. */
+TEST(ring_that_was_cut_is_damaged)
+{
+	struct ring ring;
+	char path[SESSION_PATH + 16];
+
+	make_ring(&ring, next_number());
+	assert_int_equal(collector_drain(collector), 0);
+	put_event(&ring);
+	session_ring_path(&session, 0, path);
+	assert_int_equal(truncate(path, 0), 0);
+	cut_catch(); /* cmocka has a handler of its own by now */
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(writer_finish(writer), 0);
+	writer = NULL;
+	assert_int_equal(ask_trace("SELECT count(*) FROM coverage WHERE what = 'damaged'"), 1);
+	ring_close(&ring);
 }
