@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -225,11 +226,21 @@ static void drop_step(struct player *p)
 	free(block);
 }
 
+/* As a debugger shows it, and a trace of the replay: the number of the recorded thread. */
+static void name_thread(const struct player *p)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "thread %u", (unsigned int)(p - p->all->player) & 0xffff);
+	pthread_setname_np(pthread_self(), name);
+}
+
 static void *run_player(void *arg)
 {
 	const struct step *step;
 
 	current = arg;
+	name_thread(current);
 	while ((step = await_work(current))) {
 		play_step(current, step);
 		drop_step(current);
