@@ -19,6 +19,7 @@
 #include "replay/dispatch.h"
 #include "replay/events.h"
 #include "replay/needs.h"
+#include "replay/process.h"
 #include "replay/faults.h"
 #include "replay/full.h"
 #include "replay/made.h"
@@ -202,16 +203,22 @@ static uint32_t object_here(const struct replay *r, uint64_t handle)
 }
 
 /* Note what a call has changed here. */
-static int note_effect(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
+static int note_effect(struct replay *r, const struct trace_event *event, const uint64_t *args,
+		       int64_t ret)
 {
+	const struct call *call = event->call;
 	const struct verb_info *v = &verb_infos[call->verb];
+	uint32_t gone;
 
 	if (v->effect == EFFECT_CREATE)
 		return note_created(r, call, args, ret);
 	if (verb_failed(call->verb, ret))
 		return 0;
-	if (v->effect == EFFECT_DESTROY)
-		replica_gone(r, object_here(r, args[0]));
+	gone = v->effect == EFFECT_DESTROY ? object_here(r, args[0]) : 0;
+	if (gone && trace_object(r->trace, gone)->process != event->process)
+		return 0; /* a forked process's copy of it */
+	if (gone)
+		replica_gone(r, gone);
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
 	else if (call->verb == VERB_rereg_mr && replica_of(r, call->object))
@@ -294,7 +301,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 	cut_failed(r, call, args, ret);
 	explain_busy(r, call, ret);
 	err = compare_outputs(r, event, args, ret);
-	return err ? err : note_effect(r, call, args, ret);
+	return err ? err : note_effect(r, event, args, ret);
 }
 
 /* A queue pair for raw packets receives only by flow rules. */
@@ -366,9 +373,13 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	uint64_t args[16] = { 0 };
 	struct translation t = { .r = r, .event = event, .time = call->begin, .args = args };
 	struct build *build;
+	size_t size;
+	void *at = process_arguments(&size);
 	int err;
 
+	build_lend(at, size);
 	err = build_args(call->verb, call->args, translate_field, &t, args, &build);
+	build_lend(NULL, 0);
 	if (err)
 		return err;
 	if (!t.missing && lacks_argument(call->verb, args))
@@ -423,6 +434,9 @@ static const char *why_not(struct replay *r, const struct trace_event *event)
 	if (replica && replica->qp && replica->qp->cut &&
 	    verb_infos[call->verb].effect != EFFECT_DESTROY)
 		return replica->qp->cut;
+	if (replica && verb_infos[call->verb].effect == EFFECT_DESTROY &&
+	    translate_is_inherited(r, call->object, event->process))
+		return "a forked process destroys what its parent made: --processes replays that";
 	if (verb_infos[call->verb].via == VIA_DV)
 		return "a provider's own call is not made on another device";
 	return left_out[call->verb];

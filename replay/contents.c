@@ -22,6 +22,7 @@
 #include "core/wire/payload.h"
 #include "replay/fetched.h"
 #include "replay/made.h"
+#include "replay/process.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -36,6 +37,7 @@ struct landing {
 	uint32_t next_free; /* of an entry that is not used */
 	struct span *spans; /* NULL: not used */
 	uint32_t place;     /* of a read or atomic: fetched.h */
+	uint32_t process;   /* that posted it */
 };
 
 struct contents {
@@ -125,8 +127,10 @@ static void fill_one(struct replay *r, uint32_t process, const struct sge *there
 		memset(at, 0, there->length);
 		here->addr = (uintptr_t)at;
 	}
-	if (at && n)
+	if (at && n && inlined)
 		memcpy(at, bytes, n);
+	else if (at && n)
+		process_write(process, at, bytes, n);
 }
 
 int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
@@ -185,6 +189,7 @@ uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *w
 
 	if (!landing)
 		return 0;
+	landing->process = process;
 	landing->spans = calloc(wr->nsge, sizeof(*landing->spans));
 	for (uint32_t k = 0; landing->spans && k < wr->nsge; k++, landing->nspans++) {
 		const struct sge *sge = &wr->sge[k];
@@ -231,10 +236,18 @@ static uint64_t compare_bytes(const struct landing *landing, const uint8_t *byte
 	for (uint32_t k = 0; k < landing->nspans && at < n; k++) {
 		const struct span *span = &landing->spans[k];
 
-		for (uint64_t i = 0; i < span->length && at < n; i++, at++) {
-			*ret_here = span->at[i];
-			if (at >= from && span->at[i] != bytes[at])
-				return at;
+		uint64_t length = span->length < n - at ? span->length : n - at;
+
+		for (uint64_t done = 0, part; done < length; done += part) {
+			uint8_t here[4096];
+
+			part = length - done < sizeof(here) ? length - done : sizeof(here);
+			process_read(landing->process, here, span->at + done, part);
+			for (uint64_t i = 0; i < part; i++, at++) {
+				*ret_here = here[i];
+				if (at >= from && here[i] != bytes[at])
+					return at;
+			}
 		}
 	}
 	return n; /* bytes outside our buffers are not known */
@@ -333,7 +346,7 @@ static size_t copy_landing(const struct landing *landing, void *to, size_t size)
 		size_t more =
 			landing->spans[k].length < size - n ? landing->spans[k].length : size - n;
 
-		memcpy((char *)to + n, landing->spans[k].at, more);
+		process_read(landing->process, (char *)to + n, landing->spans[k].at, more);
 		n += more;
 	}
 	return n;

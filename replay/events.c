@@ -13,7 +13,6 @@
 #include "replay/events.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 
 #include "replay/differ.h"
@@ -21,6 +20,7 @@
 #include "replay/faults.h"
 #include "replay/pace.h"
 #include "replay/polls.h"
+#include "replay/process.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -31,13 +31,6 @@ static const char no_event[] = "a request for an event that returned without one
 
 #define SILENT_AFTER 2000000  /* ns until a completion counts instead of its event */
 #define CUT_SHARE    50000000 /* to wait if it may be of a queue pair that is not driven */
-
-static bool is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
 
 static uint64_t find_number(const struct args *args, const char *path)
 {
@@ -65,7 +58,7 @@ static struct replica *find_object(struct replay *r, const struct trace_event *e
 		trace_object_at(r->trace, event->process, kind, handle, event->time);
 
 	*ret_id = o ? o->id : 0;
-	return o && o->process == event->process ? replica_of(r, o->id) : NULL;
+	return o ? replica_of(r, o->id) : NULL;
 }
 
 static int skip_event(struct replay *r, const struct trace_event *event,
@@ -84,7 +77,7 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 	void *context;
 	uint64_t id;
 
-	if (ibv_get_cq_event(channel, &cq, &context))
+	if (process_get_cq_event(channel, &cq, &context))
 		return;
 	if (!map_get(&r->handles, (uintptr_t)cq, &id))
 		return;
@@ -177,7 +170,7 @@ static bool await_cq_event(struct replay *r, struct ibv_comp_channel *channel, s
 	unsigned int turns = 0;
 
 	while (!cq->events) {
-		if (is_readable(channel->fd)) {
+		if (process_has_cq_event(channel)) {
 			take_cq_event(r, channel);
 			continue;
 		}
@@ -263,7 +256,7 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 	outcome_called(r->outcome, call->verb);
 	n = n < cq->unacked ? n : cq->unacked;
 	if (n)
-		ibv_ack_cq_events(cq->handle, n);
+		process_ack_cq_events(cq->handle, n);
 	cq->unacked -= n;
 	return 0;
 }
@@ -298,7 +291,7 @@ static int take_async(struct replay *r, uint32_t context)
 
 	if (!async)
 		return -ENOMEM;
-	if (ibv_get_async_event(replica_of(r, context)->handle, &async->event)) {
+	if (process_get_async_event(replica_of(r, context)->handle, &async->event)) {
 		free(async);
 		return 0;
 	}
@@ -406,7 +399,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 	struct async **found;
 
 	while (!*(found = find_async(r, context, type, element, false))) {
-		if (is_readable(here->async_fd)) {
+		if (process_has_async_event(here)) {
 			if (take_async(r, context))
 				return -ENOMEM;
 			continue;
@@ -455,7 +448,7 @@ static void ack_async(struct async **at)
 	struct async *async = *at;
 
 	*at = async->next;
-	ibv_ack_async_event(&async->event);
+	process_ack_async_event(&async->event);
 	free(async);
 }
 
@@ -481,7 +474,7 @@ void events_before_destroy(struct replay *r, uint32_t object)
 		return;
 	expect_leave(r, object);
 	if (replica->unacked)
-		ibv_ack_cq_events(replica->handle, replica->unacked);
+		process_ack_cq_events(replica->handle, replica->unacked);
 	replica->unacked = 0;
 	while (*at) {
 		if (kind_of_event((*at)->event.event_type) != OBJECT_device &&

@@ -32,6 +32,7 @@
 #include "core/wire/log.h"
 #include "replay/dispatch.h"
 #include "replay/pace.h"
+#include "replay/process.h"
 #include "replay/state.h"
 
 #define OWN_FAILURE_NS 50000000 /* that a queue pair is waited for, to fail by itself */
@@ -257,8 +258,8 @@ static void doom_request(struct fault_plan *plan, const struct ibv_qp *qp, uint6
 		return;
 	snprintf(rule, sizeof(rule), "qp=%u n=%u status=%s vendor_err=%u", qp->qp_num,
 		 (unsigned int)(doom >> 32) + 1, name, (unsigned int)(doom & 0xff));
-	plan->soft.fault(
-		rule); /* a status that the device does not know differs, and is reported */
+	process_fault(plan->soft.fault,
+		      rule); /* a status that the device does not know differs, and is reported */
 }
 
 static void fail_call(struct fault_plan *plan, int error)
@@ -269,7 +270,7 @@ static void fail_call(struct fault_plan *plan, int error)
 	if (!name)
 		return;
 	snprintf(rule, sizeof(rule), "verb=any errno=%s", name);
-	plan->soft.fault(rule);
+	process_fault(plan->soft.fault, rule);
 }
 
 /* What a call lacked, which is no consequence of its arguments. */
@@ -293,6 +294,30 @@ static bool is_want(int error)
 	}
 }
 
+/* Objects may be those of another process: dispatch_call() knows. */
+static int query_qp(struct ibv_qp *qp, int mask, struct ibv_qp_attr *attr,
+		    struct ibv_qp_init_attr *init)
+{
+	const uint64_t args[16] = { (uintptr_t)qp, (uintptr_t)attr, (uint64_t)mask,
+				    (uintptr_t)init };
+
+	return (int)dispatch_call(VERB_query_qp, args);
+}
+
+static int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	const uint64_t args[16] = { (uintptr_t)srq, (uintptr_t)attr };
+
+	return (int)dispatch_call(VERB_query_srq, args);
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
+{
+	const uint64_t args[16] = { (uintptr_t)context, port, (uintptr_t)attr };
+
+	return (int)dispatch_call(VERB_query_port, args);
+}
+
 static uint32_t queue_size(const struct trace_event *event, const struct replica *queue)
 {
 	struct ibv_qp_init_attr init;
@@ -300,8 +325,8 @@ static uint32_t queue_size(const struct trace_event *event, const struct replica
 	struct ibv_qp_attr attr;
 
 	if (!queue->qp)
-		return ibv_query_srq(queue->handle, &srq) ? 0 : srq.max_wr;
-	if (ibv_query_qp(queue->handle, &attr, IBV_QP_CAP, &init))
+		return query_srq(queue->handle, &srq) ? 0 : srq.max_wr;
+	if (query_qp(queue->handle, IBV_QP_CAP, &attr, &init))
 		return 0;
 	return post_is_send(event->post) ? init.cap.max_send_wr : init.cap.max_recv_wr;
 }
@@ -337,7 +362,7 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 void faults_end_post(struct replay *r, const struct trace_event *event)
 {
 	if (r->faults && event->post->ret)
-		r->faults->soft.fault(NULL);
+		process_fault(r->faults->soft.fault, NULL);
 }
 
 /* The errno of a call that failed there; 0: it tells by other numbers. */
@@ -360,7 +385,7 @@ static void raise_now(struct fault_plan *plan, struct ibv_context *context,
 {
 	const struct ibv_async_event async = { .event_type = type, .element.port_num = port };
 
-	if (!plan->soft.event(context, &async))
+	if (!process_raise(plan->soft.event, context, &async))
 		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
 }
 
@@ -372,8 +397,8 @@ static void follow_port(struct replay *r, const struct call *call, const uint64_
 	struct ibv_port_attr attr;
 	int64_t there;
 
-	if (!args_get(call->out, "port_attr.state", &there) ||
-	    ibv_query_port(context, port, &attr) || there == attr.state)
+	if (!args_get(call->out, "port_attr.state", &there) || query_port(context, port, &attr) ||
+	    there == attr.state)
 		return;
 	if (there == IBV_PORT_DOWN && attr.state == IBV_PORT_ACTIVE)
 		raise_now(r->faults, context, IBV_EVENT_PORT_ERR, port);
@@ -401,7 +426,7 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 		ret = dispatch_call(call->verb, args);
 	}
 	error = errno;
-	r->faults->soft.fault(NULL);
+	process_fault(r->faults->soft.fault, NULL);
 	errno = error;
 	return ret;
 }
@@ -411,7 +436,7 @@ static bool is_in_error(struct ibv_qp *qp)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	return ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || attr.qp_state == IBV_QPS_ERR;
+	return query_qp(qp, IBV_QP_STATE, &attr, &init) || attr.qp_state == IBV_QPS_ERR;
 }
 
 /* The queue pair; NULL if it may fail because of its peer, which had an error. */
@@ -442,7 +467,7 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 			return;
 	} while (pace_wait(&turns, deadline));
 	async.event_type = (enum ibv_event_type)(what >> 32);
-	if (!r->faults->soft.event(async.element.qp->context, &async))
+	if (!process_raise(r->faults->soft.event, async.element.qp->context, &async))
 		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 }
 
@@ -451,7 +476,8 @@ bool faults_raise(struct replay *r, struct ibv_context *context,
 {
 	if (!r->faults || (!outside && waited < limit / OWN_EVENT_SHARE))
 		return false;
-	if ((!outside && !async->element.qp) || r->faults->soft.event(context, async))
+	if ((!outside && !async->element.qp) ||
+	    process_raise(r->faults->soft.event, context, async))
 		return false;
 	__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 	return true;
@@ -461,5 +487,6 @@ uint64_t faults_caused(const struct replay *r)
 {
 	if (!r->faults)
 		return 0;
-	return r->faults->soft.struck() + __atomic_load_n(&r->faults->raised, __ATOMIC_RELAXED);
+	return r->faults->soft.struck() + processes_struck() +
+	       __atomic_load_n(&r->faults->raised, __ATOMIC_RELAXED);
 }

@@ -17,6 +17,7 @@
 #include "core/wire/log.h"
 #include "replay/dispatch.h"
 #include "replay/made.h"
+#include "replay/process.h"
 #include "replay/state.h"
 
 enum { MIB = 1 << 20 };
@@ -407,6 +408,13 @@ static int learn_objects(struct replay *r)
 	return r->replicas && r->made ? 0 : -ENOMEM;
 }
 
+uint32_t learn_memory_parent(const struct replay *r, uint32_t process)
+{
+	const struct process *p = trace_process(r->trace, process);
+
+	return r->options->processes && p->parent < process ? p->parent : 0;
+}
+
 static int learn_processes(struct replay *r)
 {
 	const struct thread *thread;
@@ -421,9 +429,14 @@ static int learn_processes(struct replay *r)
 	for (uint32_t i = 1; (thread = trace_thread(r->trace, i)); i++)
 		if (thread->process < r->nprocesses)
 			r->nthreads[thread->process]++;
-	for (uint32_t i = 1; i < r->nprocesses; i++)
-		if (memory_new(&r->memory[i]))
+	for (uint32_t i = 1; i < r->nprocesses; i++) {
+		uint32_t parent = learn_memory_parent(r, i);
+
+		if (parent)
+			r->memory[i] = r->memory[parent];
+		else if (memory_new(&r->memory[i]))
 			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -437,7 +450,8 @@ static int limit_memory(struct replay *r)
 	char left[24];
 
 	for (uint32_t i = 1; i < r->nprocesses; i++)
-		if (__builtin_add_overflow(size, memory_size(r->memory[i]), &size))
+		if (!learn_memory_parent(r, i) &&
+		    __builtin_add_overflow(size, memory_size(r->memory[i]), &size))
 			size = UINT64_MAX;
 	if (size > max) {
 		log_note("the recorded programs registered %" PRIu64 " MiB of memory, and "
@@ -474,6 +488,13 @@ static void tell_cm(const struct replay *r)
 			     r->cm_calls == 1 ? "is" : "are");
 }
 
+static int map_memory(struct memory *memory)
+{
+	int err = memory_map(memory);
+
+	return err || !processes_are_used() ? err : memory_share(memory, processes_map);
+}
+
 int learn_trace(struct replay *r)
 {
 	int err = learn_processes(r);
@@ -499,6 +520,6 @@ int learn_trace(struct replay *r)
 	if (!err)
 		err = limit_memory(r);
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
-		err = memory_map(r->memory[i]);
+		err = learn_memory_parent(r, i) ? 0 : map_memory(r->memory[i]);
 	return err;
 }

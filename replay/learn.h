@@ -12,6 +12,12 @@ struct replay;
 /* Objects, memory, connections, ports. Returns 0 or -errno after log_err(). */
 int learn_trace(struct replay *r);
 
+/*
+ * The process whose memory @process has a copy of, at the same addresses: that which forked it,
+ * with --processes; 0: it has memory of its own.
+ */
+uint32_t learn_memory_parent(const struct replay *r, uint32_t process);
+
 /* The name of the recorded device that @object was made from; "" if it is not known. */
 const char *learn_device_name(const struct replay *r, uint32_t object);
 

@@ -210,6 +210,18 @@ void *memory_scratch(struct memory *m, uint64_t length)
 	return s->at;
 }
 
+int memory_share(struct memory *m, int (*map)(const void *at, size_t size, int protection))
+{
+	int err = 0;
+
+	if (!memory_scratch(m, 1) || !memory_hole(m))
+		return log_err(-ENOMEM, "map memory for replayed requests");
+	if (m->base)
+		err = map(m->base, m->size, PROT_READ | PROT_WRITE);
+	err = err ?: map(m->scratch->at, m->scratch->size, PROT_READ | PROT_WRITE);
+	return err ?: map(m->hole, PAGE, PROT_NONE);
+}
+
 void *memory_hole(struct memory *m)
 {
 	if (!m->hole) {

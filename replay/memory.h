@@ -34,6 +34,12 @@ uint64_t memory_size(struct memory *memory);
 /* Map all ranges. Returns 0 or -errno after log_err(). */
 int memory_map(struct memory *memory);
 
+/*
+ * Give all that is or will be mapped, with its scratch memory, to @map; after memory_map(). Returns
+ * 0 or -errno after log_err(), or that of @map.
+ */
+int memory_share(struct memory *memory, int (*map)(const void *at, size_t size, int protection));
+
 /* Where @addr is here; NULL if it is in none of the ranges. */
 void *memory_at(const struct memory *memory, uint64_t addr);
 

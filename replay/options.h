@@ -16,6 +16,7 @@ enum faults {
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
 	bool serial;        /* one thread, in the order of the recorded times */
+	bool processes;     /* one for each recorded one, forked where that was */
 	double pace;        /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	/* called from time to time, also while waiting: events done, and the time of the last */
 	void (*tell)(uint64_t events, int64_t time);

@@ -255,8 +255,8 @@ static const char *why_not(struct posting *p)
 	p->built = posts_are_built(p);
 	if (p->post->verb == VERB_wr_complete && p->post->ret && !p->built)
 		return "ibv_wr_complete() refused all of it, ibv_post_send() may take some";
-	if (trace_object(p->r->trace, p->post->object)->process != p->event->process)
-		return "a forked process uses what its parent made";
+	if (p->post->ret && translate_is_inherited(p->r, p->post->object, p->event->process))
+		return translate_inherited;
 	if (lacks_region(p))
 		return p->text;
 	return NULL;

@@ -31,6 +31,7 @@
 #include "replay/play.h"
 #include "replay/expect.h"
 #include "replay/posts.h"
+#include "replay/process.h"
 #include "replay/state.h"
 
 enum { SCRATCH = 1 << 16 };
@@ -56,16 +57,30 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-static int replay_event(struct replay *r, const struct trace_event *event)
+/* Its child has what it has from now on. */
+static void replay_fork(struct replay *r, const struct trace_event *event)
 {
-	int err;
+	const struct fork_event *fork = event->fork;
+	const struct process *child = trace_process(r->trace, fork->child);
 
-	if (!event->process || event->process >= r->nprocesses)
-		return log_err(-EBADMSG, "replay an event of process %u, which is not in the trace",
-			       event->process);
-	err = made_before(r, event);
-	if (err < 0)
-		return err;
+	if (fork->kind != TRACE_FORKED || !child || child->parent != event->process)
+		return;
+	if (processes_are_used())
+		process_fork(fork->child);
+	else
+		outcome_note(r->outcome,
+			     "process %u forked process %u: both are one here (--processes forks)",
+			     event->process, fork->child);
+}
+
+static void replay_exit(struct replay *r, uint32_t process)
+{
+	replica_clear(r, process);
+	process_end(process, trace_process(r->trace, process)->ending);
+}
+
+static int replay_entered(struct replay *r, const struct trace_event *event)
+{
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
@@ -78,13 +93,10 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	case TRACE_NOTIFY:
 		return replay_notify(r, event);
 	case TRACE_FORK:
-		outcome_note(r->outcome,
-			     "process %u forked: its child is replayed as far as it "
-			     "made objects of its own",
-			     event->process);
+		replay_fork(r, event);
 		return 0;
 	case TRACE_EXIT:
-		replica_clear(r, event->process);
+		replay_exit(r, event->process);
 		return 0;
 	case TRACE_MARK:
 	case TRACE_MEMORY:
@@ -93,6 +105,32 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	return 0;
+}
+
+/* Its process here has ended, and that was reported. */
+static int skip_event(struct replay *r, const struct trace_event *event, const char *why)
+{
+	if (trace_verb(event) != VERB_COUNT && !event->inner &&
+	    (event->kind != TRACE_CALL && event->kind != TRACE_RETURN ? true : calls_takes(event)))
+		outcome_skipped(r->outcome, event->id, trace_verb(event), 0, why);
+	return 0;
+}
+
+static int replay_event(struct replay *r, const struct trace_event *event)
+{
+	const char *why;
+	int err;
+
+	if (!event->process || event->process >= r->nprocesses)
+		return log_err(-EBADMSG, "replay an event of process %u, which is not in the trace",
+			       event->process);
+	err = made_before(r, event);
+	if (err < 0)
+		return err;
+	why = process_enter(event);
+	err = why ? skip_event(r, event, why) : replay_entered(r, event);
+	process_leave();
+	return err;
 }
 
 static int init_replay(struct replay *r)
@@ -107,7 +145,8 @@ static int init_replay(struct replay *r)
 		r->scratch = NULL;
 	if (!r->scratch || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
-	err = devices_open(r->options->device, &r->devices);
+	err = r->options->processes ? processes_start(r->trace, r->outcome) : 0;
+	err = err ?: devices_open(r->options->device, &r->devices);
 	err = err ?: learn_trace(r);
 	return err ?: faults_new(r);
 }
@@ -122,11 +161,13 @@ static void fini_replay(struct replay *r)
 	expect_fini(r);
 	faults_free(r);
 	events_fini(r);
-	for (uint32_t i = 0; r->memory && i < r->nprocesses; i++)
-		memory_free(r->memory[i]);
+	for (uint32_t i = 1; r->memory && i < r->nprocesses; i++)
+		if (!learn_memory_parent(r, i))
+			memory_free(r->memory[i]);
 	free(r->memory);
 	free(r->nthreads);
 	free(r->implicit);
+	processes_stop();
 	map_fini(&r->lkeys);
 	map_fini(&r->rkeys);
 	map_fini(&r->srqns);

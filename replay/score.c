@@ -261,6 +261,7 @@ void score_step(struct score *score, const struct ordered *ordered, struct step 
 	case TRACE_NOTIFY:
 		score_notify(score, step, event->notify->object);
 		break;
+	case TRACE_FORK:
 	case TRACE_EXIT:
 		wait_for_all(step);
 		score->control = mark_of(step);

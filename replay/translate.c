@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "replay/process.h"
 #include "replay/state.h"
 
 static uint64_t miss_object(struct translation *t, enum object_kind kind, const char *why)
@@ -70,6 +71,19 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 			   replica->why ? replica->why : "its object was not made here");
 }
 
+const char translate_inherited[] = "a forked process uses what its parent made, which the device "
+				   "refused there: --processes replays that";
+
+bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process)
+{
+	return !processes_are_used() && trace_object(r->trace, object)->process != process;
+}
+
+static bool has_failed(const struct trace_event *event)
+{
+	return event->kind == TRACE_POST ? event->post->ret : event->call->failed;
+}
+
 static uint64_t translate_handle(struct translation *t, enum object_kind kind, uint64_t recorded)
 {
 	const struct object *o;
@@ -82,8 +96,8 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 		return miss_unknown(t, kind, recorded);
 	if (kind == OBJECT_device)
 		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
-	if (o->process != t->event->process)
-		return miss_object(t, kind, "a forked process uses what its parent made");
+	if (has_failed(t->event) && translate_is_inherited(t->r, o->id, t->event->process))
+		return miss_object(t, kind, translate_inherited);
 	replica = replica_of(t->r, o->id);
 	return replica->handle ? (uintptr_t)replica->handle : miss_uncreated(t, o, replica);
 }
@@ -127,9 +141,16 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 static struct replica *find_key(struct replay *r, const struct map *keys, uint32_t process,
 				uint32_t key)
 {
+	const struct process *p;
 	uint64_t id;
 
-	return map_get(keys, process_key(process, key), &id) ? replica_of(r, (uint32_t)id) : NULL;
+	for (; process; process = p && p->parent < process ? p->parent : 0) {
+		if (map_get(keys, process_key(process, key), &id))
+			return replica_of(r, (uint32_t)id);
+		p = trace_process(r->trace,
+				  process); /* it may have the key of the one it is forked from */
+	}
+	return NULL;
 }
 
 uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint64_t length,
@@ -155,6 +176,8 @@ void *translate_host(struct replay *r, uint32_t process, uint64_t addr, uint64_t
 
 	if (mr && replica->implicit)
 		at = (uintptr_t)memory_at(r->memory[process], addr);
+	if (mr)
+		process = trace_object(r->trace, (uint32_t)(replica - r->replicas))->process;
 	if (!mr || !memory_holds(r->memory[process], (void *)(uintptr_t)at, length))
 		return NULL;
 	return (void *)(uintptr_t)at;

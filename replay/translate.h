@@ -71,3 +71,10 @@ uint32_t translate_peer_process(const struct replay *r, const struct replica_qp 
 
 /* The number here of the datagram queue pair that had number @qpn at @time. */
 uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);
+
+/*
+ * Does @process use what the process made that it was forked from, without being a process here?
+ * Where that failed there it would not fail here, and is left out: translate_inherited tells why.
+ */
+bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process);
+extern const char translate_inherited[];

@@ -82,6 +82,8 @@ const struct option_row cli_replay_options[] = {
 	  PARSED_AT(struct settings, replay.pace, parse_pace), .preset = "asap" },
 	{ "threads", 'T', "recorded|serial", "a thread for each recorded one; or one for all",
 	  PARSED_AT(struct settings, replay.serial, parse_threads), .preset = "recorded" },
+	{ "processes", 0, NULL, "a process for each recorded one, forked where that was forked",
+	  FLAG_AT(struct settings, replay.processes) },
 	{ "report", 'r', "FILE", "write the report there, too, as JSON",
 	  TEXT_AT(struct settings, report) },
 	{ "format", 'f', "text|json|junit", "how to print",

@@ -26,6 +26,7 @@ struct piece {
 
 struct build {
 	struct piece *pieces;
+	char *at, *end; /* lent memory that is free; NULL: the heap */
 	build_resolve *resolve;
 	void *arg;
 	bool failed; /* out of memory */
@@ -34,10 +35,37 @@ struct build {
 static void put_struct(struct build *build, const struct struct_info *info, char *base,
 		       const struct json_node *from);
 
+static _Thread_local struct {
+	char *at;
+	size_t size;
+} lent;
+
+void build_lend(void *at, size_t size)
+{
+	lent.at = at;
+	lent.size = size;
+}
+
+static void *take_lent(struct build *build, size_t bytes)
+{
+	char *at = build->at;
+
+	bytes = (bytes + 15) & ~(size_t)15;
+	if (bytes > (size_t)(build->end - at)) {
+		build->failed = true;
+		return NULL;
+	}
+	build->at += bytes;
+	memset(at, 0, bytes);
+	return at;
+}
+
 static void *take_memory(struct build *build, size_t bytes)
 {
-	struct piece *piece = calloc(1, sizeof(*piece) + bytes);
+	struct piece *piece = build->at ? NULL : calloc(1, sizeof(*piece) + bytes);
 
+	if (build->at)
+		return take_lent(build, bytes);
 	if (!piece) {
 		build->failed = true;
 		return NULL;
@@ -241,6 +269,8 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 		return -ENOMEM;
 	build->resolve = resolve;
 	build->arg = arg;
+	build->at = lent.at;
+	build->end = lent.at + lent.size;
 	memset(args, 0, BUILD_ARGS * sizeof(*args));
 	put_struct(build, info, (char *)args, args_root(from));
 	put_outs(build, info, args);

@@ -5,6 +5,7 @@
  * Reverses what codec.h and args_json.h did, by the same descriptors, from the
  * JSON alone: to change the trace by hand is to change the call. One thread.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/store/db/args.h"
@@ -27,6 +28,12 @@ typedef uint64_t build_resolve(void *arg, const struct field_info *field, uint64
  */
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
 	       uint64_t args[BUILD_ARGS], struct build **ret_build);
+
+/*
+ * Builds of this thread take their memory from @size bytes at @at, each from all of it; NULL: from
+ * the heap.
+ */
+void build_lend(void *at, size_t size);
 
 /* Accepts NULL. */
 void build_free(struct build *build);

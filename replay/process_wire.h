@@ -1,0 +1,104 @@
+#pragma once
+/*
+ * What the replaying process and the replayed ones share: a channel for each recorded thread, and
+ * one for each process.
+ *
+ *	replaying process: command, args, room -> asked ------> replayed process
+ *	                   ret, error, copies  <- answered <---
+ *
+ * All of it is one mapping that is made before the first fork, so an address in it is the same
+ * everywhere. One command at a time is under way on a channel.
+ */
+#include <infiniband/verbs.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/wire/desc.h"
+
+/* What a replayed process is asked to do, with its args[]. */
+enum process_command {
+	PROCESS_START,     /* a thread: its channel */
+	PROCESS_FORK,      /* a process: its channel; the pid */
+	PROCESS_REAP,      /* a child's pid; its status as from waitpid(), or -1 */
+	PROCESS_MAP,       /* address, length, protection */
+	PROCESS_WRITE,     /* address, length; bytes in the room */
+	PROCESS_READ,      /* the same */
+	PROCESS_CALL,      /* arguments of the verb */
+	PROCESS_POST_SEND, /* QP, first request; the index of the refused one in args[2] */
+	PROCESS_POST_RECV, /* QP, SRQ or WQ, first request, verb; likewise in args[2] */
+	PROCESS_BUILD,     /* QP, first request, how many, buffers, to be completed */
+	PROCESS_POLL,      /* CQ, most, completions */
+	PROCESS_ITERATE,   /* the same, with struct process_wc */
+	PROCESS_NOTIFY,    /* CQ, solicited only */
+	PROCESS_LOOK,      /* is there an event? channel or context, its kind */
+	PROCESS_CQ_EVENT,  /* channel; the CQ in args[1], its context in args[2] */
+	PROCESS_ASYNC,     /* context; event in args[1] */
+	PROCESS_ACK_ASYNC, /* event */
+	PROCESS_FAULT,     /* a rule, or NULL: verbatim_soft_fault() */
+	PROCESS_RAISE,     /* context, event: verbatim_soft_event() */
+	PROCESS_STRUCK,    /* verbatim_soft_faults_struck() */
+	PROCESS_END,       /* enum process_ending */
+	PROCESS_COMMANDS,
+};
+
+enum process_ending { PROCESS_EXIT, PROCESS_EXIT_NOW, PROCESS_KILLED };
+
+enum { PROCESS_COPY = 1024, PROCESS_COPIES = 3, PROCESS_DEVICE = 64 };
+
+/* An object of a replayed process, byte by byte. */
+struct process_copy {
+	uint64_t real; /* its address there; 0: none */
+	enum object_kind kind;
+	bool builds;   /* QP: ibv_qp_to_qp_ex() has it */
+	bool extended; /* CQ: a struct ibv_cq_ex */
+	_Alignas(16) char bytes[PROCESS_COPY];
+};
+
+/* A completion from an iterator, and which readers it has. */
+struct process_wc {
+	struct ibv_wc wc;
+	uint32_t flow_tag;
+};
+
+struct channel {
+	uint32_t asked, answered;        /* futexes: commands so far */
+	uint32_t agent_sleeps, we_sleep; /* and whether they are waited on */
+	enum process_command command;
+	enum verb verb;
+	uint64_t args[16];
+	int64_t ret;
+	int error; /* errno */
+	char device[PROCESS_DEVICE];
+	struct process_copy copies[PROCESS_COPIES];
+	char *room; /* the first half is for the arguments of a call, which may ask for more */
+	size_t size;
+};
+
+/* channel[0..nprocesses-1] of processes, of which 0 starts the others; then those of threads */
+struct process_wire {
+	int alive; /* is closed when the replaying process ends: a pipe's reading end */
+	uint32_t nprocesses, nchannels;
+	struct channel channels[];
+};
+
+#define process_load(word)         __atomic_load_n(&(word), __ATOMIC_SEQ_CST)
+#define process_store(word, value) __atomic_store_n(&(word), value, __ATOMIC_SEQ_CST)
+
+/* Sleep while *@word is @value, for at most @ns. */
+static inline void process_sleep(uint32_t *word, uint32_t value, long ns)
+{
+	const struct timespec slice = { .tv_nsec = ns };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &slice, NULL, 0);
+}
+
+static inline void process_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
