@@ -15,6 +15,7 @@
 
 #include "core/store/read/build.h"
 #include "core/wire/log.h"
+#include "replay/cm.h"
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
@@ -446,8 +447,10 @@ bool calls_takes(const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
-	if (event->inner || call->ours || call->depth || verb_infos[call->verb].via == VIA_CM)
-		return false; /* for librdmacm the verbs inside are replayed */
+	if (verb_infos[call->verb].via == VIA_CM)
+		return cm_takes(event);
+	if (event->inner || call->ours || call->depth)
+		return false;
 	return (event->kind == TRACE_RETURN) == (call->end >= 0 && at_return(call->verb));
 }
 
@@ -460,6 +463,8 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 
 	if (!calls_takes(event))
 		return 0;
+	if (verb_infos[call->verb].via == VIA_CM)
+		return cm_replay(r, event);
 	if (call->end < 0 && trace_meta(r->trace, "snapshot")) {
 		outcome_tolerated(r->outcome, under_way);
 		return 0;

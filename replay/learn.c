@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/base/count.h"
 #include "core/wire/log.h"
+#include "replay/cm.h"
 #include "replay/dispatch.h"
 #include "replay/made.h"
 #include "replay/process.h"
@@ -311,6 +311,7 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 		replica->created = true;
 	return args_parse(call->args)
 		       ?: args_parse(call->out)
+				  ?: cm_learn_call(r, event, call->args, call->out)
 				  ?: learn_call(r, event, call->args, call->out)
 					     ?: made_learn_call(r, event, call->args, call->out);
 }
@@ -475,19 +476,6 @@ static void learn_gaps(struct replay *r)
 		r->gaps = "a filter left out the call that made its object";
 }
 
-/* For librdmacm the verbs inside are replayed. */
-static void tell_cm(const struct replay *r)
-{
-	char n[COUNT_TEXT];
-
-	if (r->cm_calls)
-		outcome_note(r->outcome,
-			     "%s call%s of librdmacm %s not made again, nor events and private "
-			     "data: the verbs inside are",
-			     count_text(r->cm_calls, n), r->cm_calls == 1 ? "" : "s",
-			     r->cm_calls == 1 ? "is" : "are");
-}
-
 static int map_memory(struct memory *memory)
 {
 	int err = memory_map(memory);
@@ -508,7 +496,6 @@ int learn_trace(struct replay *r)
 		err = made_init(r);
 	if (!err)
 		err = learn_events(r);
-	tell_cm(r);
 	if (!err)
 		err = made_learn_traffic(r);
 	if (!err)

@@ -3,7 +3,6 @@
  * How a trace is to be replayed.
  */
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* --faults */
@@ -11,6 +10,12 @@ enum faults {
 	FAULTS_RECORDED,
 	FAULTS_NONE,
 	FAULTS_DEFAULT, /* recorded, where the device can */
+};
+
+/* --cm */
+enum cm_calls {
+	CM_RECORDED, /* calls of librdmacm are made again */
+	CM_VERBS,    /* only the verbs inside them */
 };
 
 struct replay_options {
@@ -22,6 +27,7 @@ struct replay_options {
 	void (*tell)(uint64_t events, int64_t time);
 	int64_t timeout;       /* ns to wait for a completion or event */
 	unsigned int faults;   /* enum faults */
+	unsigned int cm;       /* enum cm_calls */
 	bool skip_unsupported; /* leave out what the device cannot do */
 	bool stands_in;        /* the software device, for another that was recorded */
 	bool described;        /* the software device has another's attributes */

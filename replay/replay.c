@@ -20,6 +20,7 @@
 
 #include "core/wire/log.h"
 #include "replay/calls.h"
+#include "replay/cm.h"
 #include "replay/differ.h"
 #include "replay/events.h"
 #include "replay/faults.h"
@@ -96,6 +97,7 @@ static int replay_entered(struct replay *r, const struct trace_event *event)
 		replay_fork(r, event);
 		return 0;
 	case TRACE_EXIT:
+		cm_clear(r, event->process);
 		replay_exit(r, event->process);
 		return 0;
 	case TRACE_MARK:
@@ -148,11 +150,13 @@ static int init_replay(struct replay *r)
 	err = r->options->processes ? processes_start(r->trace, r->outcome) : 0;
 	err = err ?: devices_open(r->options->device, &r->devices);
 	err = err ?: learn_trace(r);
+	err = err ?: cm_begin(r);
 	return err ?: faults_new(r);
 }
 
 static void fini_replay(struct replay *r)
 {
+	cm_fini(r);
 	made_fini(r);
 	replica_fini(r);
 	posts_fini(r);

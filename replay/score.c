@@ -230,9 +230,9 @@ static void score_call(struct score *score, struct step *step, const struct call
 {
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
-	if (effect == EFFECT_GET || effect == EFFECT_ACK)
-		return;
-	if (effect != EFFECT_CREATE)
+	if (call->verb != VERB_rdma_get_cm_event && (effect == EFFECT_GET || effect == EFFECT_ACK))
+		return; /* that one brings identifiers, and answers */
+	if (effect != EFFECT_CREATE && effect != EFFECT_GET)
 		wait_for_all(step);
 	score->control = mark_of(step);
 }

@@ -89,6 +89,7 @@ struct async {
 };
 
 struct made;
+struct cm;
 
 struct replay {
 	struct trace *trace;
@@ -97,6 +98,7 @@ struct replay {
 	struct devices *devices;
 	struct peers *peers;
 	struct made *far;         /* the made peer; NULL: none is needed */
+	struct cm *cm;            /* cm.c; NULL: the trace has no calls of librdmacm */
 	uint64_t cm_calls;        /* of librdmacm, by the program */
 	struct replica *replicas; /* by object */
 	uint32_t nreplicas;       /* objects and one */
