@@ -474,7 +474,7 @@ static int write_objects(struct build *b)
 		const struct object *o = &b->objects.list[i];
 		bool ended = o->destroyed_at != INT64_MAX;
 
-		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzi", o->id, o->process,
+		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzin", o->id, o->process,
 			      object_names[o->kind], o->ordinal, o->name, o->handle, o->number,
 			      o->rkey, (int64_t)o->parent, (int64_t)o->created.thread, o->created.n,
 			      (int64_t)o->destroyed.thread, o->destroyed.n, o->created_at,

@@ -407,6 +407,20 @@ TEST(asynchronous_event_knows_its_object)
 			 find_named("qp1", 1)->id);
 }
 
+TEST(what_is_not_destroyed_lives_beside_what_is)
+{
+	const struct object *first, *second;
+
+	destroy_qp(0);
+	create_qp(18);
+	finish_trace();
+	first = find_named("qp1", 1);
+	second = find_named("qp2", 1);
+	assert_true(first->destroyed_at != INT64_MAX);
+	assert_int_equal(second->id, first->id + 1);
+	assert_int_equal(second->destroyed_at, INT64_MAX);
+}
+
 TEST(poll_counters_survive_their_cq)
 {
 	struct event_wc wc = make_wc(1, 0, IBV_WC_SEND, 17);
