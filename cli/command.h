@@ -32,6 +32,8 @@
 	  "TRACE [QUERY]") \
 	C(query, "Ask what was so at a moment: a state, a queue, a key, a request", \
 	  "TRACE... QUESTION") \
+	C(trim, "Write a part of a trace as a trace", \
+	  "-o FILE TRACE") \
 	C(unpack, "Turn a trace into one that any SQLite program can read", \
 	  "-o FILE TRACE") \
 	C(import, "Make a trace of what an LTTng session has recorded", \

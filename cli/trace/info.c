@@ -185,7 +185,9 @@ static void print_faults(struct trace *trace)
 		printf("CONTINUES: the control verbs of the first %s are those of the trace "
 		       "before\n",
 		       format_time(meta_number(trace, "carried"), text));
-	if (*meta_text(trace, "snapshot"))
+	if (*meta_text(trace, "excerpt"))
+		print_meta("EXCERPT: ", trace, "excerpt", "\n");
+	else if (*meta_text(trace, "snapshot"))
 		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
 }
 

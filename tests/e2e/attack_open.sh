@@ -3,7 +3,7 @@
 lay() { python3 "$root/tests/e2e/lib/journal.py" "$@"; }
 guest=$apps/guest
 needs "$guest"
-commands="info dump stat sql unpack check replay"
+commands="info dump stat sql unpack trim check replay"
 cd "$tmp" || exit 1
 
 # a command that reads the trace $1, with all that it needs besides
@@ -11,6 +11,7 @@ reads() { # trace command
 	case $2 in
 	sql) "$VERBATIM" sql "$1" 'SELECT count(*) FROM call' ;;
 	unpack) "$VERBATIM" unpack -o "$tmp/unpacked.db" "$1" ;;
+	trim) "$VERBATIM" trim -o "$tmp/trimmed.db" "$1" ;;
 	*) "$VERBATIM" "$2" "$1" ;;
 	esac
 }

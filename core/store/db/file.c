@@ -148,15 +148,15 @@ static int check_replaceable(const char *path, const struct stat *st)
 	return err;
 }
 
-/* Also removes a journal or WAL that others may have put beside it. */
-static int remove_all(const char *path)
+/* What lies beside @path: a journal or WAL that others may have put there; with @all, @path too. */
+static int remove_beside(const char *path, bool all)
 {
 	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };
 	char name[4096 + 16];
 	struct stat st;
 	int err = 0;
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 3 + all; i++) {
 		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
 		if (unlink(name) && !err && !lstat(name, &st))
 			err = log_err(-EEXIST,
@@ -167,17 +167,19 @@ static int remove_all(const char *path)
 	return err;
 }
 
-int file_make_way(const char *path)
+int file_check_way(const char *path)
 {
 	struct stat st;
-	int fd, err;
 
-	if (!lstat(path, &st)) {
-		err = check_replaceable(path, &st);
-		if (err)
-			return err;
-	}
-	err = remove_all(path);
+	return lstat(path, &st) ? 0 : check_replaceable(path, &st);
+}
+
+int file_make_way(const char *path)
+{
+	int fd, err = file_check_way(path);
+
+	if (!err)
+		err = remove_beside(path, true);
 	if (err)
 		return err;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -187,10 +189,25 @@ int file_make_way(const char *path)
 	return 0;
 }
 
+int file_replace(const char *from, const char *to)
+{
+	int fd = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;
+
+	if (fd < 0 || fsync(fd))
+		err = log_err(-errno, "write %s", to);
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		err = remove_beside(to, false);
+	if (!err && rename(from, to))
+		err = log_err(-errno, "write %s", to);
+	return err;
+}
+
 void file_remove(const char *path)
 {
 	log_silence(true);
-	remove_all(path);
+	remove_beside(path, true);
 	log_silence(false);
 }
 

@@ -20,6 +20,15 @@ int file_check(const char *path, bool *ret_unfinished);
  */
 int file_make_way(const char *path);
 
+/* Could file_make_way() do that? Removes and makes nothing. */
+int file_check_way(const char *path);
+
+/*
+ * Put the finished trace @from in the place of @to, for which file_check_way() said 0, with all of
+ * its bytes on the disk first. 0 or -errno after log_err().
+ */
+int file_replace(const char *from, const char *to);
+
 /* Remove @path and what SQLite may have put beside it. */
 void file_remove(const char *path);
 

@@ -474,11 +474,11 @@ static int write_objects(struct build *b)
 		const struct object *o = &b->objects.list[i];
 		bool ended = o->destroyed_at != INT64_MAX;
 
-		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzin", o->id, o->process,
-			      object_names[o->kind], o->ordinal, o->name, o->handle, o->number,
-			      o->rkey, (int64_t)o->parent, (int64_t)o->created.thread, o->created.n,
-			      (int64_t)o->destroyed.thread, o->destroyed.n, o->created_at,
-			      o->destroyed_at);
+		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzin", o->id,
+			      o->process, object_names[o->kind], o->ordinal, o->name, o->handle,
+			      o->number, o->rkey, (int64_t)o->parent, (int64_t)o->created.thread,
+			      o->created.n, (int64_t)o->destroyed.thread, o->destroyed.n,
+			      o->created_at, o->destroyed_at);
 	}
 	sqlite3_finalize(stmt);
 	return err;

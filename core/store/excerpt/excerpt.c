@@ -1,0 +1,189 @@
+/*
+ * Writing an excerpt
+ *
+ *	excerpt_rows.c       calls, forks, marks, ...: those that are in, as they are
+ *	excerpt_data.c       posts and polls
+ *	excerpt_payload.c    their bytes
+ *	excerpt_rest.c       objects, processes, modules: what these name
+ */
+#include "core/store/excerpt/excerpt_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/store/db/file.h"
+#include "core/store/db/schema.h"
+#include "core/store/read/trace.h"
+#include "core/wire/log.h"
+
+/* Choosing */
+
+bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time)
+{
+	const struct excerpt_place *until = &excerpt->until;
+
+	if (!until->id.thread || time != until->time)
+		return time <= until->time;
+	if (id.thread != until->id.thread)
+		return id.thread < until->id.thread;
+	return id.n <= until->id.n;
+}
+
+bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item)
+{
+	const struct excerpt *excerpt = copy->excerpt;
+
+	return excerpt_reaches(excerpt, item->id, item->time) &&
+	       (!excerpt->has || excerpt->has(excerpt->arg, item));
+}
+
+int excerpt_find(struct trace *trace, struct event_id id, struct excerpt_place *ret_place)
+{
+	static const char sql[] =
+		"SELECT end, end_n FROM call WHERE thread = ?1 AND (n = ?2 OR end_n = ?2)"
+		" AND end NOT NULL"
+		" UNION ALL SELECT begin, n FROM call WHERE thread = ?1 AND n = ?2 AND end IS NULL"
+		" UNION ALL SELECT time, n FROM post WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time, n FROM poll WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time, n FROM notify WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time, n FROM mark WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time, n FROM memory WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time, n FROM fork WHERE thread = ?1 AND n = ?2 LIMIT 1";
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(trace), sql, &stmt);
+
+	if (err)
+		return err;
+	sql_bind(stmt, "ui", id.thread, id.n);
+	err = sql_step(stmt);
+	if (err > 0)
+		*ret_place = (struct excerpt_place){
+			sql_time(stmt, 0), { id.thread, (uint64_t)sqlite3_column_int64(stmt, 1) }
+		};
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* The file */
+
+static int fill_excerpt(struct excerpt_copy *copy)
+{
+	int err = schema_create(copy->to);
+
+	if (!err) /* until the end the file must not be taken for a trace */
+		err = sql_exec(copy->to, "INSERT INTO meta VALUES('state', 'unpacking');"
+					 "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
+					 "BEGIN; DELETE FROM meta");
+	if (!err)
+		err = sql_prepare(copy->to,
+				  "SELECT end NOT NULL FROM call WHERE thread = ? AND n = ?",
+				  &copy->call);
+	if (!err)
+		err = excerpt_copy_rows(copy);
+	for (uint32_t t = 1; t <= copy->nthreads && !err; t++)
+		err = excerpt_copy_data(copy, t);
+	if (!err)
+		err = excerpt_complete(copy);
+	return err ?: sql_exec(copy->to, "COMMIT");
+}
+
+static int init_copy(struct excerpt_copy *copy)
+{
+	uint32_t n = 0;
+	int err = sql_max_id(copy->from, "stack", &n);
+
+	if (err)
+		return err;
+	copy->nstacks = n;
+	while (trace_thread(copy->trace, copy->nthreads + 1))
+		copy->nthreads++;
+	copy->stacks = calloc(n + 1ul, sizeof(*copy->stacks));
+	copy->events = calloc(copy->nthreads + 1ul, sizeof(*copy->events));
+	copy->plain = sql_int(copy->from,
+			      "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+			      " AND name = 'wc'",
+			      0);
+	copy->has_payload = trace_has_payloads(copy->trace);
+	return copy->stacks && copy->events ? 0 : log_err(-ENOMEM, "copy a part of the trace");
+}
+
+static void fini_copy(struct excerpt_copy *copy)
+{
+	sqlite3_finalize(copy->call);
+	sqlite3_close(copy->to);
+	free(copy->stacks);
+	free(copy->events);
+}
+
+static int write_beside(struct excerpt_copy *copy, const char *beside)
+{
+	int err = file_make_way(beside);
+
+	if (err)
+		return err;
+	err = sql_open(beside, SQLITE_OPEN_READWRITE, &copy->to);
+	if (!err)
+		err = fill_excerpt(copy);
+	return err;
+}
+
+/* Events that a cursor gives: trace_events() counts others, too. */
+static uint64_t count_events(const struct excerpt_copy *copy)
+{
+	static const char calls[] = "SELECT count(*) + count(end) FROM call";
+	static const char rest[] =
+		"SELECT (SELECT count(*) FROM fork) + (SELECT count(*) FROM mark)"
+		" + (SELECT count(*) FROM memory)"
+		" + (SELECT count(*) FROM process WHERE thread NOT NULL)";
+	const char *data = copy->plain
+				   ? "SELECT (SELECT count(*) FROM post) + (SELECT count(*) FROM"
+				     " poll) + (SELECT count(*) FROM notify)"
+				   : "SELECT sum(events) FROM chunk";
+
+	return (uint64_t)(sql_int(copy->from, calls, 0) + sql_int(copy->from, rest, 0) +
+			  sql_int(copy->from, data, 0));
+}
+
+static void measure_copy(const struct excerpt_copy *copy, struct excerpt_size *ret_size)
+{
+	*ret_size = (struct excerpt_size){
+		.of = count_events(copy),
+		.objects = (uint32_t)sql_int(copy->to, "SELECT count(*) FROM object", 0),
+		.of_objects = (uint32_t)sql_int(copy->from, "SELECT count(*) FROM object", 0),
+	};
+	for (uint32_t i = 0; i < copy->nthreads; i++)
+		ret_size->events += copy->events[i];
+}
+
+int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char *to,
+		  struct excerpt_size *ret_size)
+{
+	struct excerpt_copy copy = { .trace = trace,
+				     .excerpt = excerpt,
+				     .from = trace_db(trace),
+				     .path = sqlite3_db_filename(trace_db(trace), "main") };
+	char beside[4096];
+	int err;
+
+	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", to) >= sizeof(beside))
+		return log_err(-ENAMETOOLONG, "write %s", to);
+	err = file_check_way(to);
+	if (err)
+		return err;
+	err = init_copy(&copy);
+	if (!err)
+		err = write_beside(&copy, beside);
+	if (!err && ret_size)
+		measure_copy(&copy, ret_size);
+	fini_copy(&copy);
+	if (!err)
+		err = file_replace(beside, to);
+	if (err)
+		file_remove(beside);
+	return err;
+}

@@ -1,0 +1,69 @@
+#pragma once
+/*
+ * The insides of an excerpt: excerpt.c has the file, excerpt_rows.c the control plane,
+ * excerpt_data.c posts and polls, excerpt_payload.c bytes, excerpt_rest.c the rest. One thread.
+ */
+#include "core/store/db/sql.h"
+#include "core/store/excerpt/excerpt.h"
+#include "core/store/read/trace.h"
+
+/* Posts and polls of a thread that are in: runs of them, and requests and completions left out. */
+struct excerpt_kept {
+	struct excerpt_run {
+		uint64_t first, last;
+	} * runs;
+	size_t nruns;
+	struct excerpt_row {
+		uint64_t n;
+		uint32_t i;
+	} * left_out;
+	size_t nleft_out;
+};
+
+struct excerpt_copy {
+	struct trace *trace;
+	const struct excerpt *excerpt;
+	sqlite3 *from, *to;
+	const char *path;   /* of @from */
+	bool plain;         /* @from is unpacked */
+	bool has_payload;   /* @from has bytes of messages */
+	sqlite3_stmt *call; /* has a call that is in returned? */
+	uint64_t *events;   /* by thread: how many are in, and are not carried */
+	uint32_t nthreads;
+	bool *stacks; /* by id: which an event that is in names */
+	uint32_t nstacks;
+};
+
+static inline void excerpt_need_stack(struct excerpt_copy *copy, uint64_t stack)
+{
+	if (stack && stack <= copy->nstacks)
+		copy->stacks[stack - 1] = true;
+}
+
+/* An event of @thread is in. */
+static inline void excerpt_count(struct excerpt_copy *copy, uint32_t thread, uint64_t n)
+{
+	const struct thread *t = trace_thread(copy->trace, thread);
+
+	if (t && thread <= copy->nthreads)
+		copy->events[thread - 1] += n > t->carried;
+}
+
+/* Is @item in, and not too late? */
+bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item);
+
+/* Copy the rows of the control plane that are in. */
+int excerpt_copy_rows(struct excerpt_copy *copy);
+
+/* When all else is there: the stacks that are named. */
+int excerpt_copy_stacks(struct excerpt_copy *copy);
+
+/* What is left when posts and polls are there: what all of that names. */
+int excerpt_complete(struct excerpt_copy *copy);
+
+/* Copy the posts and polls of @thread, and what was counted of its polls. */
+int excerpt_copy_data(struct excerpt_copy *copy, uint32_t thread);
+
+/* Copy the bytes of what is in @kept. */
+int excerpt_copy_payload(struct excerpt_copy *copy, uint32_t thread,
+			 const struct excerpt_kept *kept);

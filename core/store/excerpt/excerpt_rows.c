@@ -1,0 +1,237 @@
+/*
+ * The control plane of an excerpt
+ *
+ * Rows are copied as they are, those that are in; but a call that returned behind the end of the
+ * excerpt has not returned.
+ */
+#include "core/store/excerpt/excerpt_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/wire/log.h"
+
+struct copy_table {
+	const char *name;
+	/* Is the row in? May change @to, where the row is bound: 1, 0 or -errno. NULL: all are. */
+	int (*take)(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to);
+};
+
+static void count_event(struct excerpt_copy *copy, uint32_t thread, uint64_t n, unsigned int times)
+{
+	excerpt_count(copy, thread, n);
+	if (times > 1)
+		excerpt_count(copy, thread, n);
+}
+
+/* Columns of table `call` that a call which has not returned has not. */
+static const int returned[] = { 5, 6, 7, 8, 14, 16 };
+enum {
+	CALL_VERB = 3,
+	CALL_BEGIN,
+	CALL_END,
+	CALL_STACK = 11,
+	CALL_OBJECT,
+	CALL_HANDLE = 15,
+	CALL_END_N
+};
+
+static int take_call(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	const char *name = (const char *)sqlite3_column_text(row, CALL_VERB);
+	int verb = name ? verb_find(name) : -1;
+	struct excerpt_item item = { .kind = EXCERPT_CALL,
+				     .id = { sql_u32(row, 0),
+					     (uint64_t)sqlite3_column_int64(row, 1) },
+				     .process = sql_u32(row, 2),
+				     .time = sql_time(row, CALL_BEGIN),
+				     .object = sql_u32(row, CALL_OBJECT) };
+	struct event_id end = { item.id.thread, (uint64_t)sqlite3_column_int64(row, CALL_END_N) };
+	bool ends = sqlite3_column_type(row, CALL_END) != SQLITE_NULL;
+
+	if (!excerpt_has(copy, &item))
+		return 0;
+	excerpt_need_stack(copy, sql_u32(row, CALL_STACK));
+	if (ends && !excerpt_reaches(copy->excerpt, end, sql_time(row, CALL_END))) {
+		ends = false;
+		for (size_t i = 0; i < sizeof(returned) / sizeof(*returned); i++)
+			sqlite3_bind_null(to, returned[i] + 1);
+		if (verb >= 0 && verb_infos[verb].effect == EFFECT_CREATE) {
+			sqlite3_bind_null(to, CALL_OBJECT + 1);
+			sqlite3_bind_null(to, CALL_HANDLE + 1);
+		}
+	}
+	count_event(copy, item.id.thread, item.id.n, ends ? 2 : 1);
+	return 1;
+}
+
+static int find_call(struct excerpt_copy *copy, sqlite3_stmt *row)
+{
+	int found;
+
+	sql_bind(copy->call, "ui", sql_u32(row, 0), sqlite3_column_int64(row, 1));
+	found = sql_step(copy->call);
+	if (found > 0)
+		found = 1 + sqlite3_column_int(copy->call, 0);
+	sqlite3_reset(copy->call);
+	return found;
+}
+
+/* What came out of a call is not there before it has returned. */
+static int take_ref(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	const char *path = (const char *)sqlite3_column_text(row, 2);
+	int found = find_call(copy, row);
+
+	(void)to;
+	return found < 0 ? found : found == 2 || (found && strncmp(path ?: "", "out.", 4) != 0);
+}
+
+static int take_async(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	int found = find_call(copy, row);
+
+	(void)to;
+	return found < 0 ? found : found == 2;
+}
+
+static int take_row(struct excerpt_copy *copy, sqlite3_stmt *row)
+{
+	const struct excerpt_item item = { .kind = EXCERPT_EVENT,
+					   .id = { sql_u32(row, 0),
+						   (uint64_t)sqlite3_column_int64(row, 1) },
+					   .process = sql_u32(row, 2),
+					   .time = sql_time(row, 3) };
+
+	return excerpt_has(copy, &item);
+}
+
+static int take_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	(void)to;
+	if (!take_row(copy, row))
+		return 0;
+	count_event(copy, sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1), 1);
+	for (int i = 4; i < sqlite3_column_count(row); i++)
+		if (!strcmp(sqlite3_column_name(row, i), "stack"))
+			excerpt_need_stack(copy, sql_u32(row, i));
+	return 1;
+}
+
+/* They say something of all of a thread, or of a time. */
+static int take_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	struct event_id id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) };
+
+	(void)to;
+	return sqlite3_column_type(row, 3) == SQLITE_NULL ||
+	       excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
+}
+
+static int take_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	struct event_id id = { sql_u32(row, 0), 0 };
+
+	(void)to;
+	return excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
+}
+
+static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+{
+	uint32_t stack = sql_u32(row, 0);
+
+	(void)to;
+	return stack && stack <= copy->nstacks && copy->stacks[stack - 1];
+}
+
+/* In the order in which one is needed for the next. Not here: findings, which are of the whole. */
+static const struct copy_table first_tables[] = {
+	{ "meta", NULL },       { "process", NULL },      { "environ", NULL },
+	{ "thread", NULL },     { "module", NULL },       { "device", NULL },
+	{ "port", NULL },       { "gid", NULL },          { "object", NULL },
+	{ "call", take_call },  { "ref", take_ref },      { "event", take_async },
+	{ "fork", take_event }, { "memory", take_event }, { "misuse", take_event },
+	{ "mark", take_event }, { "waited", take_note },  { "coverage", take_note },
+	{ "loss", take_loss },  { "carried", NULL },
+};
+static const struct copy_table last_tables[] = { { "stack", take_stack }, { "frame", take_stack } };
+
+static int put_row(struct excerpt_copy *copy, sqlite3_stmt *to, const char *table)
+{
+	int code = sqlite3_step(to);
+
+	sqlite3_reset(to);
+	if (code == SQLITE_DONE)
+		return 0;
+	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
+		return sql_fail(copy->to, "write a part of the trace");
+	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have", copy->path,
+		       table);
+}
+
+static int copy_rows(struct excerpt_copy *copy, const struct copy_table *table, sqlite3_stmt *from,
+		     sqlite3_stmt *to)
+{
+	int err;
+
+	while ((err = sql_step(from)) > 0) {
+		for (int i = 0; i < sqlite3_column_count(from); i++)
+			sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+		err = table->take ? table->take(copy, from, to) : 1;
+		if (err > 0)
+			err = put_row(copy, to, table->name);
+		if (err < 0)
+			return err;
+	}
+	return err;
+}
+
+static int copy_table(struct excerpt_copy *copy, const struct copy_table *table)
+{
+	sqlite3_stmt *from = NULL, *to = NULL;
+	struct text sql = { 0 };
+	int err = 0;
+
+	/* an older format: schema_check() */
+	if (sqlite3_table_column_metadata(copy->from, NULL, table->name, NULL, NULL, NULL, NULL,
+					  NULL, NULL))
+		return 0;
+	text_addf(&sql, "SELECT * FROM %s", table->name);
+	err = sql.failed ? -ENOMEM : sql_prepare(copy->from, sql.at, &from);
+	text_cut(&sql, 0);
+	text_addf(&sql, "INSERT INTO %s VALUES(?", table->name);
+	for (int i = 1; !err && i < sqlite3_column_count(from); i++)
+		text_addf(&sql, ", ?");
+	text_addf(&sql, ")");
+	if (!err)
+		err = sql.failed ? -ENOMEM : sql_prepare(copy->to, sql.at, &to);
+	if (!err)
+		err = copy_rows(copy, table, from, to);
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	text_fini(&sql);
+	return err;
+}
+
+static int copy_tables(struct excerpt_copy *copy, const struct copy_table *tables, size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++)
+		err = copy_table(copy, &tables[i]);
+	return err;
+}
+
+int excerpt_copy_rows(struct excerpt_copy *copy)
+{
+	int err = sql_prepare(copy->to, "SELECT end NOT NULL FROM call WHERE thread = ? AND n = ?",
+			      &copy->call);
+
+	return err ?: copy_tables(copy, first_tables, sizeof(first_tables) / sizeof(*first_tables));
+}
+
+int excerpt_copy_stacks(struct excerpt_copy *copy)
+{
+	return copy_tables(copy, last_tables, sizeof(last_tables) / sizeof(*last_tables));
+}
