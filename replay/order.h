@@ -5,7 +5,7 @@
  * That is the order of their times, but for calls that overlapped: they are placed where the
  * recorded outcomes are possible. For that it looks some thousand events ahead.
  *
- * Used by one thread; order_release() by any.
+ * Used by one thread.
  */
 #include "core/store/read/trace.h"
 #include "replay/relations.h"

@@ -441,9 +441,10 @@ void outcome_tolerated(struct outcome *r, const char *reason)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_time(struct outcome *r, double recorded, double replayed)
+void outcome_time(struct outcome *r, double recorded, double compiled, double replayed)
 {
 	r->recorded = recorded;
+	r->compiled = compiled;
 	r->replayed = replayed;
 }
 

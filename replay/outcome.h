@@ -121,7 +121,8 @@ void outcome_gap(struct outcome *outcome, const char *format, ...)
 /* A tolerated difference; @reason must stay valid. */
 void outcome_tolerated(struct outcome *outcome, const char *reason);
 
-void outcome_time(struct outcome *outcome, double recorded, double replayed);
+/* Seconds. */
+void outcome_time(struct outcome *outcome, double recorded, double compiled, double replayed);
 
 /*
  * Close the report: what is reported from now on is not in it, since it may be an effect of ending.

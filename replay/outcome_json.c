@@ -191,8 +191,9 @@ void outcome_json(const struct outcome *r, FILE *to)
 	put_member(to, "trace", r->path);
 	fprintf(to, ",\n  ");
 	put_member(to, "device", r->device);
-	fprintf(to, ",\n  \"seconds\": {\"recorded\": %.6f, \"replayed\": %.6f},\n", r->recorded,
-		r->replayed);
+	fprintf(to,
+		",\n  \"seconds\": {\"recorded\": %.6f, \"compiled\": %.6f, \"replayed\": %.6f},\n",
+		r->recorded, r->compiled, r->replayed);
 	put_counts(r, to);
 	put_whole(r, to);
 	fprintf(to, "  \"divergences\": %" PRIu64 ",\n  \"consequences\": %" PRIu64 ",\n",

@@ -59,7 +59,7 @@ struct outcome {
 	struct inferred_list inferred;
 	struct tolerated tolerated[REASONS_MAX];
 	size_t ntolerated;
-	double recorded, replayed; /* seconds */
+	double recorded, compiled, replayed; /* seconds */
 };
 
 int outcome_count_init(struct outcome *outcome);

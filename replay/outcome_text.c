@@ -32,7 +32,8 @@ static void print_total(const struct outcome *r, FILE *to)
 			"sent what was recorded, and compared what was received %" PRIu64
 			" time%s\n",
 			n[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
-	fprintf(to, "recorded in %.3f s, replayed in %.3f s\n", r->recorded, r->replayed);
+	fprintf(to, "recorded in %.3f s, compiled in %.3f s, replayed in %.3f s\n", r->recorded,
+		r->compiled, r->replayed);
 	if (n[OUTCOME_FAULTS])
 		fprintf(to,
 			"%" PRIu64 " recorded error%s or event%s that the traffic does not cause "

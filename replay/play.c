@@ -1,11 +1,12 @@
 /*
  * Going through the events of a trace
  *
- *	serial:    source -> order -> replay
- *	threads:   source -> order -> score -> players -> replay
+ *	serial:    tape -> replay
+ *	threads:   tapes -> players -> replay
  *
- * Players share the state of the replay under one lock, which they have while they replay an
- * event, but not while they wait: for a step of another player, for the device, for their time.
+ * The trace has been compiled before. Players share the state of the replay under one lock, which
+ * they have while they replay an event, but not while they wait: for a step of another player, for
+ * the device, for their time.
  */
 #include "replay/play.h"
 
@@ -14,13 +15,10 @@
 #include <stdio.h>
 
 #include "core/wire/log.h"
-#include "replay/calls.h"
+#include "replay/compile.h"
 #include "replay/pace.h"
 #include "replay/player.h"
-#include "replay/source.h"
 #include "replay/state.h"
-
-enum { PLAYERS_MAX = 256 };
 
 #define PATIENCE 5000000000ll /* ns in which nothing moves */
 
@@ -28,11 +26,8 @@ enum { PLAYERS_MAX = 256 };
 struct play {
 	struct replay *r;
 	play_event *event;
-	struct source *source;
-	struct relations ahead, here; /* where the order looks, and where the events are given */
-	struct order *order;
-	struct score *score;
-	struct players *players;
+	struct tapes *tapes;
+	uint32_t players;
 	pthread_mutex_t lock; /* of the replay's state */
 	uint32_t waiting;     /* for the lock */
 };
@@ -76,14 +71,14 @@ static int replay_one(struct play *p, const struct trace_event *event)
 
 static int play_serially(struct play *p)
 {
-	struct ordered event;
-	int err;
+	struct tape *tape = tapes_of(p->tapes, 1);
+	struct ready *step;
+	int err = 0;
 
 	pace_on_wait(tell_progress, p->r);
-	while ((err = order_next(p->order, &event)) > 0) {
-		wait_until_due(p->r, event.event);
-		err = replay_one(p, event.event);
-		order_release(p->order, &event);
+	while (tape && (err = tape_next(tape, &step)) > 0) {
+		wait_until_due(p->r, &step->event);
+		err = replay_one(p, &step->event);
 		if (err < 0)
 			break;
 	}
@@ -130,26 +125,21 @@ static void note_sleep(void *arg)
 	player_waits();
 }
 
-static int play_step(void *arg, const struct step *step)
+static int play_step(void *arg, struct ready *step)
 {
 	struct play *p = arg;
 	int err;
 
-	wait_until_due(p->r, step->event.event);
+	wait_until_due(p->r, &step->event);
 	enter_replay(p);
-	err = replay_one(p, step->event.event);
+	err = replay_one(p, &step->event);
 	pthread_mutex_unlock(&p->lock);
 	return err < 0 ? err : 0;
 }
 
-static void release_step(void *arg, const struct step *step)
+static void report_miss(void *arg, const struct ready *step, const struct wait *wait)
 {
-	order_release(((struct play *)arg)->order, &step->event);
-}
-
-static void report_miss(void *arg, const struct step *step, const struct wait *wait)
-{
-	const struct trace_event *event = step->event.event;
+	const struct trace_event *event = &step->event;
 	struct play *p = arg;
 	char there[96];
 
@@ -166,98 +156,33 @@ static void report_miss(void *arg, const struct step *step, const struct wait *w
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Does it do anything here? */
-static bool is_played(const struct trace_event *event)
-{
-	switch (event->kind) {
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return calls_takes(event);
-	case TRACE_POST:
-	case TRACE_POLL:
-	case TRACE_NOTIFY:
-		return !event->inner;
-	case TRACE_FORK:
-	case TRACE_EXIT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static int give_events(struct play *p)
-{
-	struct ordered event;
-	struct step step;
-	int err;
-
-	while ((err = order_next(p->order, &event)) > 0) {
-		err = relations_note(&p->here, event.event);
-		if (!err && is_played(event.event)) {
-			score_step(p->score, &event, &step);
-			err = players_give(p->players, &step);
-		} else {
-			order_release(p->order, &event);
-		}
-		if (err < 0)
-			return err;
-	}
-	return err;
-}
-
 static int play_threads(struct play *p)
 {
 	const struct pace_sharing sharing = { leave_replay, enter_replay, is_behind,
 					      await_others, note_sleep,   p };
-	const struct player_work work = { play_step, release_step, report_miss, p,
+	const struct player_work work = { play_step, report_miss, p,
 					  p->r->options->timeout + PATIENCE };
-	uint32_t players = 0;
 	int err;
 
-	while (trace_thread(p->r->trace, players + 1) && players < PLAYERS_MAX)
-		players++;
-	players += !players;
-	if (relations_init(&p->here, p->r->trace, p->r->peers, p->r->nreplicas) ||
-	    score_new(&p->here, p->r->nreplicas, players, p->r->contents, &p->score) ||
-	    players_new(&work, players, &p->players))
-		return log_err(-ENOMEM, "prepare the replay");
 	pace_share(&sharing);
 	pace_on_wait(tell_progress, p->r);
-	err = give_events(p);
-	err = err < 0 ? err : players_end(p->players);
-	players_free(p->players);
+	err = players_run(&work, p->tapes, p->players);
 	pace_on_wait(NULL, NULL);
 	pace_share(NULL);
 	return err;
 }
 
-static int begin_play(struct play *p)
-{
-	struct order_source source;
-	int err = source_open(p->r->trace, !p->r->options->serial, &p->source);
-
-	if (err)
-		return err;
-	source = source_of(p->source);
-	if (relations_init(&p->ahead, p->r->trace, p->r->peers, p->r->nreplicas) ||
-	    order_new(&source, &p->ahead, &p->order))
-		return log_err(-ENOMEM, "prepare the replay");
-	return 0;
-}
-
 int play_trace(struct replay *r, play_event *event)
 {
 	struct play p = { .r = r, .event = event, .lock = PTHREAD_MUTEX_INITIALIZER };
-	int err = begin_play(&p);
+	int64_t start = pace_now();
+	int err = compile_trace(r, &p.tapes, &p.players);
 
 	r->start = pace_now();
 	if (!err)
 		err = r->options->serial ? play_serially(&p) : play_threads(&p);
-	outcome_time(r->outcome, (double)r->last / 1e9, (double)(pace_now() - r->start) / 1e9);
-	score_free(p.score);
-	order_free(p.order);
-	relations_fini(&p.ahead);
-	relations_fini(&p.here);
-	source_close(p.source);
+	outcome_time(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,
+		     (double)(pace_now() - r->start) / 1e9);
+	tapes_free(p.tapes);
 	return err;
 }

@@ -1,12 +1,11 @@
 /*
- * The threads that play a score
+ * The threads that play a compiled trace
  *
- *	players_give() -> | step | step | step | -> player: wait, play, done
- *	                  blocks of a list, one for each player
+ *	tape -> player: wait, play, done
  *
- * Three numbers of steps tell how far a player is: the last that it was given, the one at which it
- * is, and the last that it has done. Who waits for it puts the number into `wanted`, looks once
- * more, and sleeps on a futex; the player wakes those who sleep when it has come to that number.
+ * Three numbers of steps tell how far a player is: the last that it has, the one at which it is,
+ * and the last that it has done. Who waits for it puts the number into `wanted`, looks once more,
+ * and sleeps on a futex; the player wakes those who sleep when it has come to that number.
  */
 #include "replay/player.h"
 
@@ -17,40 +16,42 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK = 64, SPINS = 100, SPINS_LEAST = 10, SPINS_MOST = 500, YIELDS = 20, STACK = 1 << 19 };
+#include "core/wire/log.h"
+
+enum {
+	SPINS = 100,
+	SPINS_LEAST = 10,
+	SPINS_MOST = 500,
+	YIELDS = 20,
+	STACK = 1 << 19,
+	CACHE_LINE = 64
+};
 
 #define SLICE 100000000 /* ns of sleep before another look */
 #define BRIEF 1000000   /* where another look may tell more */
 
-struct block {
-	struct block *next;
-	struct step steps[BLOCK];
-};
-
 struct player {
 	struct players *all;
+	struct tape *tape; /* NULL: it has none */
 	pthread_t thread;
 	bool started;
-	struct block *first, *last; /* of the player, and of who gives */
-	uint64_t played;            /* steps; of the player alone */
-	uint64_t pushed;
-	uint64_t given, at, done; /* numbers of steps */
-	uint64_t wanted;          /* the least for which somebody sleeps */
-	uint32_t moves;           /* futex of who waits for this player */
-	uint32_t work;            /* futex of the player, without a step */
-	bool idle;
-};
+	uint64_t last; /* number of its last step */
+	/* read by the others */
+	uint64_t at, done __attribute__((aligned(CACHE_LINE))); /* numbers of steps */
+	uint64_t wanted; /* the least for which somebody sleeps */
+	uint64_t alive;  /* grows while it moves */
+	uint32_t moves;  /* futex of who waits for this player */
+} __attribute__((aligned(CACHE_LINE)));
 
 struct players {
 	struct player_work work;
-	uint32_t most, used; /* players from 1 on; the highest that has started */
-	bool closed;         /* no more steps */
-	int err;             /* of play(); ends all */
-	uint64_t alive;      /* grows while something moves */
+	uint32_t most; /* players from 1 on */
+	int err;       /* of play(); ends all */
 	struct player player[];
 };
 
@@ -82,9 +83,19 @@ static int64_t read_clock(void)
 	return at.tv_sec * 1000000000ll + at.tv_nsec;
 }
 
-static void note_alive(struct players *all)
+static void note_alive(struct player *p)
 {
-	__atomic_add_fetch(&all->alive, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->alive, p->alive + 1, __ATOMIC_RELAXED);
+}
+
+/* Grows while anything moves. */
+static uint64_t count_alive(struct players *all)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 1; i <= all->most; i++)
+		n += __atomic_load_n(&all->player[i].alive, __ATOMIC_RELAXED);
+	return n;
 }
 
 /* It has come to step @seq: wake who wanted less than that. */
@@ -105,22 +116,20 @@ static void want_step(struct player *p, uint64_t seq)
 		;
 }
 
-/* Are all of its steps up to @seq, which it has been given, done? */
+/* Are all of its steps up to @seq done? */
 static bool has_done(const struct player *p, uint64_t seq)
 {
-	uint64_t given = load(p->given);
+	uint64_t done = load(p->done);
 
-	return load(p->done) >= seq || load(p->at) > seq || load(p->done) >= given;
+	return done >= seq || done >= p->last || load(p->at) > seq;
 }
 
 /* The first player that has not done its steps up to @seq; NULL: all have. */
 static struct player *find_behind(struct players *all, const struct player *but, uint64_t seq)
 {
-	uint32_t used = __atomic_load_n(&all->used, __ATOMIC_ACQUIRE);
-
 	if (known >= seq)
 		return NULL;
-	for (uint32_t i = 1; i <= used; i++)
+	for (uint32_t i = 1; i <= all->most; i++)
 		if (&all->player[i] != but && !has_done(&all->player[i], seq))
 			return &all->player[i];
 	known = seq;
@@ -128,7 +137,7 @@ static struct player *find_behind(struct players *all, const struct player *but,
 }
 
 /* Who must move on for @wait; NULL: it is over. */
-static struct player *find_blocking(struct players *all, const struct step *step,
+static struct player *find_blocking(struct players *all, const struct ready *step,
 				    const struct wait *wait)
 {
 	struct player *p = &all->player[wait->player];
@@ -141,17 +150,16 @@ static struct player *find_blocking(struct players *all, const struct step *step
 static void sleep_for(struct player *p, uint64_t seq, long ns)
 {
 	uint32_t moves = load(p->moves);
-	uint64_t given = load(p->given);
 
-	want_step(p, seq < given ? seq : given);
+	want_step(p, seq < p->last ? seq : p->last);
 	if (!has_done(p, seq))
 		sleep_on(&p->moves, moves, ns);
 }
 
 /* False if nothing has moved anywhere for longer than the patience. */
-static bool await_step(struct players *all, const struct step *step, const struct wait *wait)
+static bool await_step(struct players *all, const struct ready *step, const struct wait *wait)
 {
-	uint64_t alive = load(all->alive);
+	uint64_t alive = count_alive(all);
 	struct player *p;
 	int64_t since = 0;
 
@@ -166,16 +174,16 @@ static bool await_step(struct players *all, const struct step *step, const struc
 			continue;
 		}
 		sleep_for(p, wait->seq, SLICE);
-		if (load(all->alive) != alive || !since)
+		if (count_alive(all) != alive || !since)
 			since = read_clock();
 		else if (read_clock() - since > all->work.patience)
 			return false;
-		alive = load(all->alive);
+		alive = count_alive(all);
 	}
 	return true;
 }
 
-static void play_step(struct player *p, const struct step *step)
+static int play_step(struct player *p, struct ready *step)
 {
 	struct players *all = p->all;
 	int err;
@@ -186,44 +194,10 @@ static void play_step(struct player *p, const struct step *step)
 		if (!await_step(all, step, &step->waits[i]))
 			all->work.miss(all->work.arg, step, &step->waits[i]);
 	err = load(all->err) ? 0 : all->work.play(all->work.arg, step);
-	if (err)
-		store(all->err, err);
-	all->work.release(all->work.arg, step);
-	note_alive(all);
+	note_alive(p);
 	store(p->done, step->seq);
 	wake_for(p, step->seq + 1);
-}
-
-/* The next step, or NULL at the end. */
-static const struct step *await_work(struct player *p)
-{
-	struct players *all = p->all;
-
-	for (unsigned int turn = 0; p->played == load(p->pushed); turn++) {
-		uint32_t work = load(p->work);
-
-		if (load(all->closed) && p->played == load(p->pushed))
-			return NULL;
-		if (turn < SPINS) {
-			__builtin_ia32_pause();
-			continue;
-		}
-		store(p->idle, true);
-		if (p->played == load(p->pushed) && !load(all->closed))
-			sleep_on(&p->work, work, SLICE);
-		store(p->idle, false);
-	}
-	return &p->first->steps[p->played % BLOCK];
-}
-
-static void drop_step(struct player *p)
-{
-	struct block *block = p->first;
-
-	if (++p->played % BLOCK)
-		return;
-	p->first = block->next;
-	free(block);
+	return err;
 }
 
 /* As a debugger shows it, and a trace of the replay: the number of the recorded thread. */
@@ -237,14 +211,18 @@ static void name_thread(const struct player *p)
 
 static void *run_player(void *arg)
 {
-	const struct step *step;
+	struct player *p = current = arg;
+	struct ready *step;
+	int err;
 
-	current = arg;
-	name_thread(current);
-	while ((step = await_work(current))) {
-		play_step(current, step);
-		drop_step(current);
+	name_thread(p);
+	while (!load(p->all->err) && (err = tape_next(p->tape, &step)) != 0) {
+		err = err < 0 ? err : play_step(p, step);
+		if (err < 0)
+			store(p->all->err, err);
 	}
+	store(p->done, p->last);
+	wake_for(p, UINT64_MAX);
 	return NULL;
 }
 
@@ -278,23 +256,7 @@ void player_await_others(void)
 void player_waits(void)
 {
 	if (current)
-		note_alive(current->all);
-}
-
-int players_new(const struct player_work *work, uint32_t most, struct players **ret_players)
-{
-	struct players *all = calloc(1, sizeof(*all) + (most + 1ul) * sizeof(struct player));
-
-	if (!all)
-		return -ENOMEM;
-	all->work = *work;
-	all->most = most;
-	for (uint32_t i = 0; i <= most; i++) {
-		all->player[i].all = all;
-		all->player[i].wanted = UINT64_MAX;
-	}
-	*ret_players = all;
-	return 0;
+		note_alive(current);
 }
 
 static int start_player(struct player *p)
@@ -302,70 +264,48 @@ static int start_player(struct player *p)
 	pthread_attr_t attr;
 	int err;
 
-	p->first = p->last = calloc(1, sizeof(*p->first));
-	if (!p->first)
-		return -ENOMEM;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	err = -pthread_create(&p->thread, &attr, run_player, p);
 	pthread_attr_destroy(&attr);
 	p->started = !err;
-	if (p->started && p->all->used < (uint32_t)(p - p->all->player))
-		__atomic_store_n(&p->all->used, (uint32_t)(p - p->all->player), __ATOMIC_RELEASE);
-	return err;
+	return err ? log_err(err, "start a thread that replays") : 0;
 }
 
-int players_give(struct players *all, const struct step *step)
+static struct players *make_players(const struct player_work *work, struct tapes *tapes,
+				    uint32_t most)
 {
-	struct player *p = &all->player[step->player];
-	int err = load(all->err);
+	size_t bytes = sizeof(struct players) + (most + 1ul) * sizeof(struct player);
+	struct players *all = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) & -CACHE_LINE);
 
-	if (!err && !p->started)
-		err = start_player(p);
-	if (err)
-		return err;
-	p->last->steps[p->pushed % BLOCK] = *step;
-	if (p->pushed % BLOCK == BLOCK - 1) {
-		p->last->next = calloc(1, sizeof(*p->last));
-		if (!p->last->next)
-			return -ENOMEM;
-		p->last = p->last->next;
+	if (!all)
+		return NULL;
+	memset(all, 0, bytes);
+	all->work = *work;
+	all->most = most;
+	for (uint32_t i = 0; i <= most; i++) {
+		all->player[i].all = all;
+		all->player[i].tape = tapes_of(tapes, i);
+		all->player[i].last = all->player[i].tape ? tape_last(all->player[i].tape) : 0;
+		all->player[i].wanted = UINT64_MAX;
 	}
-	store(p->given, step->seq);
-	store(p->pushed, p->pushed + 1);
-	if (load(p->idle))
-		wake_all(&p->work);
-	return 0;
+	return all;
 }
 
-int players_end(struct players *all)
+int players_run(const struct player_work *work, struct tapes *tapes, uint32_t most)
 {
-	store(all->closed, true);
-	for (uint32_t i = 1; i <= all->most; i++)
-		if (all->player[i].started)
-			wake_all(&all->player[i].work);
-	for (uint32_t i = 1; i <= all->most; i++) {
+	struct players *all = make_players(work, tapes, most);
+	int err = all ? 0 : log_err(-ENOMEM, "start the threads that replay");
+
+	for (uint32_t i = 1; i <= most && !err; i++)
+		if (all->player[i].tape)
+			err = start_player(&all->player[i]);
+	if (err && all)
+		store(all->err, err);
+	for (uint32_t i = 1; all && i <= most; i++)
 		if (all->player[i].started)
 			pthread_join(all->player[i].thread, NULL);
-		all->player[i].started = false;
-	}
-	return all->err;
-}
-
-void players_free(struct players *all)
-{
-	if (!all)
-		return;
-	if (!all->closed) {
-		store(all->err, all->err ? all->err : -ECANCELED);
-		players_end(all);
-	}
-	for (uint32_t i = 1; i <= all->most; i++)
-		while (all->player[i].first) {
-			struct block *block = all->player[i].first;
-
-			all->player[i].first = block->next;
-			free(block);
-		}
+	err = all ? all->err : err;
 	free(all);
+	return err;
 }

@@ -87,7 +87,7 @@ struct order_source source_of(struct source *source)
 	};
 }
 
-int source_open(struct trace *trace, bool shared, struct source **ret_source)
+int source_open(struct trace *trace, struct source **ret_source)
 {
 	struct source *source = calloc(1, sizeof(*source));
 	int err;
@@ -98,7 +98,7 @@ int source_open(struct trace *trace, bool shared, struct source **ret_source)
 	for (source->nprocesses = 1; trace_process(trace, source->nprocesses);)
 		source->nprocesses++;
 	source->last = calloc(source->nprocesses, sizeof(*source->last));
-	err = source->last ? reader_open_kept(trace, shared, &source->reader)
+	err = source->last ? reader_open_kept(trace, &source->reader)
 			   : log_err(-ENOMEM, "read the trace");
 	if (err) {
 		source_close(source);

@@ -6,8 +6,8 @@
 
 struct source;
 
-/* @shared: its events are released by several threads. Returns 0 or -errno after log_err(). */
-int source_open(struct trace *trace, bool shared, struct source **ret_source);
+/* Returns 0 or -errno after log_err(). */
+int source_open(struct trace *trace, struct source **ret_source);
 
 /* Accepts NULL. */
 void source_close(struct source *source);

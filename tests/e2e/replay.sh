@@ -354,7 +354,7 @@ refuses() {
 # half as fast as recorded, at most, on the same device
 speed() {
 	local seconds
-	seconds=$(sed -n 's/^recorded in \([0-9.]*\) s, replayed in \([0-9.]*\) s/\1 \2/p' \
+	seconds=$(sed -n 's/^recorded in \([0-9.]*\) s, .* replayed in \([0-9.]*\) s/\1 \2/p' \
 		"$tmp/out")
 	echo "# 20000 round trips: recorded and replayed in seconds: $seconds"
 }

@@ -7,23 +7,18 @@
 enum { PLAYERS = 6, STEPS = 5000 };
 
 static struct {
-	pthread_mutex_t lock, gate;
-	uint64_t gated;            /* steps up to this one pass the gate */
+	pthread_mutex_t lock;
 	uint64_t order[STEPS + 1]; /* numbers of steps as they were played */
 	bool done[STEPS + 1];
-	unsigned int played, released, missed;
+	unsigned int played, missed;
 	uint64_t fails; /* the step that fails */
 	bool early;     /* one was played before what it waits for */
 	bool behind;    /* one was told that it is behind */
-} seen = { .lock = PTHREAD_MUTEX_INITIALIZER, .gate = PTHREAD_MUTEX_INITIALIZER };
+} seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int play_step(void *arg, const struct step *step)
+static int play_step(void *arg, struct ready *step)
 {
 	(void)arg;
-	if (step->seq <= seen.gated) {
-		pthread_mutex_lock(&seen.gate);
-		pthread_mutex_unlock(&seen.gate);
-	}
 	pthread_mutex_lock(&seen.lock);
 	for (uint32_t i = 0; i < step->nwaits; i++) {
 		const struct wait *w = &step->waits[i];
@@ -39,14 +34,7 @@ static int play_step(void *arg, const struct step *step)
 	return step->seq == seen.fails ? -EIO : 0;
 }
 
-static void release_step(void *arg, const struct step *step)
-{
-	(void)arg;
-	(void)step;
-	__atomic_add_fetch(&seen.released, 1, __ATOMIC_RELAXED);
-}
-
-static void miss_wait(void *arg, const struct step *step, const struct wait *wait)
+static void miss_wait(void *arg, const struct ready *step, const struct wait *wait)
 {
 	(void)arg;
 	(void)step;
@@ -54,17 +42,35 @@ static void miss_wait(void *arg, const struct step *step, const struct wait *wai
 	__atomic_add_fetch(&seen.missed, 1, __ATOMIC_RELAXED);
 }
 
-static struct players *begin_players(int64_t patience)
+static struct tapes *begin_tapes(void)
 {
-	const struct player_work work = { play_step, release_step, miss_wait, NULL, patience };
-	struct players *players;
+	struct tapes *tapes;
 
-	seen.played = seen.released = seen.missed = 0;
-	seen.fails = seen.gated = 0;
+	seen.played = seen.missed = 0;
+	seen.fails = 0;
 	seen.early = seen.behind = false;
 	memset(seen.done, 0, sizeof(seen.done));
-	assert_int_equal(players_new(&work, PLAYERS, &players), 0);
-	return players;
+	assert_int_equal(tapes_new(PLAYERS, 1 << 20, &tapes), 0);
+	return tapes;
+}
+
+static void put_step(struct tapes *tapes, struct step step)
+{
+	const struct trace_event event = { .kind = TRACE_EXIT, .id = { step.player, step.seq } };
+
+	step.event.event = &event;
+	assert_int_equal(tapes_put(tapes, &step), 0);
+}
+
+static int play_tapes(struct tapes *tapes, int64_t patience)
+{
+	const struct player_work work = { play_step, miss_wait, NULL, patience };
+	int err;
+
+	tapes_end(tapes);
+	err = players_run(&work, tapes, PLAYERS);
+	tapes_free(tapes);
+	return err;
 }
 
 static struct step random_step(uint64_t seq, unsigned int *dice)
@@ -82,7 +88,7 @@ static struct step random_step(uint64_t seq, unsigned int *dice)
 
 TEST(each_player_keeps_its_order)
 {
-	struct players *players = begin_players(INT64_MAX);
+	struct tapes *tapes = begin_tapes();
 	static uint32_t player[STEPS + 1];
 	uint64_t last[PLAYERS + 1] = { 0 };
 	unsigned int dice = 7;
@@ -91,84 +97,61 @@ TEST(each_player_keeps_its_order)
 		struct step s = random_step(seq, &dice);
 
 		player[seq] = s.player;
-		assert_int_equal(players_give(players, &s), 0);
+		put_step(tapes, s);
 	}
-	assert_int_equal(players_end(players), 0);
+	assert_int_equal(play_tapes(tapes, INT64_MAX), 0);
 	assert_int_equal(seen.played, STEPS);
-	assert_int_equal(seen.released, STEPS);
 	assert_false(seen.early);
 	assert_false(seen.behind);
 	for (unsigned int i = 0; i < seen.played; i++) {
 		assert_true(last[player[seen.order[i]]] < seen.order[i]);
 		last[player[seen.order[i]]] = seen.order[i];
 	}
-	players_free(players);
 }
 
 /* Each step waits for the one before, which is another player's. */
 TEST(a_chain_over_all_players_is_played_in_its_order)
 {
-	struct players *players = begin_players(INT64_MAX);
+	struct tapes *tapes = begin_tapes();
 
 	for (uint64_t seq = 1; seq <= STEPS; seq++) {
 		struct step s = { .seq = seq, .player = 1 + seq % PLAYERS, .nwaits = seq > 1 };
 
 		s.waits[0] = (struct wait){ 1 + (seq - 1) % PLAYERS, seq - 1 };
-		assert_int_equal(players_give(players, &s), 0);
+		put_step(tapes, s);
 	}
-	assert_int_equal(players_end(players), 0);
+	assert_int_equal(play_tapes(tapes, INT64_MAX), 0);
 	for (unsigned int i = 0; i < STEPS; i++)
 		assert_int_equal(seen.order[i], i + 1);
-	players_free(players);
 }
 
 TEST(a_failure_ends_all)
 {
-	struct players *players = begin_players(INT64_MAX);
-	int err = 0;
-	uint64_t seq = 1, given;
+	struct tapes *tapes = begin_tapes();
 
 	seen.fails = 100;
-	for (; seq <= STEPS && !err; seq++) {
-		struct step s = { .seq = seq, .player = 1 + seq % PLAYERS };
+	for (uint64_t seq = 1; seq <= STEPS; seq++) {
+		struct step s = { .seq = seq, .player = 1 + seq % PLAYERS, .nwaits = seq > 99 };
 
-		err = players_give(players, &s);
+		s.waits[0] = (struct wait){ EVERY_PLAYER, seq - 1 };
+		put_step(tapes, s);
 	}
-	given = err ? seq - 2 : seq - 1; /* the last one was not taken */
-	assert_int_equal(players_end(players), -EIO);
-	assert_int_equal(seen.released, given);
-	players_free(players);
+	assert_int_equal(play_tapes(tapes, INT64_MAX), -EIO);
+	assert_int_equal(seen.played, 100);
 }
 
 /* Two steps that wait for each other, as no score has them. */
 TEST(a_wait_that_nothing_can_end_is_missed)
 {
-	struct players *players = begin_players(50000000);
+	struct tapes *tapes = begin_tapes();
 
-	seen.gated = 2;
-	pthread_mutex_lock(&seen.gate);
 	for (uint64_t seq = 1; seq <= 4; seq++) {
 		struct step s = { .seq = seq, .player = 2 - seq % 2, .nwaits = seq > 2 };
 
 		s.waits[0] = (struct wait){ 1 + seq % 2, seq == 3 ? 4 : 3 };
-		assert_int_equal(players_give(players, &s), 0);
+		put_step(tapes, s);
 	}
-	pthread_mutex_unlock(&seen.gate);
-	assert_int_equal(players_end(players), 0);
+	assert_int_equal(play_tapes(tapes, 50000000), 0);
 	assert_true(seen.missed >= 1);
 	assert_int_equal(seen.played, 4);
-	players_free(players);
-}
-
-TEST(may_be_freed_before_the_end)
-{
-	struct players *players = begin_players(INT64_MAX);
-	struct step step = { .seq = 1, .player = 1 };
-
-	players_free(players);
-	players = begin_players(INT64_MAX);
-	assert_int_equal(players_give(players, &step), 0);
-	players_free(players);
-	players_free(NULL);
-	assert_int_equal(seen.released, 1);
 }

@@ -67,6 +67,11 @@ int args_parse(const struct args *args)
 	return 0;
 }
 
+const char *args_json(const struct args *args)
+{
+	return args ? args->json : NULL;
+}
+
 size_t args_size(const struct args *args)
 {
 	return args ? args->size : 0;

@@ -28,7 +28,8 @@ void args_unref(struct args *args);
  */
 int args_parse(const struct args *args);
 
-/* Bytes of its JSON text; 0 for NULL. */
+/* Its JSON text, NULL for NULL; and the bytes of it, 0 for NULL. */
+const char *args_json(const struct args *args);
 size_t args_size(const struct args *args);
 
 /* The object of all arguments; NULL if none is known. */

@@ -56,7 +56,6 @@ struct reader {
 	unsigned int nempty;
 	pthread_t thread;
 	bool started, stop;
-	bool shared;       /* several threads call reader_release() */
 	bool kept;         /* reader_release() gives events back */
 	unsigned int held; /* batches that were given, and have events in use */
 	bool some;         /* batch has been filled: give_batch() */
@@ -238,8 +237,7 @@ static void *read_all(void *arg)
 			return NULL;
 		clear_batch(b);
 		more = fill_batch(reader, b);
-		/* pairs with the subtractions in release_events(), by way of the lock */
-		__atomic_store_n(&b->left, b->count + 1, __ATOMIC_RELEASE);
+		b->left = b->count + 1;
 		b->last = more > 0 ? 1 : more;
 		reader->full[i] = b;
 		give_batch(reader);
@@ -272,18 +270,16 @@ static void wait_for_batch(struct reader *reader)
 
 static void release_events(struct reader *reader, struct batch *b, unsigned int n)
 {
-	/* the last pairs with the store in read_all() */
-	if (!reader->shared)
-		b->left -= n;
-	if (reader->shared ? __atomic_sub_fetch(&b->left, n, __ATOMIC_ACQ_REL) : b->left)
+	b->left -= n;
+	if (b->left)
 		return;
-	__atomic_sub_fetch(&reader->held, 1, __ATOMIC_RELAXED);
+	reader->held--;
 	put_empty(reader, b);
 }
 
 bool reader_is_short(const struct reader *reader)
 {
-	return __atomic_load_n(&reader->held, __ATOMIC_RELAXED) > reader->nbatches / 2;
+	return reader->held > reader->nbatches / 2;
 }
 
 void reader_release(struct reader *reader, const struct trace_event *event)
@@ -338,7 +334,7 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 	if (reader->holding)
 		leave_batch(reader, b);
 	wait_for_batch(reader);
-	__atomic_add_fetch(&reader->held, 1, __ATOMIC_RELAXED);
+	reader->held++;
 	reader->holding = true;
 	reader->at = 0;
 	return reader_next(reader, ret_event);
@@ -383,14 +379,12 @@ int reader_open(struct trace *trace, struct reader **ret_reader)
 	return open_reader(trace, BATCHES, ret_reader);
 }
 
-int reader_open_kept(struct trace *trace, bool shared, struct reader **ret_reader)
+int reader_open_kept(struct trace *trace, struct reader **ret_reader)
 {
 	int err = open_reader(trace, BATCHES_MAX, ret_reader);
 
 	if (!err)
 		(*ret_reader)->kept = true;
-	if (!err)
-		(*ret_reader)->shared = shared;
 	return err;
 }
 

@@ -16,13 +16,13 @@ struct reader;
 int reader_open(struct trace *trace, struct reader **ret_reader);
 
 /*
- * An event stays valid until reader_release(); @shared: by any thread. Reading stops
- * while the oldest of some 50,000 events is in use; of fewer, if they are large.
+ * An event stays valid until reader_release(). Reading stops while the oldest of some 50,000 events
+ * is in use; of fewer, if they are large.
  */
-int reader_open_kept(struct trace *trace, bool shared, struct reader **ret_reader);
+int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);
 
-/* Should some be released before more are asked for? For the thread that asks. */
+/* Should some be released before more are asked for? */
 bool reader_is_short(const struct reader *reader);
 
 /* As cursor_next(). */

@@ -149,7 +149,7 @@ TEST(kept_events_stay_until_they_are_released)
 
 	record_trace(EVENTS);
 	assert_int_equal(trace_open(path, &trace), 0);
-	assert_int_equal(reader_open_kept(trace, true, &reader), 0);
+	assert_int_equal(reader_open_kept(trace, &reader), 0);
 	for (; given < HELD; given++) {
 		assert_int_equal(reader_next(reader, &e), 1);
 		held[given] = e;
@@ -161,7 +161,7 @@ TEST(kept_events_stay_until_they_are_released)
 		reader_release(reader, e);
 	assert_true(given >= EVENTS);
 	reader_close(reader);
-	assert_int_equal(reader_open_kept(trace, true, &reader), 0); /* none is released */
+	assert_int_equal(reader_open_kept(trace, &reader), 0); /* none is released */
 	assert_int_equal(reader_next(reader, &e), 1);
 	reader_close(reader);
 	free(prints.list);

@@ -1,0 +1,127 @@
+/*
+ * A trace, compiled
+ *
+ *	source -> order -> score -> tapes
+ *
+ * A thread of the source's reads, decodes and matches, while this one does the rest.
+ */
+#include "replay/compile.h"
+
+#include <errno.h>
+
+#include "core/wire/log.h"
+#include "replay/calls.h"
+#include "replay/source.h"
+#include "replay/state.h"
+
+enum { PLAYERS_MAX = 256 };
+
+#define MEMORY (256ul << 20) /* bytes of tapes, before they go into a file */
+
+struct compile {
+	struct replay *r;
+	struct source *source;
+	struct relations ahead, here; /* where the order looks, and where the events are given */
+	struct order *order;
+	struct score *score; /* NULL: one thread plays */
+	struct tapes *tapes;
+	uint32_t players;
+	uint64_t steps;
+};
+
+/* Does it do anything here? */
+static bool is_played(const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return calls_takes(event);
+	case TRACE_POST:
+	case TRACE_NOTIFY:
+		return !event->inner;
+	case TRACE_POLL: /* what its queue has given is counted */
+	case TRACE_FORK:
+	case TRACE_EXIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int put_step(struct compile *c, const struct ordered *event)
+{
+	struct step step;
+
+	if (c->score)
+		score_step(c->score, event, &step);
+	else
+		step = (struct step){ .event = *event, .seq = ++c->steps, .player = 1 };
+	return tapes_put(c->tapes, &step);
+}
+
+static int compile_events(struct compile *c)
+{
+	struct ordered event;
+	int err;
+
+	while ((err = order_next(c->order, &event)) > 0) {
+		if (outcome_stopped(c->r->outcome))
+			return -ECANCELED;
+		err = c->score ? relations_note(&c->here, event.event) : 0;
+		if (!err && is_played(event.event))
+			err = put_step(c, &event);
+		order_release(c->order, &event);
+		if (err < 0)
+			return err;
+	}
+	tapes_end(c->tapes);
+	return err;
+}
+
+static uint32_t count_players(const struct replay *r)
+{
+	uint32_t players = 1;
+
+	while (!r->options->serial && players < PLAYERS_MAX && trace_thread(r->trace, players + 1))
+		players++;
+	return players;
+}
+
+static int begin_compile(struct compile *c)
+{
+	struct replay *r = c->r;
+	struct order_source source;
+	int err = source_open(r->trace, &c->source);
+
+	if (err)
+		return err;
+	source = source_of(c->source);
+	c->players = count_players(r);
+	if (relations_init(&c->ahead, r->trace, r->peers, r->nreplicas) ||
+	    relations_init(&c->here, r->trace, r->peers, r->nreplicas) ||
+	    order_new(&source, &c->ahead, &c->order) || tapes_new(c->players, MEMORY, &c->tapes))
+		return log_err(-ENOMEM, "prepare the replay");
+	if (!r->options->serial &&
+	    score_new(&c->here, r->nreplicas, c->players, r->contents, &c->score))
+		return log_err(-ENOMEM, "prepare the replay");
+	return 0;
+}
+
+int compile_trace(struct replay *r, struct tapes **ret_tapes, uint32_t *ret_players)
+{
+	struct compile c = { .r = r };
+	int err = begin_compile(&c) ?: compile_events(&c);
+
+	score_free(c.score);
+	order_free(c.order);
+	relations_fini(&c.ahead);
+	relations_fini(&c.here);
+	source_close(c.source);
+	if (err < 0) {
+		tapes_free(c.tapes);
+		return err;
+	}
+	*ret_tapes = c.tapes;
+	*ret_players = c.players;
+	return 0;
+}

@@ -1,0 +1,302 @@
+/*
+ * What is put onto a tape comes off it.
+ */
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+#include "replay/tape.h"
+#include "tests/test.h"
+
+enum { THREAD = 3, PLAYERS = 2 };
+
+static struct tapes *tapes;
+
+static int begin_tapes(void **state)
+{
+	(void)state;
+	return tapes_new(PLAYERS, 1 << 20, &tapes);
+}
+
+static int end_tapes(void **state)
+{
+	(void)state;
+	tapes_free(tapes);
+	return 0;
+}
+
+FIXTURE(begin_tapes, end_tapes);
+
+static void put_event(const struct trace_event *event, uint64_t seq)
+{
+	const struct step step = { .event = { event, NULL },
+				   .seq = seq,
+				   .player = 1,
+				   .nwaits = 1,
+				   .waits = { { 2, seq / 2 } } };
+
+	assert_int_equal(tapes_put(tapes, &step), 0);
+}
+
+static struct trace_event event_of(enum trace_event_kind kind, uint64_t n)
+{
+	return (struct trace_event){
+		.kind = kind, .id = { THREAD, n }, .process = 2, .time = (int64_t)(1000 * n)
+	};
+}
+
+static struct ready *next_step(uint64_t n)
+{
+	struct ready *ready = NULL;
+
+	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 1);
+	assert_int_equal(ready->event.id.thread, THREAD);
+	assert_int_equal(ready->event.id.n, n);
+	assert_int_equal(ready->event.process, 2);
+	assert_int_equal(ready->event.time, 1000 * n);
+	assert_int_equal(ready->nwaits, 1);
+	assert_int_equal(ready->waits[0].player, 2);
+	assert_int_equal(ready->waits[0].seq, ready->seq / 2);
+	return ready;
+}
+
+static void assert_end(void)
+{
+	struct ready *ready;
+
+	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 0);
+	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 0);
+}
+
+/* Two requests, of one and of two SGEs; the first one's address is @addr. */
+static void put_post(uint64_t n, uint64_t addr)
+{
+	const struct sge sges[] = { { addr, 8, 1 }, { 0x2000, 16, 2 }, { 0x3000, 24, 3 } };
+	const struct wr wrs[] = {
+		{ .wr_id = 7, .opcode = IBV_WR_SEND, .num_sge = 1, .nsge = 1, .sge = sges },
+		{ .wr_id = 8, .opcode = IBV_WR_SEND, .num_sge = 2, .nsge = 2, .sge = sges + 1 },
+	};
+	const struct post post = { .verb = VERB_post_send, .object = 5, .nwr = 2, .wr = wrs };
+	struct trace_event event = event_of(TRACE_POST, n);
+
+	event.post = &post;
+	put_event(&event, n);
+}
+
+static void assert_post(const struct ready *ready, uint64_t addr)
+{
+	const struct post *post = ready->event.post;
+
+	assert_int_equal(ready->event.kind, TRACE_POST);
+	assert_int_equal(post->verb, VERB_post_send);
+	assert_int_equal(post->object, 5);
+	assert_int_equal(post->nwr, 2);
+	assert_int_equal(post->wr[0].wr_id, 7);
+	assert_int_equal(post->wr[0].sge[0].addr, addr);
+	assert_int_equal(post->wr[1].wr_id, 8);
+	assert_int_equal(post->wr[1].nsge, 2);
+	assert_int_equal(post->wr[1].sge[0].addr, 0x2000);
+	assert_int_equal(post->wr[1].sge[1].length, 24);
+}
+
+TEST(a_post_comes_as_it_was)
+{
+	struct ready *ready;
+
+	put_post(10, 0x1000);
+	put_post(20, 0x1000);
+	put_post(30, 0x1008);
+	tapes_end(tapes);
+	ready = next_step(10);
+	assert_post(ready, 0x1000);
+	assert_true(ready->changed);
+	ready->kept = malloc(1);
+	ready = next_step(20);
+	assert_post(ready, 0x1000);
+	assert_false(ready->changed);
+	assert_non_null(ready->kept);
+	ready = next_step(30);
+	assert_post(ready, 0x1008);
+	assert_true(ready->changed);
+	assert_non_null(ready->kept);
+	assert_end();
+}
+
+static void put_poll(uint64_t n, struct event_id request, uint64_t empty)
+{
+	const struct wc wcs[] = {
+		{ .wr_id = 7, .qp = 4, .request = request },
+		{ .wr_id = 8, .qp = 5, .request = { 9, 77 }, .posted_at = 5, .candidates = 3 },
+		{ .wr_id = 9, .qp = 5, .status = IBV_WC_RETRY_EXC_ERR, .posted_at = 6 },
+	};
+	const struct poll poll = {
+		.verb = VERB_poll_cq, .object = 6, .ret = 3, .nwc = 3, .wc = wcs, .empty = empty
+	};
+	struct trace_event event = event_of(TRACE_POLL, n);
+
+	event.poll = &poll;
+	put_event(&event, n);
+}
+
+static void assert_poll(const struct ready *ready, uint64_t request, uint64_t empty)
+{
+	const struct poll *poll = ready->event.poll;
+
+	assert_int_equal(poll->nwc, 3);
+	assert_int_equal(poll->empty, empty);
+	assert_int_equal(poll->wc[0].qp, 4);
+	assert_int_equal(poll->wc[0].request.thread, THREAD);
+	assert_int_equal(poll->wc[0].request.n, request);
+	assert_int_equal(poll->wc[1].wr_id, 8);
+	assert_int_equal(poll->wc[1].request.thread, 9);
+	assert_int_equal(poll->wc[1].request.n, 77);
+	assert_int_equal(poll->wc[2].status, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(poll->wc[2].posted_at, 6);
+	assert_int_equal(poll->wc[2].request.thread, 0);
+	assert_int_equal(poll->wc[2].request.n, 0);
+}
+
+/* A post that is as far back as that of the last poll is no change. */
+TEST(the_posts_of_completions_come_as_they_were)
+{
+	struct ready *ready;
+
+	put_poll(10, (struct event_id){ THREAD, 4 }, 3);
+	put_poll(20, (struct event_id){ THREAD, 14 }, 4);
+	put_poll(30, (struct event_id){ THREAD, 14 }, 0);
+	tapes_end(tapes);
+	assert_poll(next_step(10), 4, 3);
+	ready = next_step(20);
+	assert_poll(ready, 14, 4);
+	assert_false(ready->changed);
+	ready = next_step(30);
+	assert_poll(ready, 14, 0);
+	assert_true(ready->changed);
+	assert_end();
+}
+
+static void put_call(uint64_t n, const char *in)
+{
+	struct args *args = in ? args_new(in, strlen(in)) : NULL;
+	const struct call call = { .verb = VERB_reg_mr, .ret = 5, .object = 2, .args = args };
+	struct trace_event event = event_of(TRACE_CALL, n);
+
+	event.call = &call;
+	put_event(&event, n);
+	args_unref(args);
+}
+
+TEST(a_call_has_its_arguments)
+{
+	const struct call *call;
+	int64_t length;
+
+	put_call(1, "{\"length\": 4096}");
+	put_call(2, "no JSON");
+	put_call(3, NULL);
+	put_call(4, "");
+	tapes_end(tapes);
+	call = next_step(1)->event.call;
+	assert_int_equal(call->verb, VERB_reg_mr);
+	assert_int_equal(call->object, 2);
+	assert_null(call->out);
+	assert_true(args_get(call->args, "length", &length));
+	assert_int_equal(length, 4096);
+	assert_string_equal(args_json(next_step(2)->event.call->args), "no JSON");
+	assert_null(next_step(3)->event.call->args);
+	assert_string_equal(args_json(next_step(4)->event.call->args), "");
+	assert_end();
+}
+
+static void put_notify(uint64_t n, int solicited_only)
+{
+	const struct notify notify = { .object = 6, .solicited_only = solicited_only };
+	struct trace_event event = event_of(TRACE_NOTIFY, n);
+
+	event.notify = &notify;
+	put_event(&event, n);
+}
+
+TEST(forms_are_kept_apart)
+{
+	for (uint64_t n = 1; n <= 40; n += 4) {
+		put_post(n, 0x1000 + n);
+		put_notify(n + 1, n % 3 == 0);
+		put_poll(n + 2, (struct event_id){ THREAD, n }, 0);
+		put_call(n + 3, "{}");
+	}
+	tapes_end(tapes);
+	for (uint64_t n = 1; n <= 40; n += 4) {
+		assert_post(next_step(n), 0x1000 + n);
+		assert_int_equal(next_step(n + 1)->event.notify->solicited_only, n % 3 == 0);
+		assert_poll(next_step(n + 2), n, 0);
+		assert_string_equal(args_json(next_step(n + 3)->event.call->args), "{}");
+	}
+	assert_end();
+}
+
+TEST(a_player_without_steps_has_no_tape)
+{
+	put_post(1, 0x1000);
+	tapes_end(tapes);
+	assert_null(tapes_of(tapes, 2));
+	assert_null(tapes_of(tapes, 0));
+	assert_null(tapes_of(tapes, PLAYERS + 1));
+	assert_int_equal(tape_last(tapes_of(tapes, 1)), 1);
+}
+
+/* Longer than a chunk, and so no form. */
+TEST(a_long_list_comes_as_it_was)
+{
+	enum { MANY = 2000 };
+	struct wr *wrs = calloc(MANY, sizeof(*wrs));
+	const struct post post = { .verb = VERB_post_recv, .object = 5, .nwr = MANY, .wr = wrs };
+	struct trace_event event = event_of(TRACE_POST, 1);
+
+	for (uint64_t i = 0; i < MANY; i++)
+		wrs[i].wr_id = i;
+	event.post = &post;
+	put_event(&event, 1);
+	put_post(2, 0x1000);
+	event.id.n = 3;
+	event.time = 3000;
+	put_event(&event, 3);
+	tapes_end(tapes);
+	assert_int_equal(next_step(1)->event.post->wr[MANY - 1].wr_id, MANY - 1);
+	assert_post(next_step(2), 0x1000);
+	assert_int_equal(next_step(3)->event.post->wr[1].wr_id, 1);
+	assert_end();
+	free(wrs);
+}
+
+enum { LONG = 200000 };
+
+static void put_long_tape(void)
+{
+	for (uint64_t n = 1; n <= LONG; n++)
+		put_post(n, 0x1000 + n % 5 * 8);
+	tapes_end(tapes);
+}
+
+/* Beyond the limit steps are in a file, and memory does not grow with them. */
+TEST(a_tape_goes_on_in_a_file)
+{
+	put_long_tape();
+	assert_true(tapes_bytes(tapes) > 4 << 20);
+	assert_true(tapes_memory(tapes) < 2 << 20);
+	for (uint64_t n = 1; n <= LONG; n++)
+		assert_post(next_step(n), 0x1000 + n % 5 * 8);
+	assert_end();
+}
+
+TEST(a_tape_may_be_freed_before_its_end)
+{
+	put_long_tape();
+	next_step(1);
+	next_step(2);
+}
+
+TEST(a_step_of_a_post_takes_few_bytes)
+{
+	put_long_tape();
+	assert_true(tapes_bytes(tapes) / LONG <= 96);
+}
