@@ -83,9 +83,7 @@ enum order { ORDER_POSTED, ORDER_SENDER, ORDER_ARRIVED };
 
 static bool is_shared(const struct expected *e, enum side side)
 {
-	const struct ibv_qp *qp = e->replica->handle;
-
-	return side == SIDE_RECV && qp && (qp->srq || e->qp->type == IBV_QPT_XRC_RECV);
+	return side == SIDE_RECV && e->qp->shared;
 }
 
 static enum order order_of(const struct expected *e, enum side side)
@@ -500,6 +498,31 @@ static int settle_before(struct expected *e)
 			     expect_is_starved(e, side) ? SETTLE_COME : SETTLE_FED);
 }
 
+/*
+ * A device may leave completions of a destroyed queue pair where they are, and give its number to
+ * the next, whose they then seem to be. Of that one they have no request.
+ */
+static struct replica *find_left(struct replay *r, const struct wc *wc, uint32_t cq)
+{
+	const struct object *next = trace_object(r->trace, wc->qp);
+
+	for (uint32_t i = r->nmade; next && i-- > 0;) {
+		const struct object *o = trace_object(r->trace, r->made[i]);
+		struct replica *replica = &r->replicas[r->made[i]];
+		const struct arrival *a;
+
+		if (!replica->qp || replica->handle || o->number != next->number ||
+		    o->process != next->process)
+			continue;
+		for (enum side side = SIDE_SEND; side < SIDES; side++) {
+			a = arrivals_first(&replica->qp->in[side]);
+			if (a && a->unasked && a->cq == cq && a->request.wr_id == wc->wr_id)
+				return replica;
+		}
+	}
+	return replica_of(r, wc->qp);
+}
+
 static int expect_completion(struct replay *r, const struct trace_event *event, struct replica *cq,
 			     uint32_t i)
 {
@@ -512,6 +535,8 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 			      .replica = replica_of(r, wc->qp) };
 	const char *why;
 
+	if (!wc->request.thread && !r->lossy)
+		e.replica = find_left(r, wc, event->poll->object);
 	e.qp = e.replica ? e.replica->qp : NULL;
 	why = why_not(&e);
 	if (!why)

@@ -56,6 +56,7 @@ static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 	replica->qp->type = qp->qp_type;
 	replica->qp->port = 1;
 	replica->qp->one_cq = qp->send_cq == qp->recv_cq;
+	replica->qp->shared = qp->srq || qp->qp_type == IBV_QPT_XRC_RECV;
 	replica->number = qp->qp_num;
 	explain_queue(r, id, qp->send_cq);
 	explain_queue(r, id, qp->recv_cq);

@@ -133,6 +133,26 @@ try "a killed process" comes_round "$apps/killed_peer"
 try "at its pace: ibv_rc_pingpong" comes_round_at_its_pace "$both" ibv_rc_pingpong -n 100 -e
 try "at its pace: threads" comes_round_at_its_pace "$apps/overlap" posts
 
+# Programs that make one mistake each, and their better selves: what comes of it comes again.
+mistakes_come_again() { # kind, how many there are
+	local each which threads
+	set -- "$2" "$apps/$1"_00?
+	[ $# -gt $1 ] || { echo "only $(($# - 1)) programs"; return 1; }
+	for each in "${@:2}"; do for which in bad good; do
+		timeout 60 "$VERBATIM" record --device soft -o t.db -- "$each" $which >log 2>&1
+		for threads in serial recorded; do
+			timeout 60 "$VERBATIM" replay --device soft --allow-partial \
+				--threads $threads t.db >out 2>&1 && continue
+			echo "$each $which --threads $threads: $(head -3 out)"
+			return 1
+		done
+	done; done
+}
+
+try "mistakes of lives come again" mistakes_come_again life 9
+try "mistakes of states come again" mistakes_come_again state 8
+try "mistakes of queues come again" mistakes_come_again queue 6
+
 # The comparison finds what is not the same: the replay's trace is altered, in its events of
 # recorded thread 1. @post, @poll, @notify, @modify are one of these each: "thread = T AND n = N".
 prepare_alterations() {
