@@ -51,6 +51,13 @@ static uint32_t find_object(const struct relations *relations, const struct trac
 	return o ? o->id : 0;
 }
 
+uint32_t relations_event_queue(const struct relations *relations, const struct trace_event *event)
+{
+	return relations->trace && !args_parse(event->call->out)
+		       ? find_object(relations, event, "cq", OBJECT_cq)
+		       : 0;
+}
+
 static void note_created(struct relations *relations, const struct trace_event *event)
 {
 	struct relation *of = &relations->of[event->call->object];

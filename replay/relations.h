@@ -43,3 +43,6 @@ const struct relation *relation_of(const struct relations *relations, uint32_t o
 /* The queue pair that a datagram of @event goes to by its number; 0: not known. */
 uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
 			    uint32_t number);
+
+/* The completion queue that a return of ibv_get_cq_event() tells of; 0: not known. */
+uint32_t relations_event_queue(const struct relations *relations, const struct trace_event *event);

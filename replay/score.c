@@ -8,6 +8,8 @@
  *	send       <- the last receive posted where it goes, and the last arming of the completion
  *	              queues at both ends; for a datagram's sake receives wait for sends, too
  *	poll       <- the last poll or arming of its completion queue
+ *	completion event           <- the last poll or arming of that queue
+ *	asynchronous event         <- all that came before
  *	any        <- the last control verb that changes something
  *	destroy, modify, query, the end of a process   <- all that came before
  *
@@ -225,13 +227,34 @@ static void score_notify(struct score *score, struct step *step, uint32_t object
 	score->any_armed = true;
 }
 
+/* What a made peer sends before it comes behind what it sent before those polls. */
+static void score_event(struct score *score, struct step *step)
+{
+	const struct trace_event *event = step->event.event;
+	struct queue *cq = NULL;
+
+	if (event->call->failed)
+		return;
+	if (event->call->verb == VERB_get_cq_event)
+		cq = queue_of(score, relations_event_queue(score->relations, event));
+	if (cq)
+		add_wait(step, cq->polled);
+	else
+		wait_for_all(step);
+}
+
 /* A creation changes nothing that another thread uses, before it is there. */
 static void score_call(struct score *score, struct step *step, const struct call *call)
 {
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
-	if (call->verb != VERB_rdma_get_cm_event && (effect == EFFECT_GET || effect == EFFECT_ACK))
-		return; /* that one brings identifiers, and answers */
+	/* rdma_get_cm_event() brings identifiers, and answers */
+	if (effect == EFFECT_GET && call->verb != VERB_rdma_get_cm_event) {
+		score_event(score, step);
+		return;
+	}
+	if (effect == EFFECT_ACK)
+		return;
 	if (effect != EFFECT_CREATE && effect != EFFECT_GET)
 		wait_for_all(step);
 	score->control = mark_of(step);

@@ -96,6 +96,16 @@ TEST(a_thread_waits_for_nothing_of_its_own)
 	assert_int_equal(s.nwaits, 0);
 }
 
+/* A made peer sends before the event what it told of, and before polls what these got. */
+TEST(an_event_waits_for_the_polls_before_it)
+{
+	struct step event;
+
+	poll_one(2, CQ, (struct wc){ .qp = QP, .request = { 2, 1 } });
+	event = score_call(1, VERB_get_cq_event);
+	assert_true(waits_for(&event, EVERY_PLAYER, event.seq - 1));
+}
+
 TEST(a_send_waits_for_the_receives_before_it)
 {
 	struct step receive = score_post(2, VERB_post_recv, PEER),
