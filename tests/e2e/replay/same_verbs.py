@@ -19,6 +19,8 @@ What may differ:
                                     from a CQ before it is destroyed
     which request of a SRQ it was   depends on timing
     events                          wherever they come; of a CQ as many less as REPORT tolerates
+    calls of librdmacm              a replay has more; queue pairs are made by the verbs inside,
+                                    addresses are as recorded, events wherever they come
     lists of devices                ours is held while it is used
     queries more than recorded      the engine asks for what it must translate
     destructions more than recorded what a process has left behind is destroyed at its end
@@ -46,6 +48,10 @@ WR = ('opcode', 'send_flags', 'imm', 'num_sge', 'compare_add', 'swap', 'remote_q
 WC = ('status', 'opcode', 'byte_len', 'imm', 'wc_flags')
 
 
+OUTSIDE_CM = """AND NOT EXISTS (SELECT 1 FROM call c WHERE c.thread = call.thread
+    AND c.verb LIKE 'rdma_%' AND call.n BETWEEN c.n AND c.end_n)"""
+
+
 class Differs(Exception):
     pass
 
@@ -71,7 +77,7 @@ class Event:
 
 
 class Trace:
-    def __init__(self, path):
+    def __init__(self, path, *own):
         self.db = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
         self.db.row_factory = sqlite3.Row
         self.objects = {row['id']: row for row in self.all('SELECT * FROM object')}
@@ -79,7 +85,7 @@ class Trace:
         self.wc, self.got, self.events = [], collections.Counter(), []
         self.receives = {(row['thread'], row['n']) for row in self.all(
             "SELECT thread, n FROM post WHERE verb LIKE '%recv'")}
-        self.read_calls()
+        self.read_calls(*own)
         self.read_posts()
         self.read_rest()
         self.got.update((row['type'], row['object']) for row in self.all('SELECT * FROM event'))
@@ -88,12 +94,14 @@ class Trace:
     def all(self, sql):
         return self.db.execute(sql).fetchall()
 
-    def read_calls(self):
+    def read_calls(self, *own):
+        """Verbs inside calls of librdmacm are the program's, but in a replay: there they are called
+        beside these."""
         refs = collections.defaultdict(dict)
         for row in self.all('SELECT * FROM ref'):
             refs[row['thread'], row['n']][row['path']] = row['object']
         for row in self.all('SELECT * FROM call WHERE depth = 0 AND NOT ours AND end IS NOT NULL '
-                            "AND verb NOT LIKE 'rdma_%'"):
+                            "AND verb NOT LIKE 'rdma_%' " + ' '.join(own)):
             used = refs[row['thread'], row['n']]
             made = self.objects.get(row['object'])
             made = made and (made['created_thread'], made['created_n']) == (
@@ -151,11 +159,15 @@ class Match:
             self.todo[event.thread].append(event)
         self.ours = None   # the engine's own context
 
+    def threads(self, player):
+        """Recorded threads that thread @player of the replay may play."""
+        name = re.fullmatch('thread ([0-9]+)', self.again.names[player])
+        return [int(name[1])] if name else self.there.names
+
     def players(self, event):
         """Recorded threads whose verb it may be, the one first whose turn it is by the time."""
-        name = re.fullmatch('thread ([0-9]+)', self.again.names[event.thread])
-        threads = [int(name[1])] if name else self.todo
-        heads = [self.todo[t][self.next[t]] for t in threads if self.next[t] < len(self.todo[t])]
+        heads = [self.todo[t][self.next[t]] for t in self.threads(event.thread)
+                 if self.next[t] < len(self.todo[t])]
         return sorted(heads, key=lambda head: head.time)
 
     def same_objects(self, head, event):
@@ -320,8 +332,28 @@ def check_events(there, again, match, report):
             raise Differs(f'{fewer} events of {there.objects[object]["name"]} are missing: {what}')
 
 
+CM_CALLS = """SELECT thread, verb, ret FROM call WHERE verb LIKE 'rdma_%' AND depth = 0
+    AND end IS NOT NULL AND verb NOT IN ('rdma_create_qp', 'rdma_destroy_qp', 'rdma_ack_cm_event')
+    AND verb NOT LIKE '%addrinfo' AND verb != 'rdma_get_cm_event'
+    ORDER BY begin"""
+
+
+def check_cm(there, again, match):
+    """Those of a recorded thread are among those of the thread that plays it, in their order."""
+    rest = {}
+    for row in there.all(CM_CALLS):
+        if row['thread'] not in rest:
+            players = [t for t in again.names if row['thread'] in match.threads(t)]
+            rest[row['thread']] = iter([(each['verb'], plain(each['ret']))
+                                        for each in again.all(CM_CALLS)
+                                        if each['thread'] in players])
+        if (row['verb'], plain(row['ret'])) not in rest[row['thread']]:
+            raise Differs(f'thread {row["thread"]} of the replay lacks {row["verb"]}, or has it '
+                          'elsewhere')
+
+
 def main(recorded, replayed, report=None):
-    there, again = Trace(recorded), Trace(replayed)
+    there, again = Trace(recorded), Trace(replayed, OUTSIDE_CM)
     with open(report or '/dev/null') as file:
         report = json.loads(file.read() or '{}')
     match = Match(there, again)
@@ -331,6 +363,7 @@ def main(recorded, replayed, report=None):
         more = completions.check_content()
         completions.check_order()
         check_events(there, again, match, report)
+        check_cm(there, again, match)
     except Differs as differs:
         print(differs)
         return 1
