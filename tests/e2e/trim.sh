@@ -81,6 +81,74 @@ until_leaves_what_the_model_says() { # TRACE EVENTS
 	done < <(some_events $1 $2)
 }
 
+# Requests that the model of the whole has outstanding are in the part.
+has_outstanding() { # TRACE T:N
+	local name process want have
+	while IFS='|' read -r name process; do
+		"$VERBATIM" query -f json --most 0 $1 \
+			"outstanding on $name at $2 in process $process" |
+			jq -r '.answers[].outstanding[]?.request' | sort >want
+		"$VERBATIM" sql cut.db "SELECT event(thread, n) || '[' || i || ']' FROM wr" |
+			sort >have
+		[ -z "$(comm -23 want have)" ] || { comm -23 want have; return 1; }
+	done < <("$VERBATIM" sql cut.db "SELECT name, process FROM object
+		WHERE kind IN ('qp', 'srq') ORDER BY id * $SEED % 13 LIMIT 2")
+}
+
+# What follows is all there, and replays.
+from_an_event_the_rest_replays() { # TRACE EVENTS
+	local event
+	while read -r event; do
+		trim --from $event $1.db; is "$event $?" "$event 0" || { cat err; return 1; }
+		{ replays cut.db && has_outstanding $1.db $event &&
+			is "$(after cut.db ${event/:/ })" "$(after $1.db ${event/:/ })"; } ||
+			{ echo "from $event of $1.db, seed $SEED"; return 1; }
+	done < <(some_events $1 $2)
+}
+
+after() { # TRACE THREAD N
+	"$VERBATIM" sql $1 "SELECT sum(n), count(*) FROM (SELECT n FROM call WHERE thread = $2
+		AND n >= $3 UNION ALL SELECT n FROM post WHERE thread = $2 AND n >= $3
+		UNION ALL SELECT n FROM poll WHERE thread = $2 AND n >= $3)"
+}
+
+regions="SELECT count(*) FROM object WHERE kind = 'mr'"
+what_is_gone_is_left_out() {
+	trim --from 1:$("$VERBATIM" sql gone.db "SELECT max(n) FROM call WHERE depth = 0") gone.db
+	is $? 0 && is "$("$VERBATIM" sql cut.db "$regions")" 0 &&
+		is "$("$VERBATIM" sql gone.db "$regions")" 2
+}
+
+the_last_events_replay() {
+	trim --last 100 events.db; is $? 0 && replays cut.db &&
+		is "$("$VERBATIM" sql cut.db "SELECT count(*) FROM (SELECT time FROM post
+			UNION ALL SELECT time FROM poll UNION ALL SELECT time FROM notify
+			UNION ALL SELECT begin FROM call WHERE depth = 0 AND NOT ours), meta
+			WHERE key = 'cut' AND time >= value")" 100
+}
+
+# The other end is made, as for a recording of one side.
+one_process_replays() { # TRACE
+	trim --only process=1 $1.db; is $? 0 && replays cut.db && says "^made 1 peer" out &&
+		is "$("$VERBATIM" sql cut.db "SELECT count(*) FROM wr WHERE process = 1")" \
+			"$("$VERBATIM" sql $1.db "SELECT count(*) FROM wr WHERE process = 1")"
+}
+
+one_of_many_queue_pairs_replays() {
+	trim --only qp=qp3/1 srq.db; is $? 0 && replays cut.db &&
+		is "$("$VERBATIM" sql cut.db "SELECT DISTINCT name(qp) FROM wc")" qp3 &&
+		is "$("$VERBATIM" sql cut.db "SELECT count(*) FROM wc")" \
+			"$("$VERBATIM" sql srq.db "SELECT count(*) FROM wc
+				WHERE process = 1 AND name(qp) = 'qp3'")"
+}
+
+choices_add_up() {
+	trim --only process=2 --from 2:1000 --until 2:2000 rc.db; is $? 0 && replays cut.db &&
+		is "$("$VERBATIM" sql cut.db "SELECT min(n), max(n) FROM poll")" \
+			"$("$VERBATIM" sql rc.db "SELECT min(n), max(n) FROM poll
+				WHERE thread = 2 AND n BETWEEN 1000 AND 2000")"
+}
+
 nothing_is_left_of_a_failure() {
 	mkdir -p small && mount -t tmpfs -o size=200k none small || return
 	"$VERBATIM" trim -o small/cut.db srq.db 2>err; local status=$?
@@ -99,7 +167,10 @@ an_older_trace_stays_until_the_new_one_is_whole() {
 wrong_use_is_refused() {
 	local options
 	for options in "rc.db" "-o rc.db rc.db" "-o x.db" "-o x.db --until 9:1 rc.db" \
-		"-o x.db --until 7 rc.db" "-o x.db rc.db ud.db"; do
+		"-o x.db --until 7 rc.db" "-o x.db --from 1:900 --until 1:800 rc.db" \
+		"-o x.db --from 1:900 --last 3 rc.db" "-o x.db --only 3 rc.db" \
+		"-o x.db --only process=3 rc.db" "-o x.db --only qp=qp2 rc.db" \
+		"-o x.db --last 0 rc.db" "-o x.db rc.db ud.db"; do
 		"$VERBATIM" trim $options >out 2>err; is "$options $?" "$options 2" &&
 			is "$(grep -c . err)" 1 && [ ! -e x.db ] || { cat err; return 1; }
 	done
@@ -116,12 +187,19 @@ needs "$VERBATIM" "$apps/two_threads" "$apps/payload"
 	"$VERBATIM" record -q -o srq.db "$both" ibv_srq_pingpong -n 1000 &&
 	"$VERBATIM" record -q -o ud.db "$both" ibv_ud_pingpong -n 1000 &&
 	"$VERBATIM" record -q -o two.db "$apps/two_threads" 1000 &&
+	"$VERBATIM" record -q -o gone.db "$apps/mkey_001" &&
 	"$VERBATIM" record -q --payload full -o payload.db "$apps/payload" >/dev/null ||
 	not_ok "record" "exit status $?"
 for t in rc events srq ud two; do
 	try "all of $t is the same" all_of_it_is_the_same $t
 	try "$t until an event" until_leaves_what_the_model_says $t $((EVENTS / 5))
+	try "$t from an event" from_an_event_the_rest_replays $t $((EVENTS / 5))
+	[ $t = two ] || try "one process of $t replays" one_process_replays $t
 done
+try what_is_gone_is_left_out
+try the_last_events_replay
+try one_of_many_queue_pairs_replays
+try choices_add_up
 try unpacked_traces_are_cut
 try payload_is_cut
 try it_says_what_it_is

@@ -42,12 +42,14 @@ bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *ite
 	       (!excerpt->has || excerpt->has(excerpt->arg, item));
 }
 
-int excerpt_find(struct trace *trace, struct event_id id, struct excerpt_place *ret_place)
+int excerpt_find(struct trace *trace, struct event_id id, bool begin,
+		 struct excerpt_place *ret_place)
 {
 	static const char sql[] =
 		"SELECT end, end_n FROM call WHERE thread = ?1 AND (n = ?2 OR end_n = ?2)"
-		" AND end NOT NULL"
-		" UNION ALL SELECT begin, n FROM call WHERE thread = ?1 AND n = ?2 AND end IS NULL"
+		" AND end NOT NULL AND NOT ?3"
+		" UNION ALL SELECT begin, n FROM call WHERE thread = ?1 AND (n = ?2 OR end_n = ?2)"
+		" AND (?3 OR end IS NULL)"
 		" UNION ALL SELECT time, n FROM post WHERE thread = ?1 AND n = ?2"
 		" UNION ALL SELECT time, n FROM poll WHERE thread = ?1 AND n = ?2"
 		" UNION ALL SELECT time, n FROM notify WHERE thread = ?1 AND n = ?2"
@@ -59,7 +61,7 @@ int excerpt_find(struct trace *trace, struct event_id id, struct excerpt_place *
 
 	if (err)
 		return err;
-	sql_bind(stmt, "ui", id.thread, id.n);
+	sql_bind(stmt, "uid", id.thread, id.n, (int)begin);
 	err = sql_step(stmt);
 	if (err > 0)
 		*ret_place = (struct excerpt_place){

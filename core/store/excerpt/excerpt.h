@@ -33,6 +33,7 @@ struct excerpt_item {
 	uint64_t handle;  /* of the data plane: queue or CQ */
 	bool srq, wq;     /* what @handle of a post is, if no QP */
 	uint32_t object;  /* of a call: what it acted on or made; 0 */
+	bool of_events;   /* of a call: it gets or acknowledges those of a CQ */
 	uint32_t qp_num;  /* of a completion */
 };
 
@@ -66,8 +67,9 @@ struct excerpt_size {
 	uint32_t objects, of_objects;
 };
 
-/* The place of @id, of a call that of its return. 1, 0 if there is none, or -errno. */
-int excerpt_find(struct trace *trace, struct event_id id, struct excerpt_place *ret_place);
+/* The place of @id, of a call that of its begin or its return. 1, 0 if there is none, or -errno. */
+int excerpt_find(struct trace *trace, struct event_id id, bool begin,
+		 struct excerpt_place *ret_place);
 
 /* Is an event of @id at @time within? */
 bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time);

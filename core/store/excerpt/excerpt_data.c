@@ -37,6 +37,8 @@ struct copy_data {
 	struct packer packer;
 	sqlite3_stmt *insert;
 	bool gap;       /* the last event was left out */
+	uint64_t older; /* left out before excerpt->cut, from then to then */
+	int64_t oldest, newest;
 	uint64_t begun; /* CQ whose ibv_start_poll() was left out, and no other since */
 	bool *rows;     /* of the current event: which are in */
 	size_t rows_size;
@@ -334,6 +336,20 @@ static int take_notify(struct copy_data *d)
 	return note_event(d, item.id.n) ?: 1;
 }
 
+static void note_left_out(struct copy_data *d)
+{
+	uint32_t row = d->walk.at[FAMILY_EVENT];
+	int64_t time = (int64_t)block_get(&d->block, COLUMN_time, row);
+
+	d->gap = true;
+	if (time >= d->copy->excerpt->cut)
+		return;
+	if (!d->older)
+		d->oldest = time;
+	d->newest = time;
+	d->older++;
+}
+
 static int take_event(struct copy_data *d)
 {
 	uint32_t kind = walk_kind(&d->block, &d->walk) & KIND_MASK;
@@ -343,7 +359,8 @@ static int take_event(struct copy_data *d)
 
 	if (taken < 0)
 		return taken;
-	d->gap |= !taken;
+	if (!taken)
+		note_left_out(d);
 	walk_next_event(&d->block, &d->walk, !taken);
 	return 0;
 }
@@ -454,6 +471,25 @@ static int store_counts(struct copy_data *d)
 	return err;
 }
 
+/* As a flight recorder notes what it has overwritten. */
+static int store_older(struct copy_data *d)
+{
+	sqlite3_stmt *stmt;
+	int err;
+
+	if (!d->older)
+		return 0;
+	err = sql_prepare(d->copy->to,
+			  "INSERT INTO loss VALUES(?1, ?2, ?3, ?4, ?5, ?3) ON CONFLICT(thread)"
+			  " DO UPDATE SET events = events + ?3, first = min(first, ?4),"
+			  " last = max(last, ?5), overwritten = coalesce(overwritten, 0) + ?3",
+			  &stmt);
+	if (!err)
+		err = sql_run(stmt, "uuiii", d->thread, d->process, d->older, d->oldest, d->newest);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
 static void fini_data(struct copy_data *d)
 {
 	sqlite3_finalize(d->insert);
@@ -481,6 +517,8 @@ int excerpt_copy_data(struct excerpt_copy *copy, uint32_t thread)
 		err = store_batch(&d);
 	if (!err)
 		err = store_counts(&d);
+	if (!err)
+		err = store_older(&d);
 	if (!err && copy->has_payload)
 		err = excerpt_copy_payload(copy, thread, &d.kept);
 	fini_data(&d);

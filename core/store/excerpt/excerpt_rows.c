@@ -41,12 +41,14 @@ static int take_call(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt 
 {
 	const char *name = (const char *)sqlite3_column_text(row, CALL_VERB);
 	int verb = name ? verb_find(name) : -1;
-	struct excerpt_item item = { .kind = EXCERPT_CALL,
-				     .id = { sql_u32(row, 0),
-					     (uint64_t)sqlite3_column_int64(row, 1) },
-				     .process = sql_u32(row, 2),
-				     .time = sql_time(row, CALL_BEGIN),
-				     .object = sql_u32(row, CALL_OBJECT) };
+	struct excerpt_item item = {
+		.kind = EXCERPT_CALL,
+		.id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) },
+		.process = sql_u32(row, 2),
+		.time = sql_time(row, CALL_BEGIN),
+		.object = sql_u32(row, CALL_OBJECT),
+		.of_events = verb == VERB_get_cq_event || verb == VERB_ack_cq_events
+	};
 	struct event_id end = { item.id.thread, (uint64_t)sqlite3_column_int64(row, CALL_END_N) };
 	bool ends = sqlite3_column_type(row, CALL_END) != SQLITE_NULL;
 

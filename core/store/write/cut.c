@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "core/base/vec.h"
-#include "core/store/chunk/abi.h"
 #include "core/store/db/args.h"
 #include "core/store/write/outstanding.h"
 #include "core/store/write/writer_priv.h"
@@ -108,80 +107,26 @@ int cuts_notify(struct writer *writer, struct thread_log *log, const struct even
 	return writer_fail(writer, outstanding_notify(writer->outstanding, &at, event));
 }
 
-static uint64_t arg_of(const struct args *args, const char *path, const char *path_ex)
-{
-	int64_t value = 0;
-
-	if (!args_get(args, path, &value) && path_ex)
-		args_get(args, path_ex, &value);
-	return (uint64_t)value;
-}
-
-static int create_queue(struct outstanding *o, uint32_t process, const struct pending *call,
-			const struct args *in, const struct args *out, int64_t time)
-{
-	struct outstanding_qp qp;
-
-	if (verb_infos[call->verb].object == OBJECT_srq)
-		return outstanding_create_srq(o, process, call->handle,
-					      arg_of(in, "srq_init_attr_ex.cq", NULL));
-	qp = (struct outstanding_qp){
-		.number = (uint32_t)arg_of(out, "ret.qp_num", NULL),
-		.send_cq = arg_of(out, "ret.send_cq", NULL),
-		.recv_cq = arg_of(out, "ret.recv_cq", NULL),
-		.srq = arg_of(out, "ret.srq", NULL),
-		.sq_sig_all = arg_of(in, "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all"),
-		.datagrams =
-			arg_of(in, "qp_init_attr.qp_type", "qp_init_attr_ex.qp_type") == ABI_QPT_UD,
-	};
-	return outstanding_create_qp(o, process, call->handle, &qp, time);
-}
-
-static int modify_queue(struct outstanding *o, uint32_t process, const struct pending *call,
-			const struct args *in, int64_t time)
-{
-	int64_t value;
-
-	if (call->verb == VERB_bind_mw)
-		return outstanding_bind(o, process, arg_of(in, "qp", NULL),
-					arg_of(in, "mw_bind.wr_id", NULL),
-					arg_of(in, "mw_bind.send_flags", NULL) & ABI_SEND_SIGNALED);
-	if (args_get(in, "attr.qp_state", &value) && value == ABI_QPS_RESET)
-		outstanding_reset_qp(o, process, call->handle, time);
-	if (args_get(in, "attr.dest_qp_num", &value))
-		return outstanding_connect_qp(o, process, call->handle, (uint32_t)value);
-	return 0;
-}
-
-static int with_args(struct outstanding *o, uint32_t process, const struct pending *call,
-		     const char *json, int64_t time)
-{
-	struct args *in = call->args ? args_new(call->args, strlen(call->args)) : NULL;
-	struct args *out = json ? args_new(json, strlen(json)) : NULL;
-	int err = verb_infos[call->verb].effect == EFFECT_CREATE
-			  ? create_queue(o, process, call, in, out, time)
-			  : modify_queue(o, process, call, in, time);
-
-	args_unref(in);
-	args_unref(out);
-	return err;
-}
-
+/* Arguments are read again only where they are needed. */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time)
 {
-	const struct verb_info *verb = &verb_infos[call->verb];
-	bool queue = verb->object == OBJECT_qp || verb->object == OBJECT_srq;
+	struct outstanding_call now = { .process = log->process,
+					.verb = call->verb,
+					.handle = call->handle,
+					.got = call->got,
+					.time = time };
+	bool needs = outstanding_needs_args(call->verb);
+	struct args *in = needs && call->args ? args_new(call->args, strlen(call->args)) : NULL;
+	struct args *made = needs && out ? args_new(out, strlen(out)) : NULL;
+	int err;
 
-	if (call->verb == VERB_get_cq_event)
-		outstanding_fetched(writer->outstanding, log->process, call->got, time);
-	else if (queue && verb->effect == EFFECT_DESTROY)
-		outstanding_destroy(writer->outstanding, log->process, call->handle);
-	else if ((queue && verb->effect == EFFECT_CREATE) || call->verb == VERB_modify_qp ||
-		 call->verb == VERB_bind_mw)
-		return writer_fail(writer,
-				   with_args(writer->outstanding, log->process, call, out, time));
-	return 0;
+	now.in = in;
+	now.out = made;
+	err = outstanding_call(writer->outstanding, &now);
+	args_unref(in);
+	args_unref(made);
+	return writer_fail(writer, err);
 }
 
 /* What is outstanding, into chunks */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/wire/desc.h"
 #include "core/wire/event.h"
 
 struct outstanding;
@@ -64,6 +65,20 @@ int outstanding_connect_qp(struct outstanding *outstanding, uint32_t process, ui
 int outstanding_bind(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 		     uint64_t wr_id, bool signaled);
 void outstanding_exit(struct outstanding *outstanding, uint32_t process);
+
+/* A control verb that has returned with success. */
+struct args;
+struct outstanding_call {
+	uint32_t process;
+	enum verb verb;
+	uint64_t handle;
+	uint64_t got;                /* ibv_get_cq_event(): the CQ */
+	const struct args *in, *out; /* where outstanding_needs_args() says so; may be NULL */
+	int64_t time;                /* of its return */
+};
+bool outstanding_needs_args(enum verb verb);
+/* 0 or -ENOMEM. */
+int outstanding_call(struct outstanding *outstanding, const struct outstanding_call *call);
 
 /*
  * Has the post of each completion been read? Not where a thread has not come back from its post

@@ -1,0 +1,21 @@
+#pragma once
+/*
+ * A choice: what follows an event, and of the time before it what brings all that lives then into
+ * its state. One thread.
+ */
+#include "core/store/excerpt/excerpt.h"
+
+struct excerpt_from;
+
+/*
+ * Reads @trace up to @place. Memory grows with objects, and with what is outstanding there. 0 or
+ * -errno after log_err().
+ */
+int excerpt_from_new(struct trace *trace, struct excerpt_place place,
+		     struct excerpt_from **ret_from);
+
+/* Accepts NULL. */
+void excerpt_from_free(struct excerpt_from *from);
+
+/* For struct excerpt; @from is a struct excerpt_from. */
+bool excerpt_from_has(void *from, const struct excerpt_item *item);

@@ -1,0 +1,26 @@
+#pragma once
+/*
+ * A choice: some objects, with all that they depend on, and nothing else. One thread.
+ */
+#include "core/store/excerpt/excerpt.h"
+
+struct excerpt_only;
+
+/* None at first. 0 or -errno after log_err(). */
+int excerpt_only_new(struct trace *trace, struct excerpt_only **ret_only);
+
+/* Accepts NULL. */
+void excerpt_only_free(struct excerpt_only *only);
+
+/* All that @process made; or object @id, which there is. */
+void excerpt_only_process(struct excerpt_only *only, uint32_t process);
+void excerpt_only_object(struct excerpt_only *only, uint32_t id);
+
+/*
+ * After the last of them: find what they depend on. Reads the trace if they share a receive queue
+ * with others; memory grows with the receives that these took from it. 0 or -errno after log_err().
+ */
+int excerpt_only_complete(struct excerpt_only *only);
+
+/* For struct excerpt; @only is a struct excerpt_only. */
+bool excerpt_only_has(void *only, const struct excerpt_item *item);
