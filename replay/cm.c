@@ -70,6 +70,21 @@ int cm_replay(struct replay *r, const struct trace_event *event)
 		       : 0;
 }
 
+/* What was inferred. */
+static void tell_made(struct replay *r)
+{
+	char n[COUNT_TEXT];
+	uint64_t made = 0;
+
+	for (uint32_t i = 1; i < r->cm->nends; i++)
+		made += r->cm->ends[i] && (r->cm->ends[i]->answered || r->cm->ends[i]->far);
+	if (made)
+		outcome_note(r->outcome,
+			     "made the other end of %s connection%s of librdmacm, with the private "
+			     "data that came from there",
+			     count_text(made, n), made == 1 ? "" : "s");
+}
+
 void cm_clear(struct replay *r, uint32_t process)
 {
 	for (uint32_t i = 1; r->cm && r->cm->driven && i < r->cm->nends; i++)
@@ -83,6 +98,8 @@ void cm_fini(struct replay *r)
 
 	if (!cm)
 		return;
+	if (cm->driven)
+		tell_made(r);
 	cm_clear(r, 0);
 	for (size_t i = 0; i < cm->nmade; i++) {
 		cm_close_end(r, cm->made[i]);
@@ -103,6 +120,7 @@ void cm_fini(struct replay *r)
 	free(cm->channels);
 	free(cm->places);
 	free(cm->hosts);
+	free(cm->last);
 	free(cm);
 	r->cm = NULL;
 }

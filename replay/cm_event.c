@@ -410,6 +410,33 @@ static void become_asked(struct replay *r, struct cm_end *end, struct cm_end *as
 	}
 }
 
+/* When @process had its last event. */
+static int64_t last_time(struct replay *r, uint32_t process)
+{
+	struct cm *cm = r->cm;
+
+	if (!cm->last) {
+		cm->last = calloc(r->nprocesses, sizeof(*cm->last));
+		if (cm->last)
+			trace_last_times(r->trace, cm->last, r->nprocesses);
+	}
+	return cm->last && process < r->nprocesses ? cm->last[process] : INT64_MAX;
+}
+
+/* The kernel told @end of its partner's end, which the recorder noticed later. */
+static void end_partner(struct replay *r, struct cm_end *end, const struct trace_event *event,
+			const char *type)
+{
+	struct cm_end *partner = cm_end_of(r, end->partner);
+
+	if (!type || !partner || !partner->id || partner->process == end->process ||
+	    (strcmp(type, "RDMA_CM_EVENT_DISCONNECTED") && strcmp(type, "RDMA_CM_EVENT_REJECTED")))
+		return;
+	cm_pump(r);
+	if (!end->first && last_time(r, partner->process) < event->time)
+		cm_close_end(r, partner);
+}
+
 /* Wait for what @event says that @end got: true if anything has come for it. */
 static bool await_event(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			const char *type)
@@ -421,6 +448,7 @@ static bool await_event(struct replay *r, struct cm_end *end, const struct trace
 		end->silent++;
 	deadline = pace_now() + (r->options->timeout >> (end->silent < 20 ? end->silent : 20));
 	cm_made_before(r, end, event, deadline);
+	end_partner(r, end, event, type);
 	if (!is_request(type))
 		return type && !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED")
 			       ? await_established(r, end, deadline)

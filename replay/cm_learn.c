@@ -219,6 +219,7 @@ static void pair_end(struct map *asking, struct cm_end *end)
 		return;
 	other = (void *)(uintptr_t)at;
 	map_put(asking, key, (uintptr_t)other->next_alike);
+	other->refused = false; /* whatever it was told */
 	end->partner = other->object;
 	other->partner = end->object;
 }

@@ -90,6 +90,7 @@ struct cm {
 	size_t nplaces;
 	struct sockaddr_storage *hosts; /* in pairs: a recorded IP address, and that here */
 	size_t nhosts;
+	int64_t *last; /* by process: the time of its last event; NULL: not asked for yet */
 };
 
 /* cm_learn.c */

@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# Calls of librdmacm are made again: events, their status, their private data and parameters are
+# compared with the recorded ones. Of both sides, and of each alone, whose other end is made.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1
+needs "$apps/cm_ends" "$apps/cm_calls"
+cd "$tmp" || exit 1
+ends=$apps/cm_ends
+
+# Both in one trace; the client is started until the server is there.
+record() { # server's command, client's
+	rm -f t.db
+	timeout 120 "$VERBATIM" record -q --payload=full --device soft -o t.db -- bash -c "
+		timeout 60 $1 >server 2>&1 & server=\$!
+		until timeout 60 $2 >client 2>&1; do
+			kill -0 \$server 2>/dev/null || exit 1
+		done
+		wait \$server" || { tail -n 3 server client; return 1; }
+}
+
+# Each in a trace of its own: s.db, c.db.
+record_each() { # server's command, client's
+	local pid turn status=1
+	rm -f s.db c.db
+	# the commands are words
+	timeout 120 "$VERBATIM" record -q --payload=full --device soft -o s.db -- $1 >server 2>&1 &
+	pid=$!
+	for ((turn = 0; status && turn < 200; turn++)); do
+		kill -0 $pid 2>/dev/null || break
+		timeout 120 "$VERBATIM" record -q --payload=full --device soft -o c.db -- $2 \
+			>client 2>&1
+		status=$?
+	done
+	wait $pid && [ $status -eq 0 ] || { tail -n 3 server client; return 1; }
+}
+
+replay() { # trace, options
+	timeout 120 "$VERBATIM" replay --device soft --faults none --report report "$@" >out 2>&1
+}
+
+events() { "$VERBATIM" sql "$1" "SELECT count(*) FROM call
+	WHERE verb = 'rdma_get_cm_event' AND NOT failed"; }
+
+# Nothing differs, nothing is left out, and each recorded event has come.
+goes_as_recorded() { # trace
+	local threads
+	for threads in serial recorded; do
+		replay "$1" --threads $threads || { head -5 out; return 1; }
+		! grep 'not replayed:' out && says '^no divergence' out &&
+			is "events" "$(jq '.calls.rdma_get_cm_event // 0' report)" "$(events "$1")" ||
+			return
+	done
+}
+
+both_sides() { # server's command, client's
+	command -v ${1%% *} >/dev/null || { echo "${1%% *} is not installed"; return 1; }
+	record "$@" && goes_as_recorded t.db
+}
+
+each_side() { # server's command, client's
+	command -v ${1%% *} >/dev/null || { echo "${1%% *} is not installed"; return 1; }
+	record_each "$@" && goes_as_recorded s.db && says 'made the other end' out &&
+		goes_as_recorded c.db && says 'made the other end' out
+}
+
+a=127.0.0.1
+while read -r server; do
+	read -r client
+	next_port
+	name=${server/ -p PORT/}
+	for each in both_sides each_side; do
+		try "${each/_/ } of $(basename "${name% PORT}")" $each "${server//PORT/$port}" \
+			"${client//PORT/$port}"
+	done
+done <<-END
+	rping -s -C 3 -a $a -p PORT
+	rping -c -C 3 -a $a -p PORT
+	ucmatose -c 20 -p PORT
+	ucmatose -s $a -c 20 -p PORT
+	udaddy -c 2
+	udaddy -s $a -c 2
+	rstream -b $a -S 100 -C 10 -p PORT
+	rstream -s $a -S 100 -C 10 -p PORT
+	rdma_server -p PORT
+	rdma_client -s $a -p PORT
+	ib_send_bw -R -F -n 100 -p PORT --use_old_post_send
+	ib_send_bw -R -F -n 100 -p PORT --use_old_post_send $a
+	$ends listen PORT
+	$ends connect PORT
+END
+
+members_of_a_group() {
+	command -v mckey >/dev/null || { echo "mckey is not installed"; return 1; }
+	"$VERBATIM" record -q --device soft -o t.db -- "$root/tests/e2e/replay/members" fifo \
+		>log 2>&1 && goes_as_recorded t.db &&
+		is "joined" "$(jq '.calls.rdma_join_multicast_ex' report)" 2
+}
+try members_of_a_group
+
+calls_that_fail() {
+	"$VERBATIM" record -q --device soft -o t.db -- "$apps/cm_calls" >log &&
+		goes_as_recorded t.db
+}
+try calls_that_fail
+
+# A server that is killed: its clients are told.
+a_killed_server() {
+	rm -f t.db
+	next_port
+	"$VERBATIM" record -q --device soft -o t.db -- bash -c "
+		rping -s -C 100000000 -a $a -p $port >server 2>&1 & server=\$!
+		rping -c -v -C 100000000 -a $a -p $port >client 2>&1 & client=\$!
+		until grep -q ping client || ! kill -0 \$client; do
+			kill -0 \$client 2>/dev/null ||
+				{ rping -c -v -C 100000000 -a $a -p $port >client 2>&1 & client=\$!; }
+			read -rt 0.01 <> <(:)
+		done
+		kill -KILL \$server; wait \$client; exit 0" >log 2>&1
+	replay t.db --allow-partial || { head -5 out; return 1; }
+	says '^no divergence' out &&
+		[ "$(jq .calls.rdma_get_cm_event report)" -gt 3 ]
+}
+try a_killed_server
+
+# without the private data nothing can be sent, and nothing is compared but its length
+nothing_kept() {
+	next_port
+	"$VERBATIM" record -q --payload none --device soft -o t.db -- bash -c "
+		$ends listen $port & $ends connect $port; wait" >log && goes_as_recorded t.db
+}
+try nothing_kept
+
+only_the_verbs() {
+	record "$ends listen $port" "$ends connect $port" && replay t.db --cm verbs &&
+		says 'not made again, nor events and private data: the verbs inside are' out &&
+		is "$(jq '[.calls | keys[] | select(startswith("rdma"))] | length' report)" 0 &&
+		"$VERBATIM" replay --cm no t.db 2>log; is "$?" 2 && says "recorded" log
+}
+try only_the_verbs
+
+# An altered trace: WHERE picks the call, SET changes it; the first divergence is at an event of
+# verb VERB (that call, or the event of the other side that shows it), and there is one cause.
+altered() { # where, set, verb, field
+	rm -f altered.db
+	"$VERBATIM" unpack -o altered.db ends.db >log 2>&1 &&
+		sqlite3 altered.db "UPDATE call SET $2 WHERE $1; SELECT changes()" >log 2>&1 &&
+		is "changed" "$(cat log)" 1 || { cat log; return 1; }
+	replay altered.db -t 2
+	is "status" $? 1 && is "causes" "$(jq .divergences report)" 1 || { head -5 out; return 1; }
+	is "$(jq -r '.divergence[0] | "\(.verb) \(.field)"' report)" "$3 $4"
+}
+
+an_event() { # its type, and of which process
+	echo "verb = 'rdma_get_cm_event' AND out LIKE '%RDMA_CM_EVENT_$1%' AND process =
+		(SELECT id FROM process WHERE cmdline LIKE '$ends $2%')"
+}
+bytes() { printf %s "$1" | od -An -v -tx1 | tr -d ' \n'; }
+swap() { echo "$1 = replace($1, '$2', '$3')"; }
+
+next_port
+if record "$ends listen $port" "$ends connect $port" && cp t.db ends.db; then
+	got=rdma_get_cm_event
+	try "altered: the private data of an event" altered \
+		"$(an_event CONNECT_RESPONSE connect)" \
+		"$(swap out "$(bytes welcome)" "$(bytes welcoMe)")" $got event.conn.private_data
+	try "altered: that of a rejection" altered "$(an_event REJECTED connect) AND out LIKE
+		'%\"status\":28,%'" "$(swap out "$(bytes full)" "$(bytes fill)")" $got \
+		event.conn.private_data
+	try "altered: that of a request" altered "$(an_event CONNECT_REQUEST listen) AND out LIKE
+		'%$(bytes second)%'" "$(swap out "$(bytes second)" "$(bytes secund)")" $got \
+		event.conn.private_data
+	try "altered: what was accepted with" altered "verb = 'rdma_accept'" \
+		"$(swap args "$(bytes welcome)" "$(bytes welcoMe)")" $got event.conn.private_data
+	try "altered: what was rejected with" altered "verb = 'rdma_reject'" \
+		"$(swap args "$(bytes full)" "$(bytes fill)")" $got event.conn.private_data
+	try "altered: the reason of a rejection" altered "$(an_event REJECTED connect) AND out LIKE
+		'%\"status\":28,%'" "$(swap out '"status":28' '"status":24')" $got event.status
+	try "altered: the kind of an event" altered "$(an_event ESTABLISHED listen)" \
+		"$(swap out EVENT_ESTABLISHED EVENT_CONNECT_ERROR)" $got event.event
+	try "altered: a parameter of an event" altered "$(an_event CONNECT_RESPONSE connect)" \
+		"$(swap out '"responder_resources":2' '"responder_resources":9')" $got \
+		event.conn.responder_resources
+	try "altered: the number of a queue pair" altered "$(an_event CONNECT_RESPONSE connect)" \
+		"$(swap out '"qp_num":1911' '"qp_num":1912')" $got event.conn.qp_num
+	try "altered: a parameter of a call" altered "verb = 'rdma_accept'" \
+		"$(swap args '"initiator_depth":2' '"initiator_depth":1')" $got \
+		event.conn.responder_resources
+	try "altered: the result of a call" altered "verb = 'rdma_listen'" \
+		"ret = -1, failed = 1, error = 98" rdma_listen ret
+	try "altered: the errno of a call" altered "verb = 'rdma_bind_addr' AND NOT failed" \
+		"ret = -1, failed = 1, error = 13" rdma_bind_addr ret
+else
+	not_ok "altered" "record"
+fi
+
+# One call is gone: what it would have brought is what differs first.
+without() { # where, verb, field
+	rm -f altered.db
+	"$VERBATIM" unpack -o altered.db ends.db >log 2>&1 &&
+		sqlite3 altered.db "DELETE FROM call WHERE $1; SELECT changes()" >log 2>&1 &&
+		is "deleted" "$(cat log)" 1 || { cat log; return 1; }
+	replay altered.db -t 1
+	is "status" $? 1 && is "$(jq -r '.divergence[0] | "\(.verb) \(.field)"' report)" "$2 $3" ||
+		{ head -5 out; return 1; }
+}
+try "missing: rdma_accept" without "verb = 'rdma_accept'" rdma_get_cm_event event.event
+try "missing: rdma_listen" without "verb = 'rdma_listen'" rdma_get_cm_event event.event
+# rdma_destroy_id() rejects then, and says nothing
+try "missing: rdma_reject" without "verb = 'rdma_reject'" rdma_get_cm_event event.conn.private_data
+try "missing: an event" without "$(an_event ESTABLISHED listen)" rdma_get_cm_event event.event
+
+exit $failed
