@@ -19,6 +19,7 @@
 
 static const char gave_up[] = "an identifier that librdmacm made and gave up inside another call";
 static const char other_family[] = "an address of a family that is not IP";
+static const char in_use[] = "an address that a program outside the trace had";
 static const char option[] = "an option that sets a path of the recorded network";
 
 /* A call that is made again. */
@@ -178,6 +179,18 @@ static bool find_address(struct cm_task *t, const char *name, const char **ret_t
 	return false;
 }
 
+/* The address was that of another host, or taken by another program. */
+static bool is_elsewhere(struct cm_task *t, const char *text)
+{
+	if (!t->call->failed)
+		return false;
+	if (t->call->error != EADDRINUSE || cm_place_find(t->r, text, false))
+		return t->call->error == EADDRNOTAVAIL || t->call->error == ENODEV;
+	t->needless = true;
+	outcome_tolerated(t->r->outcome, in_use);
+	return true;
+}
+
 static int bind_addr(struct cm_task *t)
 {
 	struct sockaddr_storage address;
@@ -185,6 +198,8 @@ static int bind_addr(struct cm_task *t)
 
 	if (!find_address(t, "addr", &text, &address))
 		return 0;
+	if (is_elsewhere(t, text))
+		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
 	cm_address_here(t->r, &address);
 	return bind_end(t, text, &address);
 }

@@ -88,8 +88,9 @@ static void listen_at(const char *port)
 }
 
 /* Returns what came of it; nobody may listen yet. */
-static enum rdma_cm_event_type ask(const char *port, const char *text, uint32_t number,
-				   struct rdma_cm_id **ret_id, int *ret_status)
+static enum rdma_cm_event_type request_connection(const char *port, const char *text,
+						  uint32_t number, struct rdma_cm_id **ret_id,
+						  int *ret_status)
 {
 	struct rdma_conn_param param = make_parameters(text, number);
 	struct sockaddr_in in = make_address(port);
@@ -111,11 +112,12 @@ static void connect_to(const char *port)
 	struct rdma_cm_id *id;
 	int status;
 
-	while (ask(port, "first", 0x111, &id, &status) == RDMA_CM_EVENT_REJECTED &&
+	while (request_connection(port, "first", 0x111, &id, &status) == RDMA_CM_EVENT_REJECTED &&
 	       status == NOBODY_LISTENS)
 		rdma_destroy_id(id);
 	rdma_destroy_id(id);
-	check_result(ask(port, "second", 0x222, &id, &status) == RDMA_CM_EVENT_CONNECT_RESPONSE,
+	check_result(request_connection(port, "second", 0x222, &id, &status) ==
+			     RDMA_CM_EVENT_CONNECT_RESPONSE,
 		     "it was rejected");
 	check_result(!rdma_establish(id), "establish");
 	check_result(!rdma_disconnect(id), "disconnect");
