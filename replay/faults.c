@@ -313,7 +313,7 @@ static int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 
 static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
 {
-	const uint64_t args[16] = { (uintptr_t)context, port, (uintptr_t)attr };
+	const uint64_t args[16] = { (uintptr_t)context, port, (uintptr_t)attr, sizeof(*attr) };
 
 	return (int)dispatch_call(VERB_query_port, args);
 }
