@@ -123,18 +123,22 @@ cut_rings_are_read_as_far_as_they_go() {
 		says "d is kept" err && [ -e d/ring.0 ]
 }
 
+stands_still() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = T ]; }
+
+# the recorder stands still when it dies, so that there is something that it has not read
 session_of_a_dead_recorder_is_kept_for_collect() {
-	"$VERBATIM" record -q -o first.db "$apps/guest" calls 5 until exit \
-		5 >out 2>/dev/null & local pid=$!
-	await grep -q ready out || return
-	local app; app=$(pgrep -P $pid guest)
+	"$VERBATIM" record -q -o first.db "$apps/loop" counts >out 2>/dev/null & local pid=$!
+	await posted 1 || return
+	local app seen; app=$(pgrep -P $pid loop)
+	kill -STOP $pid; await stands_still $pid || return
+	seen=$(number 8); await posted $((seen + 50)) || return
 	kill -KILL $pid; await ended $pid
-	kill -TERM "$app"; await ended "$app" || return
+	kill -KILL "$app"; await ended "$app" || return
 	"$VERBATIM" record -o t.db true 2>err; says "verbatim collect $tmp/sessions/" err || return
 	set -- sessions/*; [ -d "$1" ] || { echo "swept"; return 1; }
 	"$VERBATIM" collect -o t.db "$1" 2>err && says "first.db" err && [ ! -e "$1" ] ||
 		{ cat err; return 1; }
-	[ "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" -ge 5 ]
+	[ "$(ask "SELECT count(*) FROM wr WHERE verb = 'ibv_post_send'" 2>/dev/null)" -ge 50 ]
 }
 
 ended_collector_leaves_no_new_session() {
