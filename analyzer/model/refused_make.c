@@ -15,6 +15,7 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
 /* The limits of the device that the first argument, a PD or a context, belongs to. */
@@ -155,19 +156,65 @@ bool refused_memory(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* Queues pin memory, too; how much is not known, nor what else had no room. */
-bool refused_memlock(const struct refused *r, char *text, size_t size)
+/* Its limits are known; else NULL. */
+static const struct process *process_of(const struct refused *r)
 {
 	const struct process *process =
 		r->model->trace ? trace_process(r->model->trace, r->event->process) : NULL;
-	const struct pinned *pinned = model_pinned(r->model, r->event->process);
-	char have[32], limit[32];
 
-	if (!process || !process->page_size || process->ipc_lock ||
-	    process->memlock == PROCESS_UNLIMITED)
+	return process && process->page_size ? process : NULL;
+}
+
+/* Queues pin memory, too; how much is not known, nor what else had no room. */
+bool refused_memlock(const struct refused *r, char *text, size_t size)
+{
+	const struct process *process = process_of(r);
+	const struct pinned *pinned = model_pinned(r->model, r->event->process);
+	char have[32], limit[32], regions[WORDS_COUNT];
+
+	if (!process || process->ipc_lock || process->memlock == PROCESS_UNLIMITED)
 		return false;
-	snprintf(text, size, "%s pinned by %u region%s, RLIMIT_MEMLOCK %s, no CAP_IPC_LOCK",
-		 words_bytes(pinned->bytes, have), pinned->regions, pinned->regions == 1 ? "" : "s",
+	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, no CAP_IPC_LOCK",
+		 words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
 		 words_bytes(process->memlock, limit));
+	return true;
+}
+
+/* Of a queue that is within the device's limits: the other reasons come first. */
+bool refused_otherwise(const struct refused *r, char *text, size_t size)
+{
+	const struct process *process = process_of(r);
+	const struct pinned *pinned = model_pinned(r->model, r->event->process);
+	bool held = process && process->ipc_lock == 1;
+	bool is_queue = verb_infos[r->event->call->verb].object != OBJECT_mr;
+	char have[32], regions[WORDS_COUNT];
+
+	if (!process || (!held && process->memlock != PROCESS_UNLIMITED))
+		return false;
+	snprintf(text, size,
+		 "not for RLIMIT_MEMLOCK, which %s (%s pinned by %s)%s: the device or the kernel "
+		 "had no room",
+		 held ? "CAP_IPC_LOCK lifts" : "is unlimited", words_bytes(pinned->bytes, have),
+		 words_count(pinned->regions, "region", regions),
+		 device_of(r) && is_queue ? ", and within the device's limits" : "");
+	return true;
+}
+
+bool refused_room(const struct refused *r, char *text, size_t size)
+{
+	const struct life *object = r->object;
+	const struct queue *queue;
+
+	if (r->event->kind != TRACE_POST || !object)
+		return false;
+	queue = post_is_send(r->event->post) ? object->sq : object->rq;
+	if (!queue || queue->owner != object || queue->doubt || !queue->limits.given ||
+	    queue->outstanding + r->event->post->nwr > queue->limits.given)
+		return false;
+	snprintf(text, size,
+		 "not a full queue: %u of %u %ss of %s were outstanding; the device or its library "
+		 "had no room",
+		 queue->outstanding, queue->limits.given, queue->send ? "send" : "receive",
+		 object->name);
 	return true;
 }

@@ -12,5 +12,9 @@ bool refused_srq(const struct refused *r, char *text, size_t size);
 bool refused_access(const struct refused *r, char *text, size_t size);
 bool refused_memory(const struct refused *r, char *text, size_t size);
 
-/* ENOMEM: what the process has pinned, and its limit. */
+/* ENOMEM: what the process has pinned, and its limit; or that it was not that. */
 bool refused_memlock(const struct refused *r, char *text, size_t size);
+bool refused_otherwise(const struct refused *r, char *text, size_t size);
+
+/* ENOMEM of a post: that its queue was not full. */
+bool refused_room(const struct refused *r, char *text, size_t size);

@@ -210,6 +210,12 @@ static const struct of_post {
 	  "3 SGEs, max_recv_sge is 1" },
 	{ "inline", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, IBV_SEND_INLINE, EINVAL,
 	  "128 bytes inline, max_inline_data is 100" },
+	{ "room", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, ENOMEM,
+	  "not a full queue: 0 of 4 sends of qp1 were outstanding; the device or its library had "
+	  "no room" },
+	{ "room_of_a_receive", IBV_QPS_RTS, VERB_post_recv, 0, 1, 0, ENOMEM,
+	  "not a full queue: 0 of 4 receives of qp1 were outstanding; the device or its library "
+	  "had no room" },
 	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
 };
 
@@ -342,6 +348,22 @@ TEST(a_limit_of_pinned_memory_is_named)
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
 	story_limits = (struct event_process){ 0 };
 	failed_because(&s, "4 KiB pinned by 1 region, RLIMIT_MEMLOCK 64 KiB, no CAP_IPC_LOCK");
+}
+
+TEST(a_limit_that_does_not_bind_is_not_blamed)
+{
+	struct story s;
+
+	story_limits = (struct event_process){ .page_size = 4096,
+					       .memlock = 64 << 10,
+					       .ipc_lock = IPC_LOCK_HELD };
+	begin_story(&s);
+	reg_mr(&s, &a_mr);
+	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
+	story_limits = (struct event_process){ 0 };
+	failed_because(&s, "not for RLIMIT_MEMLOCK, which CAP_IPC_LOCK lifts (4 KiB pinned by 1 "
+			   "region), and within the device's limits: the device or the kernel had "
+			   "no room");
 }
 
 TEST(an_address_handle_has_the_same_reasons)
