@@ -69,9 +69,18 @@ static size_t add_pair(char *text, size_t used, const struct qp *a, const struct
 	return used < MOST ? used : MOST - 1;
 }
 
+/* XRC has a type for each end. */
+static uint32_t transport_of(const struct qp *qp)
+{
+	return (uint32_t)(qp->type == ABI_QPT_XRC_RECV ? ABI_QPT_XRC_SEND : qp->type);
+}
+
 static bool compare_ends(const struct qp *a, const struct qp *b, char text[MOST])
 {
+	const uint32_t known = a->type != QP_UNKNOWN && b->type != QP_UNKNOWN ? ABI_QP_DEST_QPN : 0;
 	const struct pair pairs[] = {
+		{ "qp_type", "qp_type", known, known, transport_of(a), transport_of(b),
+		  "ibv_qp_type" },
 		{ "sq_psn", "rq_psn", ABI_QP_SQ_PSN, ABI_QP_RQ_PSN, a->sq_psn & PSN_BITS,
 		  b->rq_psn & PSN_BITS, NULL },
 		{ "rq_psn", "sq_psn", a == b ? 0 : ABI_QP_RQ_PSN, ABI_QP_SQ_PSN,

@@ -25,6 +25,9 @@ static struct end {
 	struct ibv_qp_attr attr; /* what it is connected with */
 } ends[2];
 
+/* The transport of each. Set before begin_story(). */
+static int end_types[2] = { IBV_QPT_RC, IBV_QPT_RC };
+
 /* The completion channel of process PEER's CQ; NULL: it has none. Set before begin_story(). */
 static struct ibv_comp_channel *peer_channel;
 
@@ -46,7 +49,7 @@ static inline void fill_end(struct end *end, uint32_t number, uint32_t key)
 				   .send_cq = &end->cq,
 				   .recv_cq = &end->cq,
 				   .qp_num = number,
-				   .qp_type = IBV_QPT_RC };
+				   .qp_type = end_types[end - ends] };
 	end->mr = (struct ibv_mr){ .context = &end->context,
 				   .pd = &end->pd,
 				   .addr = (void *)AT,
@@ -62,7 +65,7 @@ static inline void make_end(struct story *s, int thread)
 	struct ibv_qp_init_attr attr = { .send_cq = &end->cq,
 					 .recv_cq = &end->cq,
 					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
-					 .qp_type = IBV_QPT_RC };
+					 .qp_type = end->qp.qp_type };
 
 	story_do(s, thread, VERB_open_device, 1, W(&end->context), W(0x1000));
 	story_do(s, thread, VERB_query_port, 1, 0, W(&end->context), W(1), W(&port),

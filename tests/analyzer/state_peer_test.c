@@ -82,6 +82,19 @@ static void ends_fit(void **state)
 }
 TEST_ROWS(pairs, ends_fit);
 
+TEST(another_transport)
+{
+	struct story s;
+
+	end_types[1] = IBV_QPT_UC;
+	begin_ends(&s);
+	end_types[1] = IBV_QPT_RC;
+	connect_both(&s);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	finds_once(&s, RULE_STATE_005, "qp_type IBV_QPT_RC and IBV_QPT_UC.");
+}
+
 TEST(more_reads_than_the_peer_has_room_for)
 {
 	struct story s;
