@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analyzer/facts/outside.h"
 #include "analyzer/facts/place.h"
 #include "analyzer/facts/waits.h"
 #include "analyzer/model/model.h"
@@ -105,6 +106,7 @@ void ends_return(struct ends *ends, const struct trace_event *event)
 {
 	struct under_way *call;
 
+	waits_changed(ends->waits);
 	if (event->id.thread >= ends->ncalls)
 		return;
 	call = &ends->calls[event->id.thread];
@@ -246,8 +248,14 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->event = ends->last[end->process].id;
 	fact->verb = ends->last[end->process].verb;
 	fact->stack = ends->last[end->process].stack;
-	waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all),
-		   ends->last[end->process].polled ?: fact->last);
+	if (!waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all),
+			ends->last[end->process].polled ?: fact->last))
+		fact->because = outside_cause(model, end->process, status);
+}
+
+void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
+{
+	waits_post(ends->waits, model, event);
 }
 
 void ends_finish(struct ends *ends)

@@ -19,6 +19,9 @@ void ends_free(struct ends *ends);
 void ends_call(struct ends *ends, struct model *model, const struct trace_event *event);
 void ends_return(struct ends *ends, const struct trace_event *event);
 
+/* The application has posted. */
+void ends_post(struct ends *ends, struct model *model, const struct trace_event *event);
+
 /* The program was alive at the time of @event. */
 void ends_alive(struct ends *ends, const struct trace_event *event);
 

@@ -107,8 +107,10 @@ static int see_data(struct facts *facts, struct model *model, const struct trace
 	ends_alive(facts->work->ends, event);
 	if (failed)
 		failed_data(facts->work->failed, model, event);
-	if (event->kind == TRACE_POST)
+	if (event->kind == TRACE_POST) {
 		causes_post(facts->work->causes, event);
+		ends_post(facts->work->ends, model, event);
+	}
 	return event->kind == TRACE_POLL ? see_poll(facts, event) : 0;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analyzer/facts/sent.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
@@ -24,7 +25,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-enum { PATIENCE_NS = 250000000, TEXT = 128 };
+enum { PATIENCE_NS = 250000000, TEXT = 128, GRH = 40 /* bytes of a datagram's buffer */ };
 
 struct wait {
 	size_t fact;
@@ -38,6 +39,9 @@ struct wait {
 	bool failed;                     /* it was in ERR, */
 	struct moment moved;             /* since then */
 	struct peer_work work;
+	uint32_t number; /* of the queue pair, where only it can have it, if it is UC or UD; or 0 */
+	bool datagrams;
+	uint64_t room; /* bytes of the oldest receive */
 };
 
 struct waits {
@@ -45,6 +49,7 @@ struct waits {
 	struct fact_list *facts;
 	struct wait *all;
 	size_t n;
+	struct sent sent;
 };
 
 int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_waits)
@@ -61,9 +66,21 @@ int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_w
 
 void waits_free(struct waits *waits)
 {
-	if (waits)
+	if (waits) {
+		sent_fini(&waits->sent);
 		free(waits->all);
+	}
 	free(waits);
+}
+
+void waits_post(struct waits *waits, struct model *model, const struct trace_event *event)
+{
+	sent_post(&waits->sent, model, event);
+}
+
+void waits_changed(struct waits *waits)
+{
+	sent_changed(&waits->sent);
 }
 
 /* Somebody had enough of it; a process that has crashed waited for nothing. */
@@ -83,12 +100,20 @@ struct found {
 	const struct queue_request *oldest;
 };
 
+/* Before RTR nothing can come for what was posted. */
+static bool is_open(const struct life *life)
+{
+	int state = life->kind == OBJECT_qp ? qp_state(life) : QP_UNKNOWN;
+
+	return state != ABI_QPS_RESET && state != ABI_QPS_INIT;
+}
+
 static bool look_at_request(void *arg, const struct queue *queue,
 			    const struct queue_request *request)
 {
 	struct found *found = arg;
 
-	if (queue->doubt)
+	if (queue->doubt || !is_open(queue->owner))
 		return false;
 	if (!queue->send) {
 		if (!found->receives || (queue->owner->kind == OBJECT_qp && queue->owner->peer &&
@@ -143,7 +168,22 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 		wait->moved = peer->life->qp->moved;
 }
 
-void waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
+/* It may be sent what does not fit, and nobody is told. */
+static void note_room(struct wait *wait, struct model *model, const struct queue *queue)
+{
+	const struct life *qp = queue->owner;
+	const struct queue_request *oldest = queue_oldest(queue);
+
+	if (!qp->qp || (qp->qp->type != ABI_QPT_UD && qp->qp->type != ABI_QPT_UC) || !qp->peer ||
+	    !peer_is_only(model_peers(model), qp->peer))
+		return;
+	wait->number = qp->peer->number;
+	wait->datagrams = qp->qp->type == ABI_QPT_UD;
+	for (uint32_t i = 0; oldest && i < oldest->nsge; i++)
+		wait->room += queue_sge(queue, oldest, i)->length;
+}
+
+bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
 		int64_t since)
 {
 	const struct fact *killed = &waits->facts->all[fact];
@@ -152,16 +192,16 @@ void waits_note(struct waits *waits, struct model *model, const struct model_exi
 	struct wait *wait;
 
 	if (killed->kind == FACT_KILLED && !is_from_outside(killed->error))
-		return;
+		return true;
 	queues_each(model, end->process, look_at_request, &found);
 	if (found.sends && has_arrived(model, &found))
 		found.sends = NULL;
 	queue = found.sends ? found.sends : found.receives;
 	if (!queue || end->time - (found.sends ? found.oldest->time : since) < PATIENCE_NS)
-		return;
+		return false;
 	wait = vec_push(waits->all, waits->n);
 	if (!wait)
-		return;
+		return true;
 	*wait = (struct wait){ .fact = fact,
 			       .end = end->time,
 			       .since = since,
@@ -170,8 +210,11 @@ void waits_note(struct waits *waits, struct model *model, const struct model_exi
 			       .gone = INT64_MAX };
 	if (found.sends)
 		wait->oldest = *found.oldest;
+	else
+		note_room(wait, model, queue);
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
 	note_peer(wait, model, queue->owner);
+	return true;
 }
 
 static void put_waited_for(struct text *t, const struct wait *wait)
@@ -253,6 +296,31 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 	text_fini(&why);
 }
 
+/* What came for a queue pair that cannot refuse it, and did not fit. */
+static void put_sent(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct sent_to *to = sent_find(&waits->sent, wait->number);
+	const struct object *qp = to ? trace_object(waits->trace, to->qp) : NULL;
+	uint64_t bytes = to ? to->bytes + (wait->datagrams ? GRH : 0) : 0;
+	char name[TEXT], n[WORDS_COUNT];
+
+	if (!to && wait->datagrams)
+		text_addf(t, "; nobody in this trace has sent to it");
+	if (!to || (!wait->datagrams && bytes <= wait->room))
+		return;
+	if (wait->datagrams)
+		text_addf(t, "; %s %s has sent it %s, %" PRIu64 " received here",
+			  words_process(waits->trace, to->process, name, sizeof(name)),
+			  qp && qp->name ? qp->name : "queue pair",
+			  words_count(to->messages, "datagram", n), wait->completed);
+	if (bytes <= wait->room)
+		return;
+	text_addf(t,
+		  "; the last, of %" PRIu64
+		  " bytes%s, did not fit: the receives have room for %" PRIu64,
+		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
+}
+
 void waits_finish(struct waits *waits)
 {
 	for (size_t i = 0; i < waits->n; i++) {
@@ -263,6 +331,8 @@ void waits_finish(struct waits *waits)
 		put_waited_for(&t, wait);
 		if (wait->process)
 			put_peer(&t, waits, wait);
+		if (wait->number)
+			put_sent(&t, waits, wait);
 		if (!t.failed && t.used && !killed->because)
 			killed->because = strdup(t.at);
 		text_fini(&t);

@@ -15,11 +15,15 @@ int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_w
 /* Accepts NULL. */
 void waits_free(struct waits *waits);
 
+/* The application has posted; a control verb has returned. */
+void waits_post(struct waits *waits, struct model *model, const struct trace_event *event);
+void waits_changed(struct waits *waits);
+
 /*
  * facts->all[@fact] is the process that ends, for which nothing had completed since @since; the
- * model still knows its objects.
+ * model still knows its objects. False: it waited for nothing.
  */
-void waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
+bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
 		int64_t since);
 
 /* What became of the other ends is known: complete the sentences. */

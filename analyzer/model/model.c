@@ -294,6 +294,11 @@ struct life *model_life(const struct model *model, uint32_t process, enum object
 	return lives_find(&model->lives, process, kind, handle);
 }
 
+struct life *model_next_life(const struct model *model, uint32_t process, const struct life *life)
+{
+	return lives_next(&model->lives, process, life);
+}
+
 const struct keys *model_keys(const struct model *model)
 {
 	return &model->keys;

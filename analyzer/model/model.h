@@ -52,6 +52,9 @@ struct peers *model_peers(struct model *model);
 struct life *model_life(const struct model *model, uint32_t process, enum object_kind kind,
 			uint64_t handle);
 
+/* The object of @process after @life, in any order; NULL: the first, there is none. */
+struct life *model_next_life(const struct model *model, uint32_t process, const struct life *life);
+
 /* The keys of all processes. */
 const struct keys *model_keys(const struct model *model);
 

@@ -249,6 +249,11 @@ struct peer *peer_misled(struct peers *peers, const struct peer *peer)
 	return found && found->connected && found->dest != peer->number ? found : NULL;
 }
 
+bool peer_is_only(const struct peers *peers, const struct peer *peer)
+{
+	return !peer->same && get_pointer(&peers->by_number, peer->number) == peer;
+}
+
 void peer_fini(struct peers *peers)
 {
 	while (peers->oldest) /* all of them, once no object lives */

@@ -77,6 +77,9 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
 		 void *arg);
 
+/* Does no other queue pair have its number, nor had one lately? */
+bool peer_is_only(const struct peers *peers, const struct peer *peer);
+
 /* How far apart times at both ends must be for their order to be known: 0 in one trace. */
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 

@@ -164,3 +164,158 @@ TEST(a_send_that_has_arrived_is_not_waited_for)
 		   "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
 		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
 }
+
+static void begin_story_of(struct story *s, int type)
+{
+	end_types[0] = end_types[1] = type;
+	if (type == IBV_QPT_UD)
+		begin_ends(s);
+	else
+		begin_story(s);
+	end_types[0] = end_types[1] = IBV_QPT_RC;
+}
+
+/* Two queue pairs for datagrams, which are told no peer. */
+static void begin_datagrams(struct story *s)
+{
+	struct ibv_qp_attr attr = { .port_num = 1 };
+
+	begin_story_of(s, IBV_QPT_UD);
+	for (int i = 0; i < 2; i++) {
+		attr.qp_state = IBV_QPS_INIT;
+		story_do(s, i, VERB_modify_qp, 30, 0, W(&ends[i].qp), W(&attr),
+			 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+		attr.qp_state = IBV_QPS_RTR;
+		story_do(s, i, VERB_modify_qp, 31, 0, W(&ends[i].qp), W(&attr), W(IBV_QP_STATE));
+		attr.qp_state = IBV_QPS_RTS;
+		story_do(s, i, VERB_modify_qp, 32, 0, W(&ends[i].qp), W(&attr),
+			 W(IBV_QP_STATE | IBV_QP_SQ_PSN));
+	}
+}
+
+static void receive_into(struct story *s, uint32_t bytes)
+{
+	const struct event_sge sge = { AT, bytes, 0x10 };
+
+	story_post(s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
+}
+
+/* Process 2 sends one of @bytes to process 1. */
+static void send_datagram(struct story *s, uint32_t bytes)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_ud *ud = (struct event_ud *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(ud + 1);
+
+	event->object = W(&ends[1].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	wr->wr_id = 1;
+	wr->opcode = IBV_WR_SEND;
+	wr->flags = IBV_SEND_SIGNALED;
+	wr->nsge = 1;
+	wr->parts = WR_UD;
+	*ud = (struct event_ud){ .ah = 0x9000, .remote_qpn = 0x21 };
+	*sge = (struct event_sge){ AT, bytes, 0x20 };
+	story_event(s, 1, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*ud) + sizeof(*sge)) / 8);
+}
+
+TEST(a_datagram_that_the_grh_makes_too_long)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	receive_into(&s, 64);
+	send_datagram(&s, 64);
+	says_of_it(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, for 1.00 s without a completion; process 2 (app) "
+		"qp1 has sent it 1 datagram, 0 received here; the last, of 64 bytes and the 40 of "
+		"the GRH, did not fit: the receives have room for 64");
+}
+
+TEST(a_datagram_that_had_room)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	receive_into(&s, 104);
+	send_datagram(&s, 64);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, for 1.00 s without a completion; process 2 (app) "
+		   "qp1 has sent it 1 datagram, 0 received here");
+}
+
+TEST(no_datagram)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	receive_into(&s, 104);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, for 1.00 s without a completion; nobody in this "
+		   "trace has sent to it");
+}
+
+TEST(a_message_of_uc_that_is_too_long)
+{
+	const struct event_sge sge = { AT, 65, 0x20 };
+	struct story s;
+
+	begin_story_of(&s, IBV_QPT_UC);
+	receive_into(&s, 64);
+	story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND, sge);
+	says_of_it(
+		&s, SIGTERM,
+		"1 receive of qp1 outstanding, for 1.00 s without a completion; peer process 2 "
+		"(app) qp1: 1 send posted there, 0 received here; the last, of 65 bytes, did not "
+		"fit: the receives have room for 64");
+}
+
+#define OUTSIDE                                                                                    \
+	"qp1 was still in INIT, no ibv_modify_qp() to RTR with the number of its peer came: what " \
+	"programs tell each other before it (host, TCP port, numbers) is not in the trace"
+
+/* Ends before anybody told it whom to talk to, with receives posted. */
+static void end_unconnected(struct story *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	begin_ends(s);
+	story_do(s, 0, VERB_modify_qp, 30, 0, W(&ends[0].qp), W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	receive_into(s, 64);
+}
+
+TEST(who_is_killed_unconnected_waited_for_its_peer)
+{
+	struct story s;
+
+	end_unconnected(&s);
+	says_of_it(&s, SIGTERM, OUTSIDE);
+}
+
+TEST(who_gives_up_unconnected_was_told_nothing)
+{
+	struct story s;
+
+	end_unconnected(&s);
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_string_equal(only_exit(&s)->because,
+			    "no verb of it failed; " OUTSIDE ": see what it printed");
+	story_end(&s);
+}
+
+TEST(who_gives_up_connected_has_its_own_reason)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_string_equal(only_exit(&s)->because, "no verb of it failed: see what it printed");
+	story_end(&s);
+}

@@ -1,0 +1,76 @@
+/*
+ * Why a process may have ended badly though no verb of it failed
+ *
+ * Two programs tell each other the numbers of their queue pairs by other ways than verbs: a name, a
+ * TCP port, a file. What fails there is not in the trace. But until it has succeeded the queue
+ * pairs stay in INIT, whatever was posted to them.
+ */
+#include "analyzer/facts/outside.h"
+
+#include <stdio.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/qp.h"
+#include "core/base/text.h"
+
+struct unconnected {
+	const struct life *first;
+	unsigned int n;
+};
+
+/* One that nobody else connects: librdmacm does that itself, and tells why it could not. */
+static bool is_unconnected(const struct life *life)
+{
+	int state =
+		life->kind == OBJECT_qp && life->state == LIFE_LIVE ? qp_state(life) : QP_UNKNOWN;
+
+	return (state == ABI_QPS_RESET || state == ABI_QPS_INIT) && !life->inherited &&
+	       !life->borrowed && !life->qp->shared;
+}
+
+static struct unconnected find_unconnected(const struct model *model, uint32_t process)
+{
+	struct unconnected found = { 0 };
+	const struct life *life = NULL;
+
+	while ((life = model_next_life(model, process, life)))
+		if (is_unconnected(life)) {
+			found.n++;
+			if (!found.first || life->number < found.first->number)
+				found.first = life;
+		}
+	return found;
+}
+
+static void put_unconnected(struct text *t, const struct unconnected *found)
+{
+	const struct life *life = found->first;
+	const char *wants = life->qp->type == ABI_QPT_UD ? "" : " with the number of its peer";
+
+	if (found->n > 1)
+		text_addf(t, "%u queue pairs, the first %s, were", found->n, life->name);
+	else
+		text_addf(t, "%s was", life->name);
+	text_addf(t,
+		  " still in %s, no ibv_modify_qp() to RTR%s came: what programs tell each other "
+		  "before it (host, TCP port, numbers) is not in the trace",
+		  qp_state_name(qp_state(life)), wants);
+}
+
+char *outside_cause(const struct model *model, uint32_t process, bool exited)
+{
+	struct unconnected found = find_unconnected(model, process);
+	struct text t = { 0 };
+
+	if (exited)
+		text_addf(&t, "no verb of it failed%s", found.n ? "; " : "");
+	if (found.n)
+		put_unconnected(&t, &found);
+	if (exited)
+		text_addf(&t, ": see what it printed");
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}

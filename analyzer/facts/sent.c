@@ -1,0 +1,94 @@
+/*
+ * What was sent to queue pairs that cannot refuse it
+ */
+#include "analyzer/facts/sent.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/qp.h"
+#include "core/base/vec.h"
+
+void sent_changed(struct sent *sent)
+{
+	sent->process = 0;
+}
+
+/* The number that a UC queue pair is connected to, else 0. */
+static uint32_t find_dest(struct sent *sent, struct model *model, const struct trace_event *event)
+{
+	const struct life *life;
+
+	if (sent->process == event->process && sent->handle == event->post->handle)
+		return sent->dest;
+	life = model_life(model, event->process, OBJECT_qp, event->post->handle);
+	sent->process = event->process;
+	sent->handle = event->post->handle;
+	sent->dest =
+		life && life->qp && life->qp->type == ABI_QPT_UC && life->qp->set & ABI_QP_DEST_QPN
+			? life->qp->dest_qp_num
+			: 0;
+	return sent->dest;
+}
+
+static struct sent_to *to_number(struct sent *sent, uint32_t number)
+{
+	struct sent_to *to;
+	uint64_t at;
+
+	if (map_get(&sent->by_number, number, &at))
+		return &sent->all[at - 1];
+	to = vec_push(sent->all, sent->n);
+	return to && !map_put(&sent->by_number, number, sent->n) ? to : NULL;
+}
+
+static bool takes_receive(int opcode)
+{
+	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM;
+}
+
+static uint64_t count_bytes(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	return bytes;
+}
+
+void sent_post(struct sent *sent, struct model *model, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	uint32_t dest, taken = post_taken(post);
+
+	if (!post_is_send(post) || !taken)
+		return;
+	dest = find_dest(sent, model, event);
+	for (uint32_t i = 0; i < taken; i++) {
+		const struct wr *wr = &post->wr[i];
+		uint32_t number = wr->remote_qpn ?: dest;
+		struct sent_to *to =
+			number && takes_receive(wr->opcode) ? to_number(sent, number) : NULL;
+
+		if (!to)
+			continue;
+		to->messages++;
+		to->bytes = count_bytes(wr);
+		to->process = event->process;
+		to->qp = post->object;
+	}
+}
+
+const struct sent_to *sent_find(const struct sent *sent, uint32_t number)
+{
+	uint64_t at;
+
+	return map_get(&sent->by_number, number, &at) ? &sent->all[at - 1] : NULL;
+}
+
+void sent_fini(struct sent *sent)
+{
+	map_fini(&sent->by_number);
+	free(sent->all);
+}

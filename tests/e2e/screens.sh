@@ -1,0 +1,90 @@
+# The first screen of check over real programs that are used wrongly: the cause is told.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+mkfifo over || exit 1
+tidy() { rm -f t.db out printed faults; }
+screen() { # the first 24 lines, as one
+	"$VERBATIM" check t.db 2>/dev/null | head -24 | tr -s ' \n' ' ' >out
+}
+records() { "$VERBATIM" record -q -o t.db "$@" >printed 2>&1; }
+
+# A server and a client that wait for ever: they are ended when all is sent, which the
+# client prints, and a while after.
+both() { # server... -- client...
+	records bash -c '
+		port=$1 server=(); shift
+		while [ "$1" != -- ]; do server+=("$1"); shift; done
+		shift
+		"${server[@]}" & a=$!
+		until ss -ltnH "sport = :$port" | grep -q . || ! kill -0 $a; do :; done
+		"$@" & b=$!
+		read -r <over
+		kill -TERM $a $b; wait' both "$port" "$@" & local recorder=$!
+	await grep -q "^ [0-9]*  *20  " printed && read -rt 0.5 <> <(:)
+	echo >over; wait $recorder
+	screen
+}
+datagrams_that_the_grh_makes_too_long() {
+	next_port
+	both ib_send_bw -c UD -p $port -s 64 -n 20 -- \
+		ib_send_bw -c UD -p $port -s 1024 -n 20 localhost
+	says "qp1 has sent it 20 datagrams, 0 received here" out &&
+		says "the last, of 1024 bytes and the 40 of the GRH, did not fit" out
+}
+
+ends_of_another_transport() {
+	next_port
+	both ib_send_bw -c RC -p $port -n 20 -- ib_send_bw -c UC -p $port -n 20 localhost
+	says "they do not fit: qp_type IBV_QPT_UC and IBV_QPT_RC" out
+}
+
+# what fails between the verbs
+unconnected="no verb of it failed; qp1 was still in INIT, no ibv_modify_qp() to RTR"
+port_that_is_taken() {
+	next_port
+	python3 -c "
+import signal, socket
+s = socket.socket(socket.AF_INET6)
+s.bind(('::', $port))
+s.listen()
+signal.pause()" & local pid=$!
+	await listens $port || return
+	records ibv_rc_pingpong -p $port
+	kill $pid
+	screen && says "$unconnected" out
+}
+
+server_that_is_not_there() {
+	next_port
+	records ibv_rc_pingpong -p $port localhost
+	screen && says "$unconnected" out
+}
+
+refused_for_lack_of() { # verb, what is said, program...
+	echo "verb=$1 n=1 errno=ENOMEM" >faults
+	local said=$2
+	shift 2
+	VERBATIM_SOFT_FAULTS=$tmp/faults records "$@"
+	screen && says "= ENOMEM: $said" out && ! says "often" out
+}
+
+# where the process may pin what it likes
+lack_of_memory() {
+	refused_for_lack_of create_cq "not for RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+		refused_for_lack_of create_qp "not for RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+		refused_for_lack_of reg_mr "not for RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+		refused_for_lack_of post_recv "not a full queue: 0 of 500 receives of qp1 were" \
+			ibv_rc_pingpong
+}
+
+for each in ib_send_bw ibv_rc_pingpong; do
+	command -v $each >/dev/null || { skip "real programs" "$each is not installed"; exit; }
+done
+try datagrams_that_the_grh_makes_too_long
+try ends_of_another_transport
+try port_that_is_taken
+try server_that_is_not_there
+ulimit -l unlimited 2>/dev/null
+if [ "$(ulimit -l)" = unlimited ] || [ "$(id -u)" = 0 ]; then try lack_of_memory
+else skip "lack of memory" "the limit of pinned memory cannot be lifted"; fi
