@@ -119,7 +119,7 @@ static void cut_iwarp(struct replay *r, uint32_t id)
 		"queue pairs of an iWARP device are connected by librdmacm alone, "
 		"which is not replayed";
 
-	if (!devices_was_iwarp(r->devices, learn_device_name(r, id)))
+	if (!devices_was_iwarp(r->devices, learn_device_name(r, id)) || cm_connects(r, id))
 		return;
 	replica_cut(r, id, 0, why);
 	outcome_note(r->outcome, "%s", why);

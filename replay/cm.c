@@ -6,6 +6,7 @@
  *	cm_call.c	calls
  *	cm_event.c	events
  *	cm_made.c	the other end, where the trace does not have it
+ *	cm_iwarp.c	queue pairs of iWARP devices
  *	cm_lib.c	librdmacm itself
  *
  * Where it is not here, or the device has no connection manager, the verbs inside its calls are
@@ -40,14 +41,14 @@ int cm_begin(struct replay *r)
 	const char *why;
 	int err;
 
-	if (!r->cm || !r->cm_calls)
+	if (!r->cm_calls && !cm_has_iwarp(r))
 		return 0;
-	err = cm_pair(r);
+	err = cm_learn_nothing(r) ?: cm_pair(r);
 	if (err)
 		return log_err(err, "prepare the calls of librdmacm");
 	why = prepare_library(r);
 	r->cm->driven = !why;
-	if (why)
+	if (why && r->cm_calls)
 		outcome_note(r->outcome,
 			     "%s call%s of librdmacm %s not made again, nor events and private "
 			     "data: the verbs inside are (%s)",
@@ -114,6 +115,9 @@ void cm_fini(struct replay *r)
 		free(cm->ends[i]);
 	map_fini(&cm->waited);
 	map_fini(&cm->ports);
+	map_fini(&cm->of_qp);
+	map_fini(&cm->joined);
+	map_fini(&cm->inside_ep);
 	free(cm->ends);
 	free(cm->made);
 	free(cm->inside);

@@ -8,6 +8,7 @@
  *
  * One thread at a time.
  */
+#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,16 @@ bool cm_takes(const struct trace_event *event);
 
 /* An event that cm_takes(). Returns 0 or -errno after log_err(). */
 int cm_replay(struct replay *r, const struct trace_event *event);
+
+/* Is queue pair @object on an iWARP device here, and librdmacm there to connect it? */
+bool cm_connects(const struct replay *r, uint32_t object);
+
+/*
+ * ibv_modify_qp() of queue pair @qp, which is connected to @peer (0: not in the trace). Returns
+ * whether librdmacm does it: *@ret_needless says so, *@ret_why why it could not.
+ */
+bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp_attr *attr,
+	       int mask, const char **ret_needless, const char **ret_why);
 
 /* Process @process has ended: its identifiers go. */
 void cm_clear(struct replay *r, uint32_t process);

@@ -72,11 +72,13 @@ static bool is_loopback(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* Is it a device that plays one? */
-static bool is_player(const struct replay *r, const struct ibv_context *context)
+/* Is it a device that plays one; and the one of that name, unless @name is NULL? */
+static bool is_player(const struct replay *r, const struct ibv_context *context, const char *name)
 {
 	const struct device *device;
 
+	if (context && name)
+		return !strcmp(ibv_get_device_name(context->device), name);
 	for (unsigned int i = 0; (device = devices_player(r->devices, i)); i++)
 		if (context && !strcmp(ibv_get_device_name(context->device), device->name))
 			return true;
@@ -84,7 +86,8 @@ static bool is_player(const struct replay *r, const struct ibv_context *context)
 }
 
 /* Does librdmacm find the device by it? */
-static bool finds_device(struct replay *r, const struct sockaddr_storage *address)
+static bool finds_device(struct replay *r, const struct sockaddr_storage *address,
+			 const char *device)
 {
 	const struct cm_lib *lib = &r->cm->lib;
 	struct sockaddr_storage copy = *address;
@@ -94,13 +97,14 @@ static bool finds_device(struct replay *r, const struct sockaddr_storage *addres
 	*cm_address_port(&copy) = 0;
 	if (lib->create_id(cm_channel_of(r, 0), &id, NULL, RDMA_PS_TCP))
 		return false;
-	found = !lib->bind_addr(id, (struct sockaddr *)&copy) && is_player(r, id->verbs);
+	found = !lib->bind_addr(id, (struct sockaddr *)&copy) && is_player(r, id->verbs, device);
 	lib->destroy_id(id);
 	return found;
 }
 
 /* An address of this machine by which the device is found; of @family. */
-static bool find_own(struct replay *r, int family, bool loopback, struct sockaddr_storage *ret_own)
+static bool find_own(struct replay *r, const char *device, int family, bool loopback,
+		     struct sockaddr_storage *ret_own)
 {
 	struct ifaddrs *list, *at;
 	bool found = false;
@@ -115,7 +119,7 @@ static bool find_own(struct replay *r, int family, bool loopback, struct sockadd
 		memcpy(&own, at->ifa_addr,
 		       family == AF_INET ? sizeof(struct sockaddr_in)
 					 : sizeof(struct sockaddr_in6));
-		found = is_loopback(&own) == loopback && finds_device(r, &own);
+		found = is_loopback(&own) == loopback && finds_device(r, &own, device);
 		if (found)
 			*ret_own = own;
 	}
@@ -123,16 +127,23 @@ static bool find_own(struct replay *r, int family, bool loopback, struct sockadd
 	return found;
 }
 
-static bool find_any(struct replay *r, int family, struct sockaddr_storage *ret_own)
+static bool find_any(struct replay *r, const char *device, int family,
+		     struct sockaddr_storage *ret_own)
 {
-	return find_own(r, family, false, ret_own) || find_own(r, family, true, ret_own);
+	return find_own(r, device, family, false, ret_own) ||
+	       find_own(r, device, family, true, ret_own);
+}
+
+bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own)
+{
+	return find_any(r, device, AF_INET, ret_own) || find_any(r, device, AF_INET6, ret_own);
 }
 
 bool cm_address_probe(struct replay *r)
 {
 	struct sockaddr_storage own;
 
-	return find_any(r, AF_INET, &own) || find_any(r, AF_INET6, &own);
+	return cm_address_own(r, NULL, &own);
 }
 
 static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -164,8 +175,8 @@ void cm_address_here(struct replay *r, struct sockaddr_storage *address)
 	if (known) {
 		here = *known;
 	} else {
-		if (!finds_device(r, address))
-			find_any(r, address->ss_family, &here);
+		if (!finds_device(r, address, NULL))
+			find_any(r, NULL, address->ss_family, &here);
 		for (int i = 0; i < 2; i++) {
 			add = vec_push(r->cm->hosts, r->cm->nhosts);
 			if (add)

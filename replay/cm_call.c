@@ -124,12 +124,6 @@ static int create_id(struct cm_task *t)
 	return open_new(t, find_channel(t), port_space(t, "ps"));
 }
 
-/* The rest of rdma_create_ep() are calls inside it. */
-static int create_ep(struct cm_task *t)
-{
-	return open_new(t, cm_channel_of(t->r, 0), port_space(t, "res.ai_port_space"));
-}
-
 static int destroy_id(struct cm_task *t)
 {
 	cm_close_end(t->r, t->end);
@@ -191,12 +185,12 @@ static bool is_elsewhere(struct cm_task *t, const char *text)
 	return true;
 }
 
-static int bind_addr(struct cm_task *t)
+static int bind_to(struct cm_task *t, const char *name)
 {
 	struct sockaddr_storage address;
 	const char *text;
 
-	if (!find_address(t, "addr", &text, &address))
+	if (!find_address(t, name, &text, &address))
 		return 0;
 	if (is_elsewhere(t, text))
 		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
@@ -224,13 +218,18 @@ static int find_destination(struct cm_task *t, const char *text, struct sockaddr
 	return 0;
 }
 
-static int resolve_addr(struct cm_task *t)
+static int bind_addr(struct cm_task *t)
 {
-	const char *from = args_text(t->args, "src_addr"), *to;
+	return bind_to(t, "addr");
+}
+
+static int resolve_to(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms)
+{
+	const char *from = args_text(t->args, src_name), *to;
 	struct sockaddr_storage src, dst;
 	int ret;
 
-	if (!find_address(t, "dst_addr", &to, &dst))
+	if (!find_address(t, dst_name, &to, &dst))
 		return 0;
 	if (from && cm_address_parse(from, &src)) {
 		cm_address_here(t->r, &src);
@@ -246,7 +245,26 @@ static int resolve_addr(struct cm_task *t)
 	if (find_destination(t, to, &dst))
 		return -1;
 	return t->lib->resolve_addr(t->end->id, from ? (struct sockaddr *)&src : NULL,
-				    (struct sockaddr *)&dst, (int)get_number(t, "timeout_ms"));
+				    (struct sockaddr *)&dst, timeout_ms);
+}
+
+static int resolve_addr(struct cm_task *t)
+{
+	return resolve_to(t, "src_addr", "dst_addr", (int)get_number(t, "timeout_ms"));
+}
+
+/* The rest of rdma_create_ep() are calls inside it; its addresses may be in none. */
+static int create_ep(struct cm_task *t)
+{
+	enum { MS = 2000 };
+	int ret = open_new(t, cm_channel_of(t->r, 0), port_space(t, "res.ai_port_space"));
+	uint64_t inside;
+
+	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
+		return ret;
+	if (get_number(t, "res.ai_flags") & RAI_PASSIVE)
+		return bind_to(t, "res.ai_src_addr");
+	return resolve_to(t, "res.ai_src_addr", "res.ai_dst_addr", MS);
 }
 
 static int resolve_route(struct cm_task *t)
@@ -329,7 +347,7 @@ static int connect_end(struct cm_task *t)
 	uint8_t data[CM_DATA];
 	struct rdma_conn_param param = read_parameters(t, data);
 
-	return t->lib->connect(t->end->id, &param);
+	return cm_note_connected(t->r, t->end) ?: t->lib->connect(t->end->id, &param);
 }
 
 static int accept_end(struct cm_task *t)
@@ -337,7 +355,7 @@ static int accept_end(struct cm_task *t)
 	uint8_t data[CM_DATA];
 	struct rdma_conn_param param = read_parameters(t, data);
 
-	return t->lib->accept(t->end->id, &param);
+	return cm_note_connected(t->r, t->end) ?: t->lib->accept(t->end->id, &param);
 }
 
 static int establish_end(struct cm_task *t)
@@ -518,6 +536,29 @@ static const char *why_not(const struct cm_task *t)
 	return t->end ? "its identifier is not there" : "the trace does not know its identifier";
 }
 
+/* librdmacm follows its pointer to the device in these without having one. */
+static bool lacks_device(const struct cm_task *t)
+{
+	switch (t->call->verb) {
+	case VERB_rdma_resolve_route:
+	case VERB_rdma_connect:
+	case VERB_rdma_accept:
+	case VERB_rdma_establish:
+	case VERB_rdma_join_multicast:
+	case VERB_rdma_join_multicast_ex:
+	case VERB_rdma_leave_multicast:
+		return !t->end->id->verbs;
+	default:
+		return false;
+	}
+}
+
+static int refuse_call(void)
+{
+	errno = EINVAL;
+	return -1;
+}
+
 int cm_call(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -539,7 +580,7 @@ int cm_call(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	errno = 0;
-	ret = calls[call->verb](&t);
+	ret = lacks_device(&t) ? refuse_call() : calls[call->verb](&t);
 	err = errno;
 	if (ret < -1)
 		return ret;

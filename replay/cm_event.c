@@ -172,6 +172,20 @@ bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline)
 	return true;
 }
 
+bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
+		   int64_t deadline)
+{
+	while (cm_await(r, end, deadline)) {
+		struct cm_arrival *arrival = cm_arrival_take(end);
+		bool is = arrival->type == type;
+
+		free(arrival);
+		if (is)
+			return true;
+	}
+	return false;
+}
+
 /*
  * An identifier that has a queue pair is established by librdmacm itself, while the program gets
  * the reply.

@@ -66,6 +66,11 @@ static int begin_learning(struct replay *r)
 	return 0;
 }
 
+int cm_learn_nothing(struct replay *r)
+{
+	return r->cm ? 0 : begin_learning(r);
+}
+
 static struct cm_inside *inside_of(struct replay *r, uint32_t thread)
 {
 	struct cm *cm = r->cm;
@@ -136,11 +141,42 @@ static bool may_wait(enum verb verb)
 	}
 }
 
+/* Where an address could not be used there, it is not translated. */
+static void learn_failed(struct replay *r, const struct call *call)
+{
+	struct cm_end *end = cm_end_of(r, call->object);
+
+	if (end && call->failed && call->error != EAGAIN && call->error != EINPROGRESS &&
+	    (call->verb == VERB_rdma_resolve_addr || call->verb == VERB_rdma_resolve_route))
+		end->lost = true;
+}
+
+/* librdmacm may give rdma_create_ep()'s addresses without calling functions that are seen. */
+static int learn_ep(struct replay *r, const struct trace_event *event, struct cm_inside *inside)
+{
+	const struct call *call = event->call;
+
+	if (call->verb == VERB_rdma_create_ep) {
+		inside->ep = event->id;
+		inside->ep_end = end_of_call(call);
+	}
+	if ((call->verb != VERB_rdma_bind_addr && call->verb != VERB_rdma_resolve_addr) ||
+	    !call->depth || call->begin > inside->ep_end || call->object == 0 ||
+	    (call->failed && call->error == EAFNOSUPPORT))
+		return 0;
+	return map_put(&r->cm->inside_ep, event_key(inside->ep), call->object);
+}
+
 static int learn_cm_call(struct replay *r, const struct trace_event *event,
 			 struct cm_inside *inside, const struct args *out)
 {
 	const struct call *call = event->call;
 
+	int err = learn_ep(r, event, inside);
+
+	if (err)
+		return err;
+	learn_failed(r, call);
 	if (call->verb == VERB_rdma_create_qp || call->verb == VERB_rdma_create_qp_ex) {
 		inside->id = call->object;
 		inside->id_end = end_of_call(call);
@@ -179,9 +215,10 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 	    verb_infos[call->verb].effect != EFFECT_CREATE || call->begin > inside->id_end)
 		return 0;
 	end = cm_end_of(r, inside->id);
-	if (end)
-		end->qp = call->object;
-	return 0;
+	if (!end)
+		return 0;
+	end->qp = call->object;
+	return map_put(&r->cm->of_qp, call->object, 1);
 }
 
 /* Of both addresses, in the order of the side that asks. */

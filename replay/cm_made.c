@@ -17,7 +17,7 @@
 #include "core/base/vec.h"
 #include "replay/cm_priv.h"
 
-static struct cm_end *new_end(struct replay *r)
+struct cm_end *cm_made_new(struct replay *r)
 {
 	struct cm_end **slot = vec_push(r->cm->made, r->cm->nmade);
 
@@ -40,7 +40,7 @@ uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct socka
 {
 	const struct cm_lib *lib = &r->cm->lib;
 	struct sockaddr_storage here = *dst;
-	struct cm_end *made = new_end(r);
+	struct cm_end *made = cm_made_new(r);
 
 	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), end->id->ps))
 		return 0;
@@ -75,20 +75,6 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 	return param;
 }
 
-static bool await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
-		       int64_t deadline)
-{
-	while (cm_await(r, end, deadline)) {
-		struct cm_arrival *arrival = cm_arrival_take(end);
-		bool is = arrival->type == type;
-
-		free(arrival);
-		if (is)
-			return true;
-	}
-	return false;
-}
-
 /* What listens for @end there, of the trace. */
 static bool find_listener(struct replay *r, const struct cm_end *end,
 			  struct sockaddr_storage *ret_address)
@@ -112,16 +98,16 @@ static void ask_listener(struct replay *r, struct cm_end *end, const struct trac
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
 	int64_t datagrams;
-	struct cm_end *made = new_end(r);
+	struct cm_end *made = cm_made_new(r);
 
 	if (!made || !find_listener(r, end, &dst) ||
 	    cm_open_end(r, made, cm_channel_of(r, 0),
 			args_get(out, "event.ud.qp_num", &datagrams) ? RDMA_PS_UDP : RDMA_PS_TCP))
 		return;
 	if (lib->resolve_addr(made->id, NULL, (struct sockaddr *)&dst, 2000) ||
-	    !await_type(r, made, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) ||
+	    !cm_await_type(r, made, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) ||
 	    lib->resolve_route(made->id, 2000) ||
-	    !await_type(r, made, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline))
+	    !cm_await_type(r, made, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline))
 		return;
 	end->far = made;
 	param = mirror_parameters(out, data);
@@ -152,7 +138,7 @@ static void answer_reply(struct replay *r, struct cm_end *end, const struct trac
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
 
-	if (!end->far || !await_type(r, end->far, RDMA_CM_EVENT_CONNECT_RESPONSE, deadline))
+	if (!end->far || !cm_await_type(r, end->far, RDMA_CM_EVENT_CONNECT_RESPONSE, deadline))
 		return;
 	param = mirror_parameters(event->call->out, data);
 	if (accepts)

@@ -67,8 +67,10 @@ struct cm_place {
 
 /* A thread of the recording, while it is learned: the last calls that others may be inside of. */
 struct cm_inside {
-	uint32_t id;          /* object, of rdma_create_qp() */
-	int64_t id_end;       /* when that ended */
+	uint32_t id;        /* object, of rdma_create_qp() */
+	int64_t id_end;     /* when that ended */
+	struct event_id ep; /* rdma_create_ep() */
+	int64_t ep_end;
 	struct event_id call; /* what waits, where the identifier is synchronous */
 	int64_t call_end;
 };
@@ -83,7 +85,10 @@ struct cm {
 	struct cm_inside *inside; /* by thread */
 	size_t ninside;
 	struct map waited; /* calls inside of which events were got: of synchronous identifiers */
-	struct map ports;  /* here, to the end that has it: its address */
+	struct map of_qp;  /* queue pairs of identifiers there (objects) */
+	struct map joined; /* those that librdmacm has connected on an iWARP device here */
+	struct map inside_ep; /* rdma_create_ep() that have their addresses in calls inside */
+	struct map ports;     /* here, to the end that has it: its address */
 	struct cm_channel *channels;
 	size_t nchannels;
 	struct cm_place *places;
@@ -98,6 +103,8 @@ struct cm_end *cm_end_of(const struct replay *r, uint32_t object);
 struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint64_t handle,
 			 int64_t time);
 int cm_pair(struct replay *r);
+/* Where nothing was learned of librdmacm: 0 or -ENOMEM. */
+int cm_learn_nothing(struct replay *r);
 
 /* cm_address.c: @text as core/store/db/sockaddr.h has it */
 bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address);
@@ -106,6 +113,8 @@ uint16_t *cm_address_port(struct sockaddr_storage *address);
 bool cm_address_is_general(const struct sockaddr_storage *address);
 /* Is there any address at which the device here is reached? */
 bool cm_address_probe(struct replay *r);
+/* Of the device of that name alone. */
+bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
 /* Translate the IP address alone. */
 void cm_address_here(struct replay *r, struct sockaddr_storage *address);
 struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused);
@@ -126,6 +135,10 @@ int cm_get_event(struct replay *r, const struct trace_event *event);
 bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
 bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
 
+/* The same of one type; those before it are dropped. */
+bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
+		   int64_t deadline);
+
 /* cm_call.c */
 int cm_call(struct replay *r, const struct trace_event *event);
 /* Make an identifier here for it: 0 or -errno. */
@@ -135,7 +148,14 @@ void cm_close_end(struct replay *r, struct cm_end *end);
 /* Note which end has the port that it was bound to. */
 int cm_note_port(struct replay *r, struct cm_end *end);
 
-/* cm_made.c: the other end does what brings @event, got by @end */
+/* cm_iwarp.c */
+bool cm_has_iwarp(const struct replay *r);
+/* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
+int cm_note_connected(struct replay *r, const struct cm_end *end);
+
+/* cm_made.c: an end that is made; NULL without memory */
+struct cm_end *cm_made_new(struct replay *r);
+/* The other end does what brings @event, got by @end */
 void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
 		    int64_t deadline);
 /* Before @end resolves its destination: somebody must be there. Returns the port here, or 0. */

@@ -25,6 +25,7 @@ static const char one_process[] = "fork support, which all replayed processes sh
 static const char transport[] = "the state of the transport: sequence numbers, path, timers";
 static const char provider[] = "options that only providers know";
 static const char unsupported[] = "a verb that the recorded device did not have";
+static const char connection[] = "parameters of a connection that another link does not carry";
 static const char clocks[] = "clocks and counters";
 
 /*
@@ -93,6 +94,10 @@ const struct tolerance tolerances[] = {
 	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel fills it */
 	{ "query_qp", "attr.qkey", NULL, false },
 	{ "query_qp", "attr.*", transport, true },
+	{ "query_qp", "init_attr.sq_sig_all", transport, true }, /* siw always says 1 */
+	{ "rdma_get_cm_event", "event.conn.private_data", NULL, false },
+	{ "rdma_get_cm_event", "event.conn.*", connection, true },
+	{ "rdma_get_cm_event", "event.ud.qp_num", connection, true },
 	{ "fork_init", "*", one_process, false },
 	{ "is_fork_initialized", "*", one_process, false },
 	{ "do*fork_range", "*", one_process, false },

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "replay/cm.h"
 #include "replay/made.h"
 #include "replay/replica.h"
 #include "replay/state.h"
@@ -68,6 +69,18 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 static bool is_to_come(const struct replica *replica)
 {
 	return replica && replica->created && !replica->made && !replica->why;
+}
+
+/* librdmacm connects it. */
+static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_attr *attr, int mask)
+{
+	uint32_t me = t->event->call->object, peer = 0;
+
+	if (t->event->call->failed)
+		return false;
+	if (mask & IBV_QP_DEST_QPN)
+		peer = peers_find(t->r->peers, me, attr->dest_qp_num, &attr->ah_attr, t->time);
+	return cm_modify(t->r, me, peer, attr, mask, &t->needless, &t->missing);
 }
 
 /* If the other side does not exist here, the queue pair is not used from now on. */
@@ -221,6 +234,8 @@ static void modify_qp(struct translation *t, uint64_t *a)
 		replica->qp->port = attr->port_num;
 		attr->port_num = device_port(device, attr->port_num);
 	}
+	if (is_connected_otherwise(t, attr, mask))
+		return;
 	if (mask & IBV_QP_DEST_QPN)
 		connect_qp(t, qp, attr);
 	if (mask & IBV_QP_AV)
