@@ -34,6 +34,7 @@
 #include "replay/posts.h"
 #include "replay/process.h"
 #include "replay/state.h"
+#include "replay/translate.h"
 
 enum { SCRATCH = 1 << 16 };
 
@@ -80,8 +81,27 @@ static void replay_exit(struct replay *r, uint32_t process)
 	process_end(process, trace_process(r->trace, process)->ending);
 }
 
+/* Did a child fail to poll or arm a queue of its parent's, in what is one process here? */
+static bool was_refused(const struct replay *r, const struct trace_event *event)
+{
+	bool poll = event->kind == TRACE_POLL;
+	uint32_t queue = poll ? event->poll->object : event->notify->object;
+
+	return queue && (poll ? event->poll->ret < 0 : event->notify->ret) &&
+	       translate_is_inherited(r, queue, event->process);
+}
+
+static int skip_refused(struct replay *r, const struct trace_event *event)
+{
+	if (!event->inner)
+		outcome_skipped(r->outcome, event->id, trace_verb(event), 0, translate_inherited);
+	return 0;
+}
+
 static int replay_entered(struct replay *r, const struct trace_event *event)
 {
+	if ((event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY) && was_refused(r, event))
+		return skip_refused(r, event);
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
