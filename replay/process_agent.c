@@ -67,8 +67,8 @@ static size_t size_of(enum object_kind kind, bool whole)
 	}
 }
 
-/* @made: it is new; of others the part behind the plain structure does not change. */
-static void copy_object(struct process_copy *copy, enum object_kind kind, void *object, bool made,
+/* @extended: it is new, and may have more than the plain structure, where nothing changes. */
+static void copy_object(struct process_copy *copy, enum object_kind kind, void *object,
 			bool extended)
 {
 	_Static_assert(sizeof(struct ibv_qp_ex) <= PROCESS_COPY, "room for a queue pair");
@@ -78,9 +78,10 @@ static void copy_object(struct process_copy *copy, enum object_kind kind, void *
 	copy->real = (uintptr_t)object;
 	copy->kind = kind;
 	copy->extended = extended;
-	copy->builds = made && kind == OBJECT_qp && ibv_qp_to_qp_ex(object);
+	copy->builds = extended && kind == OBJECT_qp && ibv_qp_to_qp_ex(object);
 	if (object)
-		memcpy(copy->bytes, object, size_of(kind, extended || copy->builds));
+		memcpy(copy->bytes, object,
+		       size_of(kind, kind == OBJECT_qp ? copy->builds : extended));
 }
 
 /* What it made, and what it may have changed. */
@@ -92,15 +93,15 @@ static void copy_objects(struct channel *c, const struct verb_info *v)
 	for (unsigned int i = 0; i < PROCESS_COPIES; i++)
 		c->copies[i].real = 0;
 	if (v->effect == EFFECT_CREATE && !failed)
-		copy_object(&c->copies[0], v->object, to_pointer((uint64_t)c->ret), true,
-			    c->verb == VERB_create_cq_ex);
+		copy_object(&c->copies[0], v->object, to_pointer((uint64_t)c->ret),
+			    c->verb == VERB_create_cq_ex || c->verb == VERB_create_qp_ex);
 	for (unsigned int i = 0; i < v->args.nfields && n < PROCESS_COPIES; i++) {
 		const struct field_info *field = &v->args.fields[i];
 
 		if (field->kind != FIELD_OBJ || field->object == OBJECT_device ||
 		    (v->effect == EFFECT_DESTROY && !failed))
 			continue;
-		copy_object(&c->copies[n++], field->object, to_pointer(c->args[i]), false, false);
+		copy_object(&c->copies[n++], field->object, to_pointer(c->args[i]), false);
 	}
 }
 

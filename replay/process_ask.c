@@ -78,16 +78,17 @@ static bool has_ended(const struct replayed *p, int ms)
 	return p->pidfd >= 0 && poll(&fd, 1, ms) == 1;
 }
 
+#define ITS "its process here "
+
 static void describe_end(int status, char *text, size_t size)
 {
 	if (status >= 0 && WIFSIGNALED(status))
-		snprintf(text, size, "its process here was ended by signal %d (%s)",
-			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(text, size, ITS "ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
 	else if (status >= 0 && WIFEXITED(status))
-		snprintf(text, size, "its process here has exited with status %d",
-			 WEXITSTATUS(status));
+		snprintf(text, size, ITS "exited with status %d", WEXITSTATUS(status));
 	else
-		snprintf(text, size, "its process here has ended");
+		snprintf(text, size, ITS "ended");
 }
 
 static int reap_process(struct process_ask *ask, struct replayed *p)
@@ -116,7 +117,7 @@ static void note_lost(struct process_ask *ask, uint32_t process)
 		return;
 	describe_end(reap_process(ask, p), how, sizeof(how));
 	memcpy(p->how, how, sizeof(how));
-	ask->lost(ask->arg, process, p->how);
+	ask->lost(ask->arg, process, p->how + strlen(ITS));
 }
 
 /* False if the process has ended instead. */

@@ -167,6 +167,8 @@ static int init_replay(struct replay *r)
 		r->scratch = NULL;
 	if (!r->scratch || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
+	if (r->options->processes) /* before any is forked: they share it */
+		r->xrc_file = translate_xrc_file();
 	err = r->options->processes ? processes_start(r->trace, r->outcome) : 0;
 	err = err ?: devices_open(r->options->device, &r->devices);
 	err = err ?: learn_trace(r);

@@ -78,3 +78,6 @@ uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);
  */
 bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process);
 extern const char translate_inherited[];
+
+/* A file that stands for all that XRC domains were opened with; -1. */
+int translate_xrc_file(void);

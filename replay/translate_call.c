@@ -380,6 +380,11 @@ static void parent_domain(struct translation *t, uint64_t *a)
 		attr->comp_mask &= ~(uint32_t)IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 }
 
+int translate_xrc_file(void)
+{
+	return open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
+
 /* XRC domains that processes shared through a file share one here. */
 static void open_xrcd(struct translation *t, uint64_t *a)
 {
@@ -388,7 +393,7 @@ static void open_xrcd(struct translation *t, uint64_t *a)
 	if (!attr || attr->fd < 0)
 		return;
 	if (t->r->xrc_file < 0)
-		t->r->xrc_file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		t->r->xrc_file = translate_xrc_file();
 	attr->fd = t->r->xrc_file;
 }
 

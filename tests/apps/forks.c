@@ -87,7 +87,7 @@ static int post_message(struct end *end)
 }
 
 /* What both have done: a message each way. */
-static enum ibv_wc_status await(struct end *end, int n)
+static enum ibv_wc_status await_status(struct end *end, int n)
 {
 	struct ibv_wc wc = { 0 };
 
@@ -105,7 +105,7 @@ static void swap_words(int to, int from, uint32_t *word)
 }
 
 /* An end whose number goes to the other process, and ROUNDS messages each way. */
-static void talk(struct end *end, int to, int from)
+static void talk_over(struct end *end, int to, int from)
 {
 	uint32_t word = end->qp->qp_num;
 
@@ -116,7 +116,7 @@ static void talk(struct end *end, int to, int from)
 	for (int i = 0; i < ROUNDS; i++) {
 		memset(end->memory, 'a' + i % 26, BYTES);
 		MUST(post_message(end));
-		MUST(await(end, 2));
+		MUST(await_status(end, 2));
 		NEED(end->memory[BYTES] == 'a' + i % 26);
 		post_receive(end);
 		swap_words(to, from, &word);
@@ -128,7 +128,7 @@ static void talk_apart(int to, int from)
 	struct end end = { 0 };
 
 	open_end(&end);
-	talk(&end, to, from);
+	talk_over(&end, to, from);
 	close_end(&end);
 }
 
@@ -202,8 +202,8 @@ static void talk_alone(void)
 	for (int i = 0; i < ROUNDS; i++) {
 		post_receive(&ends[1]);
 		MUST(post_message(&ends[0]));
-		MUST(await(&ends[0], 1));
-		MUST(await(&ends[1], 1));
+		MUST(await_status(&ends[0], 1));
+		MUST(await_status(&ends[1], 1));
 	}
 }
 
@@ -229,7 +229,7 @@ static void close_both(void)
 		close_end(&ends[i]);
 }
 
-static void share(void)
+static void share_objects(void)
 {
 	open_both();
 	talk_alone();
@@ -250,7 +250,7 @@ static void run_nested(void *arg)
 	await_child(child, 0);
 }
 
-static void nest(void)
+static void nest_forks(void)
 {
 	struct pipes pipes;
 	pid_t child;
@@ -267,7 +267,7 @@ static void run_until_killed(void *arg)
 	struct end end = { 0 };
 
 	open_end(&end);
-	talk(&end, p->up[1], p->down[0]);
+	talk_over(&end, p->up[1], p->down[0]);
 	for (;;)
 		pause();
 }
@@ -283,11 +283,12 @@ static void kill_child(void)
 	make_pipes(&pipes);
 	child = fork_child(run_until_killed, &pipes);
 	open_end(&end);
-	talk(&end, pipes.down[1], pipes.up[0]);
+	talk_over(&end, pipes.down[1], pipes.up[0]);
 	kill(child, SIGKILL);
 	await_child(child, SIGKILL);
-	MUST(post_message(&end));
-	NEED(await(&end, 1) != IBV_WC_SUCCESS);
+	do { /* the device may notice it late */
+		MUST(post_message(&end));
+	} while (await_status(&end, 1) == IBV_WC_SUCCESS);
 	close_end(&end);
 }
 
@@ -299,7 +300,9 @@ static void run_orphan(void *arg)
 
 	close(p->down[1]);
 	NEED(read(p->down[0], &word, sizeof(word)) == 0);
+	open_both();
 	have_traffic(1);
+	close_both();
 	MUST(write(p->up[1], "x", 1) != 1);
 }
 
@@ -311,7 +314,7 @@ static void run_parent(void *arg)
 	close_both();
 }
 
-static void orphan(void)
+static void leave_orphan(void)
 {
 	struct pipes pipes;
 	char word;
@@ -332,7 +335,7 @@ static void change_copy(void *arg)
 }
 
 /* What was registered before the fork is the parent's, as it was. */
-static void copy(void)
+static void change_copies(void)
 {
 	struct pipes pipes;
 	pid_t child;
@@ -372,7 +375,7 @@ static void fork_in_thread(void)
 	close_both();
 }
 
-static void spawn(char *self)
+static void spawn_child(char *self)
 {
 	char to[16], from[16];
 	char *argv[] = { self, (char *)"talk", to, from, NULL };
@@ -396,21 +399,21 @@ int main(int argc, char **argv)
 	else if (!strcmp(mode, "talk") && argc > 3)
 		talk_apart(atoi(argv[2]), atoi(argv[3]));
 	else if (!strcmp(mode, "inherited"))
-		share();
+		share_objects();
 	else if (!strcmp(mode, "nested"))
-		nest();
+		nest_forks();
 	else if (!strcmp(mode, "killed"))
 		kill_child();
 	else if (!strcmp(mode, "orphan"))
-		orphan();
+		leave_orphan();
 	else if (!strcmp(mode, "copies"))
-		copy();
+		change_copies();
 	else if (!strcmp(mode, "thread"))
 		fork_in_thread();
 	else if (!strcmp(mode, "spawn"))
-		spawn(argv[0]);
+		spawn_child(argv[0]);
 	else if (!strcmp(mode, "init"))
-		MUST(ibv_fork_init()), copy();
+		MUST(ibv_fork_init()), change_copies();
 	else
 		return 2;
 	return 0;

@@ -1,0 +1,200 @@
+#!/usr/bin/env bash
+# A process of the replay for each recorded one, forked where that was: --processes.
+. tests/e2e/lib/try.sh
+needs "$apps/forks"
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1
+payload=
+
+record() {
+	timeout 120 "$VERBATIM" record --device soft $payload -o "$t" -- "$@" >"$tmp/log" 2>&1 ||
+		{ cat "$tmp/log"; return 1; }
+}
+
+replay() { # options
+	timeout 120 "$VERBATIM" replay --device soft "$@" "$t" >"$tmp/out" 2>&1
+}
+
+# What was recorded last comes again: in one process, and in as many as there were.
+comes_again() {
+	local how
+	for how in "" --processes "--processes --threads serial"; do
+		replay $how || { echo "replay $how: status $?"; cat "$tmp/out"; return 1; }
+		says "^no divergence$" "$tmp/out" && says "posts of [1-9]" "$tmp/out" || return
+	done
+}
+
+program() { # and its words
+	record "$@" && comes_again
+}
+
+# What each process did, but for what a replay asks the device for itself.
+calls_of() { # trace, its first process
+	"$VERBATIM" sql "$1" "SELECT c.process - $2 + 1, coalesce(p.parent - $2 + 1, 'root'),
+		c.verb, c.failed FROM call c JOIN process p ON p.id = c.process
+		WHERE NOT ours AND depth = 0 AND c.process >= $2
+		AND verb NOT GLOB '*_device*' AND verb NOT GLOB '*query*'
+		AND verb NOT GLOB '*ack*'
+		ORDER BY c.process, c.begin"
+	"$VERBATIM" sql "$1" "SELECT process - $2 + 1, verb, ret, count(*) FROM post
+		GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+	"$VERBATIM" sql "$1" "SELECT process - $2 + 1, child - $2 + 1, how FROM fork
+		WHERE child ORDER BY 1, 2"
+}
+
+# The replay, recorded: its first process is the engine, which calls no verb but for devices.
+its_processes_do_what_was_recorded() { # program
+	record "$@" || return
+	timeout 120 "$VERBATIM" record --device soft -o "$tmp/again.db" -- \
+		"$VERBATIM" replay --device soft --processes "$t" >"$tmp/log" 2>&1 ||
+		{ cat "$tmp/log"; return 1; }
+	calls_of "$t" 1 >"$tmp/there" && calls_of "$tmp/again.db" 2 >"$tmp/here" &&
+		diff "$tmp/there" "$tmp/here" && grep -q . "$tmp/here"
+}
+
+# Without --processes what failed because a child used what it has inherited is left out.
+refused_use_of_inherited_objects_is_left_out() {
+	local status
+	record "$apps/forks" inherited || return
+	replay
+	status=$?
+	is "status" $status 1 && says "^no divergence; .* left out: a forked process uses what its" \
+		"$tmp/out" && says "\-\-processes replays that" "$tmp/out" || return
+	replay --processes && says "^no divergence$" "$tmp/out"
+}
+
+# A replay that takes long enough to do something to it.
+replay_slowly() { # options
+	exec timeout 120 "$VERBATIM" replay --device soft --processes --pace x0.1 "$@" "$t" \
+		>"$tmp/out" 2>"$tmp/err"
+}
+
+# Of a replay: the process that forks roots, and its children.
+roots_of() { # pid
+	local at=$1 deeper
+	while deeper=$(pgrep -P "$at" | head -n 1) && [ -n "$deeper" ]; do
+		[ "$(pgrep -c -P "$at")" -lt 2 ] || break
+		at=$deeper
+	done
+	pgrep -P "$at"
+}
+has_roots() { [ "$(roots_of "$1" | wc -l)" -ge 2 ]; }
+
+lost_process_is_said() { # signal, what the report says
+	local pid root
+	record "$both" ibv_rc_pingpong -n 500 || return
+	replay_slowly --timeout 1s --pace x0.2 & pid=$!
+	await has_roots $pid || return
+	root=$(roots_of $pid | head -n 1)
+	kill -s "$1" "$root"
+	wait $pid
+	is status $? 1 || { cat "$tmp/out" "$tmp/err"; return 1; }
+	says "process: recorded process [12] goes on, replayed $2" "$tmp/out" &&
+		says "its process here $2" "$tmp/out"
+}
+
+leaves_no_process() { # pids
+	local pid
+	for pid; do await is_gone "$pid" || { echo "$pid is left"; return 1; }; done
+}
+is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }
+
+signal_ends_all() { # signal, status
+	local pid roots
+	record "$both" ibv_rc_pingpong -n 500 || return
+	replay_slowly & pid=$!
+	await has_roots $pid || return
+	roots=$(roots_of $pid)
+	kill -s "$1" $pid
+	wait $pid
+	is status $? "$2" || { cat "$tmp/out" "$tmp/err"; return 1; }
+	[ "$1" = KILL ] || says "^partial, ended by SIG$1" "$tmp/out" || return
+	leaves_no_process $roots
+}
+
+deadline_ends_all() {
+	record "$both" ibv_rc_pingpong -n 500 || return
+	(replay_slowly --deadline 2s)
+	is status $? 3 && says "^partial, ended by --deadline" "$tmp/out"
+}
+
+# One key is altered, and the first divergence ends it.
+first_divergence_ends_all() {
+	record "$apps/forks" nested && "$VERBATIM" unpack -o "$tmp/altered.db" "$t" || return
+	sqlite3 "$tmp/altered.db" "UPDATE call SET ret = 22, failed = 1 WHERE verb = 'ibv_modify_qp'
+		AND thread = 1 AND n = (SELECT min(n) FROM call
+			WHERE verb = 'ibv_modify_qp' AND thread = 1)" || return
+	mv "$tmp/altered.db" "$t"
+	replay --processes --fail-fast --faults none
+	is status $? 1 &&
+		says "^partial, ended at the first divergence (--fail-fast).*: 1 divergence" \
+			"$tmp/out"
+}
+
+one_side_has_a_made_peer() {
+	record "$both" ibv_rc_pingpong -n 200 && "$VERBATIM" unpack -o "$tmp/one.db" "$t" || return
+	local table
+	for table in call post poll notify; do
+		sqlite3 "$tmp/one.db" "DELETE FROM $table WHERE thread IN
+			(SELECT id FROM thread WHERE process = 2)" || return
+	done
+	sqlite3 "$tmp/one.db" "DELETE FROM object WHERE process = 2;
+		DELETE FROM thread WHERE process = 2; DELETE FROM process WHERE id = 2" || return
+	mv "$tmp/one.db" "$t"
+	comes_again
+}
+
+cut_trace_comes_again() {
+	timeout 120 "$VERBATIM" record --device soft --flight 64k -o "$t" -- "$both" \
+		ibv_rc_pingpong -n 3000 >"$tmp/log" 2>&1 || { cat "$tmp/log"; return 1; }
+	comes_again
+}
+
+try "a child with traffic" program "$apps/forks" traffic
+try "eight children" program "$apps/forks" traffic 8
+try "a child of a child" program "$apps/forks" nested
+try "a child is killed" program "$apps/forks" killed
+try "a parent ends first" program "$apps/forks" orphan
+try "copies of registered memory" program "$apps/forks" copies
+try "a thread forks" program "$apps/forks" thread
+try "a child by posix_spawn" program "$apps/forks" spawn
+try "fork support" program "$apps/forks" init
+try "a killed peer" program "$apps/killed_peer"
+try refused_use_of_inherited_objects_is_left_out
+
+payload=--payload=full
+try "contents: a child with traffic" program "$apps/forks" nested
+try "contents: copies of registered memory" program "$apps/forks" copies
+payload=
+
+for mode in "traffic 3" inherited nested orphan copies thread; do
+	try "recorded again: $mode" its_processes_do_what_was_recorded "$apps/forks" $mode
+done
+
+if command -v ibv_rc_pingpong >/dev/null; then
+	try "two programs" program "$both" ibv_rc_pingpong -n 500
+	try "events" program "$both" ibv_rc_pingpong -e -n 500
+	try "datagrams" program "$both" ibv_ud_pingpong -n 500
+	try "XRC: a domain of both" program "$both" ibv_xsrq_pingpong -n 200
+	try "recorded again: two programs" its_processes_do_what_was_recorded \
+		"$both" ibv_rc_pingpong -n 100
+	try "a process that crashes" lost_process_is_said SEGV \
+		"ended by signal 11 (Segmentation fault)"
+	try "a process that is killed" lost_process_is_said KILL "ended by signal 9 (Killed)"
+	try "SIGTERM" signal_ends_all TERM 143
+	try "SIGHUP" signal_ends_all HUP 129
+	try "the replay is killed" signal_ends_all KILL 137
+	try deadline_ends_all
+	try one_side_has_a_made_peer
+	try cut_trace_comes_again
+else
+	skip "two programs" "ibv_rc_pingpong is not here"
+fi
+try first_divergence_ends_all
+
+if command -v ib_send_bw >/dev/null; then
+	try "builders and extended queues" program "$both" ib_send_bw -F -n 500 -b
+else
+	skip "builders and extended queues" "ib_send_bw is not here"
+fi
+exit $failed
