@@ -461,7 +461,7 @@ static int limit_memory(struct replay *r)
 		return -EFBIG;
 	}
 	snprintf(left, sizeof(left), "%" PRIu64, max - size);
-	return setenv("VERBATIM_SOFT_MEMORY", left, 1) ? -ENOMEM : 0;
+	return processes_setenv("VERBATIM_SOFT_MEMORY", left);
 }
 
 /* What may have been left out of the trace is no damage when it is missing. */

@@ -523,6 +523,22 @@ int processes_map(const void *at, size_t size, int protection)
 	return err ? log_err(err, "map memory of processes") : 0;
 }
 
+int processes_setenv(const char *name, const char *value)
+{
+	struct process_room room;
+	struct channel *c;
+
+	if (setenv(name, value, 1))
+		return -ENOMEM;
+	if (!all.ask)
+		return 0;
+	c = process_ask_channel(all.ask, 0, 0);
+	room = process_room_of(c);
+	c->args[0] = (uintptr_t)strcpy(process_room_take(&room, strlen(name) + 1), name);
+	c->args[1] = (uintptr_t)strcpy(process_room_take(&room, strlen(value) + 1), value);
+	return ask_there(c, PROCESS_SETENV) || c->ret ? -ENOMEM : 0;
+}
+
 /* In pieces, as large as the room. */
 static void copy_memory(uint32_t process, enum process_command command, char *there, char *here,
 			size_t n)

@@ -29,6 +29,9 @@ bool processes_are_used(void);
 /* Memory here, with nothing in it yet, is mapped there. Returns 0 or -errno after log_err(). */
 int processes_map(const void *at, size_t size, int protection);
 
+/* A variable of the environment, here and in what has not been started. 0 or -ENOMEM. */
+int processes_setenv(const char *name, const char *value);
+
 /*
  * What this thread calls from now on until process_leave() is called by the thread of @event.
  * Returns NULL; or why that cannot be.

@@ -297,6 +297,12 @@ static void map_memory(struct channel *c)
 	c->error = errno;
 }
 
+static void set_variable(struct channel *c)
+{
+	c->ret = setenv(to_pointer(c->args[0]), to_pointer(c->args[1]), 1);
+	c->error = errno;
+}
+
 static void write_memory(struct channel *c)
 {
 	memcpy(to_pointer(c->args[0]), to_pointer(c->args[2]), c->args[1]);
@@ -337,25 +343,16 @@ static void start_thread(struct channel *c)
 }
 
 static void (*const commands[PROCESS_COMMANDS])(struct channel *) = {
-	[PROCESS_START] = start_thread,
-	[PROCESS_FORK] = fork_process,
-	[PROCESS_REAP] = reap_child,
-	[PROCESS_MAP] = map_memory,
-	[PROCESS_WRITE] = write_memory,
-	[PROCESS_READ] = read_memory,
-	[PROCESS_CALL] = call_verb,
-	[PROCESS_POST_SEND] = post_send,
-	[PROCESS_POST_RECV] = post_recv,
-	[PROCESS_BUILD] = build_requests,
-	[PROCESS_POLL] = poll_queue,
-	[PROCESS_ITERATE] = iterate_queue,
-	[PROCESS_NOTIFY] = notify_queue,
-	[PROCESS_LOOK] = look_for_event,
-	[PROCESS_CQ_EVENT] = take_cq_event,
-	[PROCESS_ASYNC] = take_async_event,
-	[PROCESS_ACK_ASYNC] = ack_async_event,
-	[PROCESS_FAULT] = make_fault,
-	[PROCESS_RAISE] = raise_event,
+	[PROCESS_START] = start_thread,     [PROCESS_FORK] = fork_process,
+	[PROCESS_REAP] = reap_child,        [PROCESS_MAP] = map_memory,
+	[PROCESS_SETENV] = set_variable,    [PROCESS_WRITE] = write_memory,
+	[PROCESS_READ] = read_memory,       [PROCESS_CALL] = call_verb,
+	[PROCESS_POST_SEND] = post_send,    [PROCESS_POST_RECV] = post_recv,
+	[PROCESS_BUILD] = build_requests,   [PROCESS_POLL] = poll_queue,
+	[PROCESS_ITERATE] = iterate_queue,  [PROCESS_NOTIFY] = notify_queue,
+	[PROCESS_LOOK] = look_for_event,    [PROCESS_CQ_EVENT] = take_cq_event,
+	[PROCESS_ASYNC] = take_async_event, [PROCESS_ACK_ASYNC] = ack_async_event,
+	[PROCESS_FAULT] = make_fault,       [PROCESS_RAISE] = raise_event,
 	[PROCESS_STRUCK] = count_struck,
 };
 

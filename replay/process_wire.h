@@ -27,6 +27,7 @@ enum process_command {
 	PROCESS_FORK,      /* a process: its channel; the pid */
 	PROCESS_REAP,      /* a child's pid; its status as from waitpid(), or -1 */
 	PROCESS_MAP,       /* address, length, protection */
+	PROCESS_SETENV,    /* name, value */
 	PROCESS_WRITE,     /* address, length; bytes in the room */
 	PROCESS_READ,      /* the same */
 	PROCESS_CALL,      /* arguments of the verb */

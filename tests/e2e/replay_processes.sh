@@ -58,7 +58,8 @@ refused_use_of_inherited_objects_is_left_out() {
 	record "$apps/forks" inherited || return
 	replay
 	status=$?
-	is "status" $status 1 && says "^no divergence; .* left out: a forked process uses what its" \
+	is "status" $status 1 &&
+		says "^no divergence; .* left out: a forked process uses what its" \
 		"$tmp/out" && says "\-\-processes replays that" "$tmp/out" || return
 	replay --processes && says "^no divergence$" "$tmp/out"
 }
