@@ -44,6 +44,8 @@
 	  "[TOPIC...]") \
 	C(replay, "Do again what was recorded, and compare", \
 	  "TRACE") \
+	C(emit, "Make a C program of plain verbs from a trace", \
+	  "TRACE...") \
 	C(doctor, "Say what stops RDMA or recording on this machine, and what to do", \
 	  "[--] [PROGRAM]")
 /* clang-format on */

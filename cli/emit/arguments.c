@@ -1,0 +1,336 @@
+/*
+ * The arguments of a control verb as C
+ *
+ * A field is printed where it is not 0, unless it says what the call is for. What only the device
+ * knows, or another thread, has a function of its own here: addresses of ports, numbers of queue
+ * pairs, memory.
+ */
+#include "cli/emit/arguments.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <inttypes.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+#include "cli/emit/names.h"
+
+/* What is printed, and where it stands. */
+struct place_in {
+	const struct call *call;
+	const struct struct_info *of;
+	const struct json_node *json; /* the structure */
+	int depth;
+	bool as_is; /* the call failed: its numbers stay what they were */
+};
+
+static int add_struct(struct maker *maker, const struct place_in *in);
+
+static int64_t number_of(const struct json_node *json, const char *name)
+{
+	const struct json_node *node = json_find_member(json, name, strlen(name));
+
+	return node && (node->kind == JSON_INT || node->kind == JSON_BOOL) ? node->number : 0;
+}
+
+uint32_t arguments_object(const struct maker *maker, enum object_kind kind, uint64_t handle)
+{
+	const struct program *program = maker->program;
+	const struct object *o = !handle ? NULL
+					 : trace_object_at(program->trace, program->process, kind,
+							   handle, program->time);
+
+	return o ? o->id : 0;
+}
+
+static int64_t enum_value(const struct field_info *field, const struct json_node *value)
+{
+	for (unsigned int i = 0; value->kind == JSON_TEXT && i < field->names->nvalues; i++)
+		if (!strcmp(field->names->values[i].name, value->text))
+			return field->names->values[i].value;
+	return value->kind == JSON_INT ? value->number : 0;
+}
+
+/* The variable with the number of the peer. */
+static void add_peer(struct maker *maker, const struct place_in *in, int64_t number)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	uint32_t qp = in->call->object;
+	uint32_t peer = qp ? links_find(&maker->links, maker->program, qp, in->call->begin) : 0;
+	char name[NAME_TEXT];
+
+	if (!peer || in->as_is) {
+		phrase_addf(phrase, "0x%" PRIx64, number);
+		return;
+	}
+	maker->program->objects[peer].number = true;
+	phrase_addf(phrase, "%s_num", names_variable(maker->program, peer, name));
+}
+
+/* The way to the port: its LID and GID are here what they are. */
+static int add_path(struct maker *maker, const struct json_node *value)
+{
+	struct phrase *phrase = &maker->program->phrase;
+
+	maker->program->helpers |= HELPER_PATH;
+	phrase_addf(phrase, number_of(value, "is_global") ? "path(1, " : "path(0, ");
+	phrase_addf(phrase, "%" PRId64 ")", number_of(value, "sl"));
+	return 0;
+}
+
+/* Is it a group of queue pairs, whose address is the same on any device? */
+static bool is_group(const struct json_node *value)
+{
+	const struct json_node *grh = json_find_member(value, "grh", 3);
+	const struct json_node *gid = grh ? json_find_member(grh, "dgid", 4) : NULL;
+
+	gid = gid ? json_find_member(gid, "raw", 3) : NULL;
+	return number_of(value, "is_global") && gid && gid->kind == JSON_TEXT &&
+	       !strncmp(gid->text, "ff", 2);
+}
+
+static void add_bytes(struct phrase *phrase, const struct json_node *value)
+{
+	phrase_addf(phrase, "{ ");
+	for (size_t i = 0; value->kind == JSON_TEXT && i + 1 < value->length; i += 2)
+		phrase_addf(phrase, i ? ", 0x%.2s" : "0x%.2s", value->text + i);
+	phrase_addf(phrase, " }");
+}
+
+static bool is_zero(const struct field_info *field, const struct json_node *value)
+{
+	if (value->kind == JSON_NULL)
+		return true;
+	if (field->kind == FIELD_ENUM)
+		return !enum_value(field, value) && !strstr(field->name, "state");
+	if (field->kind == FIELD_BYTES)
+		return value->kind != JSON_TEXT || strspn(value->text, "0") == value->length;
+	if (field->kind == FIELD_STRUCT) {
+		for (const struct json_node *n = json_first(value); n; n = json_next(n))
+			if (n->kind != JSON_INT || n->number)
+				return false;
+		return true;
+	}
+	return value->kind == JSON_INT && !value->number;
+}
+
+/* Fields that are not what they were: true where one was added. */
+static bool add_special(struct maker *maker, const struct place_in *in,
+			const struct field_info *field, const struct json_node *value)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	bool qp_attr = !strcmp(in->of->name, "struct ibv_qp_attr");
+	bool bind = !strcmp(in->of->name, "struct ibv_mw_bind_info");
+
+	if (!strcmp(in->of->name, "struct ibv_xrcd_init_attr") && !strcmp(field->name, "fd")) {
+		phrase_addf(phrase, "-1");
+		return true;
+	}
+	if (bind && !strcmp(field->name, "addr")) {
+		uint32_t mr =
+			arguments_object(maker, OBJECT_mr, (uint64_t)number_of(in->json, "mr"));
+
+		memory_add_address(&maker->memory, maker->program,
+				   mr ? memory_of(&maker->memory, mr, maker->program->time) : NULL,
+				   maker->program->process, (uint64_t)value->number, false);
+		return true;
+	}
+	if (qp_attr && !strcmp(field->name, "dest_qp_num")) {
+		add_peer(maker, in, value->number);
+		return true;
+	}
+	if (in->as_is)
+		return false;
+	if (qp_attr && !strcmp(field->name, "path_mtu")) {
+		maker->program->helpers |= HELPER_MTU;
+		phrase_addf(phrase, "mtu(");
+		names_add_enum(&phrase->text, field->names, enum_value(field, value));
+		phrase_addf(phrase, ")");
+		return true;
+	}
+	if (!strcmp(field->name, "port_num") || !strcmp(field->name, "alt_port_num")) {
+		phrase_addf(phrase, "port");
+		return true;
+	}
+	if (field->kind == FIELD_STRUCT && !strcmp(field->type->name, "struct ibv_ah_attr") &&
+	    !is_group(value))
+		return !add_path(maker, value);
+	return false;
+}
+
+static int add_value(struct maker *maker, const struct place_in *in, const struct field_info *field,
+		     const struct json_node *value)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	struct place_in inner = *in;
+
+	switch (field->kind) {
+	case FIELD_ENUM:
+		names_add_enum(&phrase->text, field->names, enum_value(field, value));
+		return 0;
+	case FIELD_FLAGS:
+		names_add_flags(&phrase->text, field->names, value->number);
+		return 0;
+	case FIELD_OBJ:
+		names_add_handle(maker->program, &phrase->text,
+				 arguments_object(maker, field->object, (uint64_t)value->number));
+		return 0;
+	case FIELD_BYTES:
+		add_bytes(phrase, value);
+		return 0;
+	case FIELD_STRUCT:
+		inner.of = field->type;
+		inner.json = value;
+		inner.depth++;
+		return add_struct(maker, &inner);
+	case FIELD_INT:
+	case FIELD_UINT:
+	case FIELD_BE:
+		if (field->kind == FIELD_BE)
+			phrase_addf(phrase, field->size == 2   ? "htobe16("
+					    : field->size == 4 ? "htobe32("
+							       : "htobe64(");
+		phrase_addf(phrase, "%" PRId64, value->kind == JSON_INT ? value->number : 0);
+		if (field->kind == FIELD_BE)
+			phrase_addf(phrase, ")");
+		return 0;
+	default:
+		return program_refuse(maker->program,
+				      "%s: %s has a %s, which a program cannot be "
+				      "made of",
+				      verb_infos[in->call->verb].name, in->of->name, field->name);
+	}
+}
+
+static void add_tabs(struct phrase *phrase, int depth)
+{
+	for (int i = 0; i < depth; i++)
+		phrase_addf(phrase, "\t");
+}
+
+/* A member, on a phrase of its own, where it says anything. */
+static int add_member(struct maker *maker, const struct place_in *in,
+		      const struct field_info *field)
+{
+	const struct json_node *value =
+		json_find_member(in->json, field->name, strlen(field->name));
+	struct phrase *phrase = &maker->program->phrase;
+	int err = 0;
+
+	if (!value || field->kind == FIELD_ADDR || is_zero(field, value))
+		return 0;
+	phrase_addf(phrase, "\n");
+	add_tabs(phrase, in->depth + 1);
+	phrase_addf(phrase, ".%s = ", field->name);
+	if (!add_special(maker, in, field, value))
+		err = add_value(maker, in, field, value);
+	phrase_addf(phrase, ",");
+	return err;
+}
+
+/* "{ ... }", a member a phrase. */
+static int add_struct(struct maker *maker, const struct place_in *in)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	size_t before;
+	int err = 0;
+
+	phrase_addf(phrase, "{");
+	before = phrase->text.used;
+	for (unsigned int i = 0; !err && i < in->of->nfields; i++)
+		err = add_member(maker, in, &in->of->fields[i]);
+	if (phrase->text.used == before) {
+		phrase_addf(phrase, " 0 }");
+		return err;
+	}
+	phrase_addf(phrase, "\n");
+	add_tabs(phrase, in->depth);
+	phrase_addf(phrase, "}");
+	return err;
+}
+
+static int add_pointer(struct maker *maker, const struct place_in *in,
+		       const struct field_info *field, const struct json_node *value)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	struct place_in inner = *in;
+
+	if (!(field->dir & DIR_IN)) {
+		phrase_addf(phrase, "&(%s){ 0 }", field->type->name);
+		return 0;
+	}
+	if (!value || value->kind == JSON_NULL) {
+		phrase_addf(phrase, "NULL");
+		return 0;
+	}
+	if (value->kind != JSON_OBJECT)
+		return program_refuse(maker->program, "%s: %s is an array",
+				      verb_infos[in->call->verb].name, field->name);
+	if (!strcmp(field->type->name, "struct ibv_ah_attr") && !in->as_is && !is_group(value)) {
+		phrase_addf(phrase, "(struct ibv_ah_attr[]){ ");
+		add_path(maker, value);
+		phrase_addf(phrase, " }");
+		return 0;
+	}
+	inner.of = field->type;
+	inner.json = value;
+	phrase_addf(phrase, "&(%s)", field->type->name);
+	return add_struct(maker, &inner);
+}
+
+int arguments_add(struct maker *maker, const struct call *call, const struct field_info *field)
+{
+	const struct json_node *value = args_member(call->args, field->name);
+	const struct struct_info *args = &verb_infos[call->verb].args;
+	struct place_in in = {
+		.call = call, .of = args, .json = args_root(call->args), .as_is = call->failed
+	};
+	struct phrase *phrase = &maker->program->phrase;
+
+	if (field->kind == FIELD_PTR)
+		return add_pointer(maker, &in, field, value);
+	if (field->kind == FIELD_ADDR) {
+		phrase_addf(phrase, "NULL");
+		return 0;
+	}
+	if (!value)
+		return program_refuse(maker->program, "%s: %s is not in the trace", args->name,
+				      field->name);
+	if (add_special(maker, &in, field, value))
+		return 0;
+	return add_value(maker, &in, field, value);
+}
+
+/* The objects that a structure names. */
+static int order_struct(struct maker *maker, const struct struct_info *of,
+			const struct json_node *json)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < of->nfields; i++) {
+		const struct field_info *field = &of->fields[i];
+		const struct json_node *value =
+			json_find_member(json, field->name, strlen(field->name));
+		uint32_t object;
+
+		if (!value)
+			continue;
+		if ((field->kind == FIELD_PTR || field->kind == FIELD_STRUCT) &&
+		    value->kind == JSON_OBJECT && !field->type->scalar) {
+			err = order_struct(maker, field->type, value);
+		} else if (field->kind == FIELD_OBJ && value->kind == JSON_INT) {
+			object = arguments_object(maker, field->object, (uint64_t)value->number);
+			err = order_read(&maker->order, object, ROLE_STATE);
+			if (!err)
+				err = order_touch(&maker->order, object, ROLE_STATE);
+		}
+	}
+	return err;
+}
+
+int arguments_order(struct maker *maker, const struct call *call)
+{
+	const struct json_node *json = args_root(call->args);
+
+	return json ? order_struct(maker, &verb_infos[call->verb].args, json) : 0;
+}

@@ -1,0 +1,17 @@
+#pragma once
+/*
+ * The arguments of a control verb as C, from the list of verbs: names of enumerators and flags,
+ * structures with the fields that the recorded program gave, variables for handles and numbers.
+ *
+ * One thread.
+ */
+#include "cli/emit/maker.h"
+
+/* Add argument @field of @call to maker->program->phrase. 0 or -errno. */
+int arguments_add(struct maker *maker, const struct call *call, const struct field_info *field);
+
+/* The object that the handle at @path is, in the current process; 0. */
+uint32_t arguments_object(const struct maker *maker, enum object_kind kind, uint64_t handle);
+
+/* Read or use each object that the arguments of @call name. 0 or -errno. */
+int arguments_order(struct maker *maker, const struct call *call);

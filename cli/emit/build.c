@@ -1,0 +1,150 @@
+/*
+ * The passes over a trace: what is known only later is learnt first, then statements are made
+ */
+#include "cli/emit/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/emit/calls.h"
+#include "cli/emit/traffic.h"
+#include "core/wire/log.h"
+
+static void learn_latency(struct program *program, const struct trace_event *event)
+{
+	for (uint32_t i = 0; event->kind == TRACE_POLL && i < event->poll->nwc; i++) {
+		const struct wc *wc = &event->poll->wc[i];
+		int64_t took = wc->request.thread ? event->time - wc->posted_at : 0;
+
+		if (took > program->longest)
+			program->longest = took;
+	}
+}
+
+static int learn_event(struct maker *maker, const struct trace_event *event)
+{
+	int err = memory_learn(&maker->memory, maker->program, event);
+
+	if (!err)
+		err = links_learn(&maker->links, maker->program, event);
+	learn_latency(maker->program, event);
+	return err ? log_err(err, "emit") : 0;
+}
+
+/* A process that uses what its parent has made was forked: threads cannot show that. */
+static int check_fork(const struct maker *maker, uint32_t object)
+{
+	const struct program *program = maker->program;
+	const struct object *o = object ? trace_object(program->trace, object) : NULL;
+
+	if (!o || o->process == program->process || o->kind == OBJECT_device)
+		return 0;
+	return program_refuse(program,
+			      "process %u uses %s of process %u, which it got by a fork: "
+			      "the threads of one program cannot do that",
+			      program->process, o->name, o->process);
+}
+
+static int make_statements(struct maker *maker, const struct trace_event *event)
+{
+	struct program *program = maker->program;
+	uint32_t object = event->kind == TRACE_CALL || event->kind == TRACE_RETURN
+				  ? event->call->object
+			  : event->kind == TRACE_POST   ? event->post->object
+			  : event->kind == TRACE_POLL   ? event->poll->object
+			  : event->kind == TRACE_NOTIFY ? event->notify->object
+							: 0;
+	int err;
+
+	if (event->inner)
+		return 0;
+	program->at = event->id;
+	program->process = event->process;
+	program->time = event->time;
+	err = check_fork(maker, object);
+	if (err)
+		return err;
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return calls_add(maker, event);
+	case TRACE_POST:
+		return traffic_add_post(maker, event->post);
+	case TRACE_POLL:
+		return traffic_add_poll(maker, event->poll);
+	case TRACE_NOTIFY:
+		return traffic_add_notify(maker, event->notify);
+	default:
+		return 0;
+	}
+}
+
+static int read_all(struct maker *maker,
+		    int (*take)(struct maker *maker, const struct trace_event *event))
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(maker->program->trace, NULL, &cursor);
+
+	if (err)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		err = take(maker, event);
+		if (err)
+			break;
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+/* What is not in the trace cannot be in the program. */
+static int check_whole(struct program *program)
+{
+	struct trace_loss loss = trace_loss(program->trace);
+	const char *filter = trace_meta(program->trace, "filter");
+
+	if (program->allow_partial)
+		return 0;
+	if (loss.events)
+		return log_err(-ENOTSUP,
+			       "emit: the trace lacks %llu events; --allow-partial makes "
+			       "a program of what is there",
+			       (unsigned long long)loss.events);
+	if (trace_one_of(program->trace) > 1)
+		return log_err(-ENOTSUP, "emit: only one of %u posts and polls was recorded",
+			       trace_one_of(program->trace));
+	if (filter && *filter)
+		return log_err(-ENOTSUP, "emit: the trace was recorded with --filter; "
+					 "--allow-partial makes a program of what is there");
+	return 0;
+}
+
+int build_program(struct maker *maker, struct program *program)
+{
+	int err = check_whole(program);
+
+	maker->program = program;
+	if (!err)
+		err = order_init(&maker->order, program);
+	if (err)
+		return err;
+	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
+	if (!maker->named)
+		return log_err(-ENOMEM, "emit");
+	err = read_all(maker, learn_event);
+	if (!err && memory_finish(&maker->memory))
+		err = log_err(-ENOMEM, "emit");
+	if (!err)
+		err = read_all(maker, make_statements);
+	return err ? err : order_finish(&maker->order);
+}
+
+void build_fini(struct maker *maker)
+{
+	for (uint32_t i = 0; maker->named && i <= maker->program->nobjects; i++)
+		free(maker->named[i].objects);
+	free(maker->named);
+	order_fini(&maker->order);
+	memory_fini(&maker->memory);
+	links_fini(&maker->links);
+}

@@ -1,0 +1,486 @@
+/*
+ * Control verbs as statements
+ *
+ * Each has its row: most are printed from the list of verbs, the others have a function here. A
+ * verb without a row is refused.
+ */
+#include "cli/emit/calls.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <inttypes.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+#include "cli/emit/arguments.h"
+#include "cli/emit/names.h"
+
+static const struct verb_info *info_of(const struct call *call)
+{
+	return &verb_infos[call->verb];
+}
+
+/* "ibv_alloc_pd(p1_context1)" */
+static int add_call(struct maker *maker, const struct call *call)
+{
+	const struct struct_info *args = &info_of(call)->args;
+	struct phrase *phrase = &maker->program->phrase;
+	int err = 0;
+
+	phrase_addf(phrase, "%s(", args->name);
+	for (unsigned int i = 0; !err && i < args->nfields; i++) {
+		if (i)
+			phrase_addf(phrase, ", ");
+		err = arguments_add(maker, call, &args->fields[i]);
+	}
+	phrase_addf(phrase, ")");
+	return err;
+}
+
+/* What comes before the call, and behind it: a check that it does what it did. */
+static void begin_check(struct maker *maker, const struct call *call)
+{
+	const struct verb_info *info = info_of(call);
+	struct phrase *phrase = &maker->program->phrase;
+	char name[NAME_TEXT];
+
+	if (info->effect == EFFECT_CREATE && !call->failed)
+		phrase_addf(phrase, "%s = ", names_variable(maker->program, call->object, name));
+	else if (info->effect == EFFECT_CREATE)
+		phrase_addf(phrase, "refused(" SLOT "n, \"%s\", ", info->name);
+	else if (info->returns)
+		phrase_addf(phrase, "ret = ");
+}
+
+static void end_check(struct maker *maker, const struct call *call)
+{
+	const struct verb_info *info = info_of(call);
+	struct program *program = maker->program;
+	struct phrase *phrase = &program->phrase;
+	char name[NAME_TEXT];
+
+	if (info->effect == EFFECT_CREATE && !call->failed) {
+		program->helpers |= HELPER_MADE;
+		program->objects[call->object].used = true;
+		phrase_addf(phrase, ";\nmade(" SLOT "n, \"%s\", %s);" OBJECT_KEPT_SLOT, info->name,
+			    names_variable(program, call->object, name), call->object);
+	} else if (info->effect == EFFECT_CREATE) {
+		program->helpers |= HELPER_REFUSED;
+		phrase_addf(phrase, ", ");
+		names_add_errno(&phrase->text, call->error);
+		phrase_addf(phrase, ");");
+	} else if (info->returns) {
+		program->helpers |= HELPER_SAME;
+		phrase_addf(phrase, ";\nsame(" SLOT "n, \"%s\", ret, ", info->name);
+		names_add_errno(&phrase->text, call->ret);
+		phrase_addf(phrase, ");");
+	} else {
+		phrase_addf(phrase, ";");
+	}
+}
+
+static int add_plain(struct maker *maker, const struct call *call)
+{
+	int err;
+
+	begin_check(maker, call);
+	err = add_call(maker, call);
+	end_check(maker, call);
+	return err;
+}
+
+static int add_open_device(struct maker *maker, const struct call *call)
+{
+	maker->program->helpers |= HELPER_OPEN;
+	begin_check(maker, call);
+	phrase_addf(&maker->program->phrase, "ibv_open_device(device)");
+	end_check(maker, call);
+	return 0;
+}
+
+/* The argument of that name. */
+static int add_named(struct maker *maker, const struct call *call, const char *name)
+{
+	const struct struct_info *args = &info_of(call)->args;
+
+	for (unsigned int i = 0; i < args->nfields; i++)
+		if (!strcmp(args->fields[i].name, name))
+			return arguments_add(maker, call, &args->fields[i]);
+	return 0;
+}
+
+static uint64_t get_number(const struct args *args, const char *path)
+{
+	int64_t value;
+
+	return args_get(args, path, &value) ? (uint64_t)value : 0;
+}
+
+static int add_reg_mr(struct maker *maker, const struct call *call)
+{
+	struct program *program = maker->program;
+	uint64_t addr = get_number(call->args, "addr");
+	uint64_t length = get_number(call->args, "length");
+	uint64_t iova;
+	int64_t given;
+	int err;
+
+	if (addr + length < addr)
+		return program_refuse(program,
+				      "%s of all memory (implicit on-demand paging) is "
+				      "not for a program of plain buffers",
+				      info_of(call)->name);
+	begin_check(maker, call);
+	phrase_addf(&program->phrase, "%s(",
+		    args_get(call->args, "iova", &given) ? "ibv_reg_mr_iova" : "ibv_reg_mr");
+	err = add_named(maker, call, "pd");
+	phrase_addf(&program->phrase, ", ");
+	if (call->failed && !memory_has(&maker->memory, program->process, addr))
+		phrase_addf(&program->phrase, "(void *)");
+	memory_add_address(&maker->memory, program, NULL, program->process, addr, true);
+	phrase_addf(&program->phrase, ", %" PRIu64 ", ", length);
+	iova = args_get(call->args, "iova", &given) ? (uint64_t)given : addr;
+	if (args_get(call->args, "iova", &given)) {
+		if (iova == addr)
+			memory_add_address(&maker->memory, program, NULL, program->process, iova,
+					   false);
+		else
+			phrase_addf(&program->phrase, "0x%" PRIx64, iova);
+		phrase_addf(&program->phrase, ", ");
+	}
+	if (!err)
+		err = add_named(maker, call, "access");
+	phrase_addf(&program->phrase, ")");
+	end_check(maker, call);
+	return err;
+}
+
+static int add_rereg_mr(struct maker *maker, const struct call *call)
+{
+	struct program *program = maker->program;
+	uint64_t flags = get_number(call->args, "flags");
+	int err;
+
+	begin_check(maker, call);
+	phrase_addf(&program->phrase, "ibv_rereg_mr(");
+	err = add_named(maker, call, "mr");
+	phrase_addf(&program->phrase, ", ");
+	if (!err)
+		err = add_named(maker, call, "flags");
+	phrase_addf(&program->phrase, ", ");
+	if (!err && flags & IBV_REREG_MR_CHANGE_PD)
+		err = add_named(maker, call, "pd");
+	else
+		phrase_addf(&program->phrase, "NULL");
+	phrase_addf(&program->phrase, ",\n\t");
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		memory_add_address(&maker->memory, program, NULL, program->process,
+				   get_number(call->args, "addr"), true);
+	else
+		phrase_addf(&program->phrase, "NULL");
+	phrase_addf(&program->phrase, ", %" PRIu64 ", ", get_number(call->args, "length"));
+	if (!err)
+		err = add_named(maker, call, "access");
+	phrase_addf(&program->phrase, ")");
+	end_check(maker, call);
+	if (!call->failed)
+		phrase_addf(&program->phrase, OBJECT_KEPT_SLOT, call->object);
+	return err;
+}
+
+static int add_bind_mw(struct maker *maker, const struct call *call)
+{
+	int err = add_plain(maker, call);
+
+	if (!call->failed)
+		phrase_addf(&maker->program->phrase, OBJECT_KEPT_SLOT, call->object);
+	return err;
+}
+
+static int add_create_cq_ex(struct maker *maker, const struct call *call)
+{
+	maker->program->objects[call->object].ex = true;
+	return add_plain(maker, call);
+}
+
+static int add_create_ah_from_wc(struct maker *maker, const struct call *call)
+{
+	int err;
+
+	begin_check(maker, call);
+	phrase_addf(&maker->program->phrase, "ibv_create_ah(");
+	err = add_named(maker, call, "pd");
+	phrase_addf(&maker->program->phrase, ", (struct ibv_ah_attr[]){ path(0, 0) })");
+	maker->program->helpers |= HELPER_PATH;
+	end_check(maker, call);
+	return err;
+}
+
+static int add_get_srq_num(struct maker *maker, const struct call *call)
+{
+	char name[NAME_TEXT];
+
+	maker->program->objects[call->object].number = true;
+	begin_check(maker, call);
+	phrase_addf(&maker->program->phrase, "ibv_get_srq_num(%s, &%s_num)",
+		    names_variable(maker->program, call->object, name), name);
+	end_check(maker, call);
+	return 0;
+}
+
+static int add_get_cq_event(struct maker *maker, const struct call *call)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	uint32_t cq = arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"));
+	int err;
+
+	if (call->failed)
+		return program_leave_out(maker->program, info_of(call)->name, "there was no event");
+	maker->program->helpers |= HELPER_CQ_EVENT;
+	phrase_addf(phrase, "cq_event(" SLOT "n, ");
+	err = add_named(maker, call, "channel");
+	phrase_addf(phrase, ", ");
+	names_add_handle(maker->program, &phrase->text, cq);
+	phrase_addf(phrase, ");");
+	return err;
+}
+
+static int add_get_async_event(struct maker *maker, const struct call *call)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	const struct enum_info *names = enum_find("ibv_event_type");
+	int64_t type = 0;
+	int err;
+
+	if (call->failed)
+		return program_leave_out(maker->program, info_of(call)->name, "there was no event");
+	args_get(call->out, "event.event_type", &type);
+	maker->program->helpers |= HELPER_ASYNC_EVENT;
+	phrase_addf(phrase, "async_event(" SLOT "n, ");
+	err = add_named(maker, call, "context");
+	phrase_addf(phrase, ", ");
+	names_add_enum(&phrase->text, names, type);
+	phrase_addf(phrase, ", &async);");
+	return err;
+}
+
+static int add_ack_async_event(struct maker *maker, const struct call *call)
+{
+	(void)call;
+	phrase_addf(&maker->program->phrase, "ibv_ack_async_event(&async);");
+	return 0;
+}
+
+typedef int add_function(struct maker *maker, const struct call *call);
+
+/* clang-format off */
+static add_function *const rows[VERB_COUNT] = {
+	[VERB_open_device] = add_open_device,
+	[VERB_close_device] = add_plain,
+	[VERB_fork_init] = add_plain,
+	[VERB_get_async_event] = add_get_async_event,
+	[VERB_ack_async_event] = add_ack_async_event,
+	[VERB_alloc_pd] = add_plain,
+	[VERB_dealloc_pd] = add_plain,
+	[VERB_reg_mr] = add_reg_mr,
+	[VERB_reg_mr_iova] = add_reg_mr,
+	[VERB_reg_mr_iova2] = add_reg_mr,
+	[VERB_rereg_mr] = add_rereg_mr,
+	[VERB_dereg_mr] = add_plain,
+	[VERB_alloc_null_mr] = add_plain,
+	[VERB_create_comp_channel] = add_plain,
+	[VERB_destroy_comp_channel] = add_plain,
+	[VERB_create_cq] = add_plain,
+	[VERB_create_cq_ex] = add_create_cq_ex,
+	[VERB_modify_cq] = add_plain,
+	[VERB_resize_cq] = add_plain,
+	[VERB_destroy_cq] = add_plain,
+	[VERB_get_cq_event] = add_get_cq_event,
+	[VERB_ack_cq_events] = add_plain,
+	[VERB_create_srq] = add_plain,
+	[VERB_create_srq_ex] = add_plain,
+	[VERB_modify_srq] = add_plain,
+	[VERB_get_srq_num] = add_get_srq_num,
+	[VERB_destroy_srq] = add_plain,
+	[VERB_create_qp] = add_plain,
+	[VERB_create_qp_ex] = add_plain,
+	[VERB_open_qp] = add_plain,
+	[VERB_modify_qp] = add_plain,
+	[VERB_modify_qp_rate_limit] = add_plain,
+	[VERB_set_ece] = add_plain,
+	[VERB_destroy_qp] = add_plain,
+	[VERB_attach_mcast] = add_plain,
+	[VERB_detach_mcast] = add_plain,
+	[VERB_create_ah] = add_plain,
+	[VERB_create_ah_from_wc] = add_create_ah_from_wc,
+	[VERB_destroy_ah] = add_plain,
+	[VERB_alloc_mw] = add_plain,
+	[VERB_bind_mw] = add_bind_mw,
+	[VERB_dealloc_mw] = add_plain,
+	[VERB_open_xrcd] = add_plain,
+	[VERB_close_xrcd] = add_plain,
+	[VERB_alloc_td] = add_plain,
+	[VERB_dealloc_td] = add_plain,
+	[VERB_alloc_parent_domain] = add_plain,
+	[VERB_alloc_dm] = add_plain,
+	[VERB_free_dm] = add_plain,
+	[VERB_reg_dm_mr] = add_plain,
+};
+/* clang-format on */
+
+/* Why the call is not in the program, though nothing is missing without it; NULL: it is. */
+static const char *find_reason(const struct call *call)
+{
+	const struct verb_info *info = info_of(call);
+
+	if (info->via == VIA_CM)
+		return "the verbs inside it are here";
+	if (call->end < 0)
+		return "had not returned";
+	if (call->verb == VERB_get_srq_num && !call->failed)
+		return NULL;
+	if (info->effect == EFFECT_QUERY)
+		return "nothing depends on it";
+	if (call->verb == VERB_free_device_list)
+		return "the program has a device list of its own";
+	return NULL;
+}
+
+/* Does it end or break something, so that it came before what was seen until its return? */
+static bool has_late_place(const struct call *call)
+{
+	int64_t state = -1;
+
+	if (info_of(call)->effect == EFFECT_DESTROY || info_of(call)->effect == EFFECT_GET)
+		return true;
+	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state))
+		return state == IBV_QPS_ERR || state == IBV_QPS_RESET;
+	return false;
+}
+
+/* Its name among what others wait for. */
+static int begin_order(struct maker *maker, const struct call *call)
+{
+	static const char *const states[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "err" };
+	const struct verb_info *info = info_of(call);
+	char name[NAME_TEXT];
+	int64_t state;
+
+	names_variable(maker->program, call->object, name);
+	if (!call->object)
+		snprintf(name, sizeof(name), "t%u", maker->program->at.thread);
+	if (info->effect == EFFECT_CREATE)
+		return order_begin(&maker->order, "%s_made", name);
+	if (info->effect == EFFECT_DESTROY)
+		return order_begin(&maker->order, "%s_gone", name);
+	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state) &&
+	    state >= 0 && state < (int64_t)(sizeof(states) / sizeof(*states)))
+		return order_begin(&maker->order, "%s_%s", name, states[state]);
+	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
+}
+
+/* What it waits for, and what waits for it. */
+static int order_call(struct maker *maker, const struct call *call)
+{
+	const struct verb_info *info = info_of(call);
+	const struct object *o =
+		call->object ? trace_object(maker->program->trace, call->object) : NULL;
+	int err = begin_order(maker, call);
+	bool changes = info->effect != EFFECT_ACK && info->effect != EFFECT_GET;
+
+	if (!err)
+		err = arguments_order(maker, call);
+	if (!err && o && changes)
+		err = order_change(&maker->order, o->id, ROLE_STATE);
+	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
+		err = order_change(&maker->order, o->id, ROLE_MADE);
+	if (!err && o && o->parent)
+		err = order_touch(&maker->order, o->parent, ROLE_STATE);
+	return err;
+}
+
+/* The queues that a new queue pair completes and receives by. */
+static void learn_qp(struct maker *maker, const struct call *call)
+{
+	struct order *order = &maker->order;
+	uint32_t qp = call->object;
+
+	if (info_of(call)->effect != EFFECT_CREATE || info_of(call)->object != OBJECT_qp || !qp)
+		return;
+	order->srq[qp] = arguments_object(maker, OBJECT_srq, get_number(call->out, "ret.srq"));
+	order->recv_cq[qp] =
+		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.recv_cq"));
+	order->ud[qp] = get_number(call->out, "ret.qp_type") == IBV_QPT_UD;
+}
+
+/* It was told who its peer is. */
+static int connect_qp(struct maker *maker, const struct call *call)
+{
+	struct program *program = maker->program;
+	int64_t number;
+	uint32_t peer;
+
+	if (call->verb != VERB_modify_qp || call->failed || !call->object ||
+	    !args_get(call->args, "attr.dest_qp_num", &number) ||
+	    !(get_number(call->args, "attr_mask") & IBV_QP_DEST_QPN))
+		return 0;
+	peer = links_find(&maker->links, program, call->object, call->begin);
+	if (!peer)
+		return program_refuse(program,
+				      "the other end is not in the trace: no queue pair "
+				      "of number 0x%" PRIx64 " is; give its trace, too",
+				      number);
+	maker->order.peer[call->object] = peer;
+	return order_read(&maker->order, peer, ROLE_MADE);
+}
+
+static int check_call(struct maker *maker, const struct call *call)
+{
+	const struct verb_info *info = info_of(call);
+	struct program *program = maker->program;
+	const struct object *o = call->object ? trace_object(program->trace, call->object) : NULL;
+
+	if (!rows[call->verb] && program->allow_partial &&
+	    (info->effect == EFFECT_USE || call->failed))
+		return program_leave_out(program, info->name, "no program is made of it yet") ?: 1;
+	if (!rows[call->verb])
+		return program_refuse(
+			program, "%s cannot be made a part of a program%s", info->name,
+			info->effect == EFFECT_USE ? "; --allow-partial leaves it out" : "");
+	if (o && !o->created.thread && o->kind != OBJECT_device)
+		return program_refuse(program, "%s: %s existed before the recording", info->name,
+				      o->name);
+	if (!args_root(call->args) ||
+	    (!call->object && !call->failed && info->effect == EFFECT_CREATE))
+		return program_refuse(program, "%s: its arguments are not in the trace",
+				      info->name);
+	return 0;
+}
+
+int calls_add(struct maker *maker, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct program *program = maker->program;
+	const char *reason = find_reason(call);
+	int err;
+
+	if (call->ours || call->depth || (event->kind == TRACE_RETURN) != has_late_place(call))
+		return call->end < 0 && event->kind == TRACE_CALL && !call->ours && !call->depth
+			       ? program_leave_out(program, info_of(call)->name, "had not returned")
+			       : 0;
+	if (reason)
+		return program_leave_out(program, info_of(call)->name, reason);
+	err = check_call(maker, call);
+	if (err)
+		return err < 0 ? err : 0;
+	learn_qp(maker, call);
+	err = order_call(maker, call);
+	if (!err)
+		err = connect_qp(maker, call);
+	if (!err)
+		err = rows[call->verb](maker, call);
+	if (!err && program->phrase.text.used)
+		err = program_add(program, true);
+	order_end(&maker->order);
+	return err;
+}

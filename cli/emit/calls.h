@@ -1,0 +1,11 @@
+#pragma once
+/*
+ * Control verbs as statements.
+ */
+#include "cli/emit/maker.h"
+
+/*
+ * Make a statement of the call that begins or has returned with @event, whichever is its place. 0;
+ * -ENOTSUP after log_err() where the program could not do it; -errno.
+ */
+int calls_add(struct maker *maker, const struct trace_event *event);

@@ -1,0 +1,460 @@
+/*
+ * The functions that the C program has beside its threads
+ *
+ * Each is C as it is printed; a line of them may be read as a part of the program alone.
+ */
+#include "cli/emit/helpers.h"
+
+#include <inttypes.h>
+
+enum { NS = 1000000000, TIMEOUT_LEAST = 20 };
+
+/* clang-format off */
+static const char head[] =
+"#include <endian.h>\n"
+"#include <errno.h>\n"
+"#include <inttypes.h>\n"
+"#include <poll.h>\n"
+"#include <pthread.h>\n"
+"#include <sched.h>\n"
+"#include <stdarg.h>\n"
+"#include <stdio.h>\n"
+"#include <stdlib.h>\n"
+"#include <string.h>\n"
+"#include <sys/mman.h>\n"
+"#include <time.h>\n"
+"#include <unistd.h>\n"
+"#include <infiniband/verbs.h>\n"
+"\n";
+
+static const char differ[] =
+"/* The first difference ends the program. */\n"
+"static void __attribute__((noreturn, format(printf, 2, 3))) differ(const char *at,\n"
+"\t\t\t\t\t\t\t\t   const char *format, ...)\n"
+"{\n"
+"\tstatic pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;\n"
+"\tva_list args;\n"
+"\n"
+"\tpthread_mutex_lock(&first);\n"
+"\tva_start(args, format);\n"
+"\tfprintf(stderr, \"%s \", at);\n"
+"\tvfprintf(stderr, format, args);\n"
+"\tfprintf(stderr, \"\\n\");\n"
+"\tva_end(args);\n"
+"\t_exit(1);\n"
+"}\n"
+"\n";
+
+static const char at[] =
+"/* The name of an event in a loop. */\n"
+"static const char *at(const char *thread, long n)\n"
+"{\n"
+"\tstatic __thread char text[48];\n"
+"\n"
+"\tsnprintf(text, sizeof(text), \"%s:%ld\", thread, n);\n"
+"\treturn text;\n"
+"}\n"
+"\n";
+
+static const char next[] =
+"/* n, which grows by so much, and past numbers that other events had. */\n"
+"static long next(long *n, int by, const int64_t *others)\n"
+"{\n"
+"\tlong now = *n;\n"
+"\n"
+"\t*n += by;\n"
+"\tfor (; *others && *others <= *n; others++)\n"
+"\t\t*n += *others == *n;\n"
+"\treturn now;\n"
+"}\n"
+"\n";
+
+static const char same[] =
+"/* A verb returns what it returned. */\n"
+"static void same(const char *at, const char *verb, long ret, long recorded)\n"
+"{\n"
+"\tif (ret != recorded)\n"
+"\t\tdiffer(at, \"%s returned %ld (%s), recorded %ld (%s)\", verb, ret,\n"
+"\t\t       ret > 0 ? strerror(ret) : ret ? strerror(errno) : \"success\", recorded,\n"
+"\t\t       recorded > 0 ? strerror(recorded) : recorded ? \"failure\" : \"success\");\n"
+"}\n"
+"\n";
+
+static const char made[] =
+"/* A verb makes an object, as it did. */\n"
+"static void made(const char *at, const char *verb, const void *object)\n"
+"{\n"
+"\tif (!object)\n"
+"\t\tdiffer(at, \"%s failed (%s), recorded success\", verb, strerror(errno));\n"
+"}\n"
+"\n";
+
+static const char refused[] =
+"/* A verb makes no object, and says why, as it did. */\n"
+"static void refused(const char *at, const char *verb, const void *object, int error)\n"
+"{\n"
+"\tif (object)\n"
+"\t\tdiffer(at, \"%s succeeded, recorded %s\", verb, strerror(error));\n"
+"\tif (errno != error)\n"
+"\t\tdiffer(at, \"%s failed (%s), recorded %s\", verb, strerror(errno), strerror(error));\n"
+"}\n"
+"\n";
+
+static const char await[] =
+"/* What one thread does and another waits for: how often it was done. */\n"
+"static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;\n"
+"static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;\n"
+"\n"
+"static void done(int *what)\n"
+"{\n"
+"\tpthread_mutex_lock(&order);\n"
+"\t++*what;\n"
+"\tpthread_cond_broadcast(&progress);\n"
+"\tpthread_mutex_unlock(&order);\n"
+"}\n"
+"\n"
+"/* Wait until it was done so often. */\n"
+"static void await_times(const char *at, const char *name, const int *what, int times)\n"
+"{\n"
+"\tstruct timespec end;\n"
+"\n"
+"\tclock_gettime(CLOCK_REALTIME, &end);\n"
+"\tend.tv_sec += 3 * TIMEOUT; /* another thread that waits in vain says so first */\n"
+"\tpthread_mutex_lock(&order);\n"
+"\twhile (*what < times)\n"
+"\t\tif (pthread_cond_timedwait(&progress, &order, &end))\n"
+"\t\t\tdiffer(at, \"waited in vain for %s to be %d, it is %d\", name, times, *what);\n"
+"\tpthread_mutex_unlock(&order);\n"
+"}\n"
+"#define await(at, what, times) await_times(at, #what + 1, what, times)\n"
+"\n";
+
+static const char expect[] =
+"/* Completions that came while another queue pair or side was waited for. */\n"
+"static struct aside {\n"
+"\tstruct aside *next;\n"
+"\tconst void *cq;\n"
+"\tstruct ibv_wc wc;\n"
+"} *asides;\n"
+"static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER;\n"
+"\n"
+"/* Is it of that queue pair and side? An error does not say its side: by wr_id. */\n"
+"static int is_for(const struct ibv_wc *wc, const struct ibv_wc *recorded)\n"
+"{\n"
+"\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num)\n"
+"\t\treturn 0;\n"
+"\tif (wc->status != IBV_WC_SUCCESS)\n"
+"\t\treturn wc->wr_id == recorded->wr_id;\n"
+"\treturn (wc->opcode & IBV_WC_RECV) == (recorded->opcode & IBV_WC_RECV);\n"
+"}\n"
+"\n"
+"static int take_aside(const void *cq, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
+"{\n"
+"\tfor (struct aside **at = &asides; *at; at = &(*at)->next) {\n"
+"\t\tstruct aside *aside = *at;\n"
+"\n"
+"\t\tif (aside->cq != cq || !is_for(&aside->wc, recorded))\n"
+"\t\t\tcontinue;\n"
+"\t\t*wc = aside->wc;\n"
+"\t\t*at = aside->next;\n"
+"\t\tfree(aside);\n"
+"\t\treturn 1;\n"
+"\t}\n"
+"\treturn 0;\n"
+"}\n"
+"\n"
+"static void put_aside(const void *cq, const struct ibv_wc *wc)\n"
+"{\n"
+"\tstruct aside **at = &asides;\n"
+"\n"
+"\twhile (*at)\n"
+"\t\tat = &(*at)->next;\n"
+"\t*at = calloc(1, sizeof(**at));\n"
+"\tif (!*at)\n"
+"\t\tabort();\n"
+"\t(*at)->cq = cq;\n"
+"\t(*at)->wc = *wc;\n"
+"}\n"
+"\n"
+"typedef int poll_one(void *cq, struct ibv_wc *wc);\n"
+"\n"
+"static int take(void *cq, poll_one *poll, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
+"{\n"
+"\tint n;\n"
+"\n"
+"\tpthread_mutex_lock(&polling);\n"
+"\tn = take_aside(cq, recorded, wc);\n"
+"\twhile (!n && (n = poll(cq, wc)) > 0 && !is_for(wc, recorded)) {\n"
+"\t\tput_aside(cq, wc);\n"
+"\t\tn = 0;\n"
+"\t}\n"
+"\tpthread_mutex_unlock(&polling);\n"
+"\treturn n;\n"
+"}\n"
+"\n"
+"/* Nothing has come: what has come instead? */\n"
+"static void __attribute__((noreturn)) miss(const char *at, const struct ibv_wc *recorded)\n"
+"{\n"
+"\tfor (struct aside *aside = asides; aside; aside = aside->next)\n"
+"\t\tif (aside->wc.status != IBV_WC_SUCCESS)\n"
+"\t\t\tdiffer(at, \"no completion of wr_id 0x%\" PRIx64 \" (recorded status %d, %s); \"\n"
+"\t\t\t       \"instead wr_id 0x%\" PRIx64 \" with status %d, %s\", recorded->wr_id,\n"
+"\t\t\t       recorded->status, ibv_wc_status_str(recorded->status),\n"
+"\t\t\t       aside->wc.wr_id, aside->wc.status, ibv_wc_status_str(aside->wc.status));\n"
+"\tdiffer(at, \"no completion of wr_id 0x%\" PRIx64 \" in %d s; recorded status %d, %s\",\n"
+"\t       recorded->wr_id, TIMEOUT, recorded->status, ibv_wc_status_str(recorded->status));\n"
+"}\n"
+"\n"
+"static void compare(const char *at, const struct ibv_wc *wc, const struct ibv_wc *recorded)\n"
+"{\n"
+"\tif (wc->status != recorded->status)\n"
+"\t\tdiffer(at, \"completion of wr_id 0x%\" PRIx64 \": status %d, %s; recorded %d, %s\",\n"
+"\t\t       wc->wr_id, wc->status, ibv_wc_status_str(wc->status), recorded->status,\n"
+"\t\t       ibv_wc_status_str(recorded->status));\n"
+"\tif (wc->wr_id != recorded->wr_id)\n"
+"\t\tdiffer(at, \"completion: wr_id 0x%\" PRIx64 \", recorded 0x%\" PRIx64, wc->wr_id,\n"
+"\t\t       recorded->wr_id);\n"
+"\tif (wc->status != IBV_WC_SUCCESS)\n"
+"\t\treturn;\n"
+"\tif (wc->opcode != recorded->opcode)\n"
+"\t\tdiffer(at, \"completion: opcode %d, recorded %d\", wc->opcode, recorded->opcode);\n"
+"\tif (recorded->opcode & IBV_WC_RECV && wc->byte_len != recorded->byte_len)\n"
+"\t\tdiffer(at, \"completion: byte_len %u, recorded %u\", wc->byte_len, recorded->byte_len);\n"
+"\tif ((wc->wc_flags ^ recorded->wc_flags) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))\n"
+"\t\tdiffer(at, \"completion: wc_flags 0x%x, recorded 0x%x\", (unsigned int)wc->wc_flags,\n"
+"\t\t       (unsigned int)recorded->wc_flags);\n"
+"\tif (recorded->wc_flags & IBV_WC_WITH_IMM && wc->imm_data != recorded->imm_data)\n"
+"\t\tdiffer(at, \"completion: imm_data 0x%x, recorded 0x%x\", be32toh(wc->imm_data),\n"
+"\t\t       be32toh(recorded->imm_data));\n"
+"\tif (recorded->src_qp && wc->src_qp && wc->src_qp != recorded->src_qp)\n"
+"\t\tdiffer(at, \"completion: src_qp 0x%x, recorded 0x%x here\", wc->src_qp,\n"
+"\t\t       recorded->src_qp);\n"
+"}\n"
+"\n"
+"/* The next so many completions of the queue pair and side say what was recorded. */\n"
+"static void expect_by(poll_one *poll, const char *at, void *cq, int times,\n"
+"\t\t      const struct ibv_wc *recorded)\n"
+"{\n"
+"\ttime_t end = time(NULL) + TIMEOUT;\n"
+"\tstruct ibv_wc wc;\n"
+"\tint n;\n"
+"\n"
+"\twhile (times) {\n"
+"\t\tmemset(&wc, 0, sizeof(wc));\n"
+"\t\tn = take(cq, poll, recorded, &wc);\n"
+"\t\tif (n < 0)\n"
+"\t\t\tdiffer(at, \"polling failed: %d\", n);\n"
+"\t\tif (n) {\n"
+"\t\t\tcompare(at, &wc, recorded);\n"
+"\t\t\ttimes--;\n"
+"\t\t} else if (time(NULL) > end) {\n"
+"\t\t\tmiss(at, recorded);\n"
+"\t\t} else {\n"
+"\t\t\tsched_yield();\n"
+"\t\t}\n"
+"\t}\n"
+"}\n"
+"\n";
+
+static const char expect_plain[] =
+"static int poll_plain(void *cq, struct ibv_wc *wc)\n"
+"{\n"
+"\treturn ibv_poll_cq(cq, 1, wc);\n"
+"}\n"
+"\n"
+"static void expect(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
+"{\n"
+"\texpect_by(poll_plain, at, cq, times, recorded);\n"
+"}\n"
+"\n";
+
+static const char expect_ex[] =
+"/* One completion by the iterator of an extended CQ; what it was not made to tell stays 0. */\n"
+"static int poll_ex(void *of, struct ibv_wc *wc)\n"
+"{\n"
+"\tstruct ibv_cq_ex *cq = of;\n"
+"\tint ret = ibv_start_poll(cq, &(struct ibv_poll_cq_attr){ 0 });\n"
+"\n"
+"\tif (ret)\n"
+"\t\treturn ret == ENOENT ? 0 : -ret;\n"
+"\twc->wr_id = cq->wr_id;\n"
+"\twc->status = cq->status;\n"
+"\tif (cq->read_qp_num)\n"
+"\t\twc->qp_num = ibv_wc_read_qp_num(cq);\n"
+"\tif (wc->status == IBV_WC_SUCCESS) {\n"
+"\t\twc->opcode = ibv_wc_read_opcode(cq);\n"
+"\t\twc->wc_flags = ibv_wc_read_wc_flags(cq);\n"
+"\t\tif (cq->read_byte_len)\n"
+"\t\t\twc->byte_len = ibv_wc_read_byte_len(cq);\n"
+"\t\tif (wc->wc_flags & IBV_WC_WITH_IMM && cq->read_imm_data)\n"
+"\t\t\twc->imm_data = ibv_wc_read_imm_data(cq);\n"
+"\t}\n"
+"\tibv_end_poll(cq);\n"
+"\treturn 1;\n"
+"}\n"
+"\n"
+"static void expect_ex(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
+"{\n"
+"\texpect_by(poll_ex, at, cq, times, recorded);\n"
+"}\n"
+"\n";
+
+static const char cq_event[] =
+"/* A channel tells of that CQ; of others it may have told before. */\n"
+"static void cq_event(const char *at, struct ibv_comp_channel *channel, struct ibv_cq *cq)\n"
+"{\n"
+"\tstatic __thread struct ibv_cq *early[64];\n"
+"\tstruct pollfd fd = { .fd = channel->fd, .events = POLLIN };\n"
+"\tstruct ibv_cq *told;\n"
+"\tvoid *context;\n"
+"\n"
+"\tfor (int i = 0; i < 64; i++)\n"
+"\t\tif (early[i] == cq) {\n"
+"\t\t\tearly[i] = NULL;\n"
+"\t\t\treturn;\n"
+"\t\t}\n"
+"\tdo {\n"
+"\t\tif (poll(&fd, 1, 1000 * TIMEOUT) != 1)\n"
+"\t\t\tdiffer(at, \"ibv_get_cq_event: no event in %d s\", TIMEOUT);\n"
+"\t\tif (ibv_get_cq_event(channel, &told, &context))\n"
+"\t\t\tdiffer(at, \"ibv_get_cq_event failed: %s\", strerror(errno));\n"
+"\t\tfor (int i = 0; told != cq && i < 64; i++)\n"
+"\t\t\tif (!early[i]) {\n"
+"\t\t\t\tearly[i] = told;\n"
+"\t\t\t\tbreak;\n"
+"\t\t\t}\n"
+"\t} while (told != cq);\n"
+"}\n"
+"\n";
+
+static const char async_event[] =
+"/* The device tells of that. */\n"
+"static void async_event(const char *at, struct ibv_context *context, int recorded,\n"
+"\t\t\tstruct ibv_async_event *event)\n"
+"{\n"
+"\tstruct pollfd fd = { .fd = context->async_fd, .events = POLLIN };\n"
+"\n"
+"\tif (poll(&fd, 1, 1000 * TIMEOUT) != 1)\n"
+"\t\tdiffer(at, \"ibv_get_async_event: no event in %d s; recorded %s\", TIMEOUT,\n"
+"\t\t       ibv_event_type_str(recorded));\n"
+"\tif (ibv_get_async_event(context, event))\n"
+"\t\tdiffer(at, \"ibv_get_async_event failed: %s\", strerror(errno));\n"
+"\tif ((int)event->event_type != recorded)\n"
+"\t\tdiffer(at, \"ibv_get_async_event: %s, recorded %s\",\n"
+"\t\t       ibv_event_type_str(event->event_type), ibv_event_type_str(recorded));\n"
+"}\n"
+"\n";
+
+static const char memory[] =
+"/* Zeros, as far from the beginning of a page as the recorded memory. */\n"
+"static char *memory(size_t length, size_t offset)\n"
+"{\n"
+"\tchar *at = mmap(NULL, length + offset, PROT_READ | PROT_WRITE,\n"
+"\t\t\tMAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n"
+"\n"
+"\tif (at == MAP_FAILED) {\n"
+"\t\tperror(\"mmap\");\n"
+"\t\texit(1);\n"
+"\t}\n"
+"\treturn at + offset;\n"
+"}\n"
+"\n";
+
+static const char device[] =
+"/* Device, port and index of the GID: argv, or the first. */\n"
+"static struct ibv_device *device;\n"
+"static uint8_t port = 1;\n"
+"static int gid_index;\n"
+"static struct ibv_port_attr port_attr;\n"
+"static union ibv_gid gid;\n"
+"\n";
+
+static const char path[] =
+"/* The way to the port, where all queue pairs are: by GID where it has no LID. */\n"
+"static struct ibv_ah_attr path(int global, int sl)\n"
+"{\n"
+"\tstruct ibv_ah_attr path = { .dlid = port_attr.lid, .sl = sl, .port_num = port };\n"
+"\n"
+"\tif (global || port_attr.link_layer == IBV_LINK_LAYER_ETHERNET) {\n"
+"\t\tpath.is_global = 1;\n"
+"\t\tpath.grh.dgid = gid;\n"
+"\t\tpath.grh.sgid_index = gid_index;\n"
+"\t\tpath.grh.hop_limit = 64;\n"
+"\t}\n"
+"\treturn path;\n"
+"}\n"
+"\n";
+
+static const char mtu[] =
+"/* The recorded MTU, or what the port here has. */\n"
+"static enum ibv_mtu mtu(enum ibv_mtu recorded)\n"
+"{\n"
+"\treturn recorded < port_attr.active_mtu ? recorded : port_attr.active_mtu;\n"
+"}\n"
+"\n";
+
+static const char find_device[] =
+"static void find_device(int argc, char **argv)\n"
+"{\n"
+"\tstruct ibv_device **list = ibv_get_device_list(NULL);\n"
+"\tstruct ibv_context *context = NULL;\n"
+"\n"
+"\tfor (int i = 0; list && list[i] && !device; i++)\n"
+"\t\tif (argc < 2 || !strcmp(argv[1], ibv_get_device_name(list[i])))\n"
+"\t\t\tdevice = list[i];\n"
+"\tif (argc > 2)\n"
+"\t\tport = atoi(argv[2]);\n"
+"\tif (argc > 3)\n"
+"\t\tgid_index = atoi(argv[3]);\n"
+"\tif (device)\n"
+"\t\tcontext = ibv_open_device(device);\n"
+"\tif (!context || ibv_query_port(context, port, &port_attr) ||\n"
+"\t    ibv_query_gid(context, port, gid_index, &gid)) {\n"
+"\t\tfprintf(stderr, \"no device %s with port %d and GID index %d\\n\",\n"
+"\t\t\targc > 1 ? argv[1] : \"\", port, gid_index);\n"
+"\t\texit(1);\n"
+"\t}\n"
+"\tibv_close_device(context);\n"
+"}\n"
+"\n";
+
+/* clang-format on */
+
+void helpers_add(const struct program *program, struct text *text)
+{
+	const struct {
+		unsigned int helper;
+		const char *source;
+	} rows[] = {
+		{ HELPER_AT, at },
+		{ HELPER_NEXT, next },
+		{ HELPER_SAME, same },
+		{ HELPER_MADE, made },
+		{ HELPER_REFUSED, refused },
+		{ HELPER_AWAIT, await },
+		{ HELPER_EXPECT | HELPER_EXPECT_EX, expect },
+		{ HELPER_EXPECT, expect_plain },
+		{ HELPER_EXPECT_EX, expect_ex },
+		{ HELPER_CQ_EVENT, cq_event },
+		{ HELPER_ASYNC_EVENT, async_event },
+		{ HELPER_MEMORY, memory },
+		{ HELPER_PATH, path },
+		{ HELPER_MTU, mtu },
+	};
+	int64_t timeout = 2 * (program->longest / NS);
+
+	text_addf(text, "%s", head);
+	text_addf(text, "enum { TIMEOUT = %" PRId64 " }; /* seconds to wait for a completion */\n",
+		  timeout > TIMEOUT_LEAST ? timeout : TIMEOUT_LEAST);
+	if (program->helpers & HELPER_NO_KEY)
+		text_addf(text, "#define NO_SUCH_KEY 0xffffff00 /* no region had that key */\n");
+	text_addf(text, "\n%s%s", device, differ);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (program->helpers & rows[i].helper)
+			text_addf(text, "%s", rows[i].source);
+}
+
+void helpers_add_device(struct text *text)
+{
+	text_addf(text, "%s", find_device);
+}

@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * Which queue pair a number means, and which requests failed.
+ *
+ * One thread.
+ */
+#include "cli/emit/program.h"
+
+struct links {
+	struct connection *connections;
+	size_t nconnections;
+	struct map srqs;   /* number of an SRQ to its object */
+	struct map failed; /* a request to 1 + its status */
+};
+
+int links_learn(struct links *links, struct program *program, const struct trace_event *event);
+void links_fini(struct links *links);
+
+/* The object of the queue pair that @qp is connected to at @time; 0: it is not in the trace. */
+uint32_t links_find(const struct links *links, struct program *program, uint32_t qp, int64_t time);
+
+/* Was it connected by then, to whatever number? */
+bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
+
+/* The queue pair of that number at @time that is not @qp, unless there is no other; or 0. */
+uint32_t links_by_number(struct program *program, uint32_t qp, uint32_t number, int64_t time);
+
+/* The SRQ of that number, as ibv_get_srq_num() told it; or 0. */
+uint32_t links_srq(const struct links *links, uint32_t number);
+
+/* The status that request @i of the post @id completed with; IBV_WC_SUCCESS also where none did. */
+int links_status(const struct links *links, struct event_id id, uint32_t i);

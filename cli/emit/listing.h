@@ -1,0 +1,24 @@
+#pragma once
+/*
+ * A thread's statements as text: loops, and numbers that depend on their variables.
+ *
+ * One thread.
+ */
+#include "cli/emit/loops.h"
+
+struct listing {
+	const struct script *script;
+	const struct texts *texts;
+	const char *thread; /* "3" of its events 3:N, fit for a string */
+	/* what stands in for OBJECT_KEPT and the number of an object; adds lines */
+	void (*kept)(void *of, uint32_t object, struct text *text);
+	void *of;
+	struct text text;   /* what the function does */
+	struct text before; /* variables and tables, before that */
+	unsigned int ntables;
+	bool has_loops; /* uses at() */
+	bool has_skips; /* uses next() */
+};
+
+/* Adds to listing->text and listing->before. 0 or -ENOMEM. */
+int listing_add(struct listing *listing, const struct block *block);

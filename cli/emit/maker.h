@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * What events become statements with: the tables of the passes over the trace.
+ */
+#include "cli/emit/memory.h"
+#include "cli/emit/order.h"
+#include "cli/emit/links.h"
+#include "cli/emit/program.h"
+
+/* Regions and windows that a send queue has named and that no completion has told of yet. */
+struct named {
+	uint32_t *objects;
+	size_t n;
+};
+
+struct maker {
+	struct program *program;
+	struct memory memory;
+	struct links links;
+	struct order order;
+	struct named *named; /* by queue pair */
+};

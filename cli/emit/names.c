@@ -1,0 +1,111 @@
+/*
+ * Names in the C program
+ */
+#include "cli/emit/names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { FLAGS_A_LINE = 4 };
+
+const char *names_variable(const struct program *program, uint32_t object, char text[NAME_TEXT])
+{
+	const struct object *o = trace_object(program->trace, object);
+
+	if (!o)
+		snprintf(text, NAME_TEXT, "NULL");
+	else if (program->shared)
+		snprintf(text, NAME_TEXT, "p%u_%s%u", o->process, object_names[o->kind],
+			 o->ordinal);
+	else
+		snprintf(text, NAME_TEXT, "%s%u", object_names[o->kind], o->ordinal);
+	return text;
+}
+
+void names_add_handle(struct program *program, struct text *text, uint32_t object)
+{
+	char name[NAME_TEXT];
+	bool cast = object && program->objects[object].ex;
+
+	if (object)
+		program->objects[object].used = true;
+	text_addf(text, cast ? "ibv_cq_ex_to_cq(%s)" : "%s", names_variable(program, object, name));
+}
+
+void names_add_enum(struct text *text, const struct enum_info *info, int64_t value)
+{
+	const char *name = info ? enum_name(info, value) : NULL;
+
+	if (name)
+		text_addf(text, "%s", name);
+	else
+		text_addf(text, "%" PRId64, value);
+}
+
+void names_add_flags(struct text *text, const struct enum_info *info, int64_t value)
+{
+	uint64_t left = (uint64_t)value;
+	bool first = true;
+	int n = 0;
+
+	for (unsigned int i = 0; info && i < info->nvalues && left; i++) {
+		uint64_t bit = (uint64_t)info->values[i].value;
+
+		if (!bit || bit & (bit - 1) || !(left & bit))
+			continue;
+		text_addf(text,
+			  first              ? "%s"
+			  : n % FLAGS_A_LINE ? " | %s"
+					     : " |\n\t%s",
+			  info->values[i].name);
+		n++;
+		left &= ~bit;
+		first = false;
+	}
+	if (left || first)
+		text_addf(text, left ? first ? "0x%" PRIx64 : " | 0x%" PRIx64 : "%" PRIu64, left);
+}
+
+void names_add_errno(struct text *text, int64_t error)
+{
+	int64_t size = error < 0 ? -error : error;
+	const char *name = size > 0 && size < 4096 ? strerrorname_np((int)size) : NULL;
+
+	if (name)
+		text_addf(text, error < 0 ? "-%s" : "%s", name);
+	else
+		text_addf(text, "%" PRId64, error);
+}
+
+void names_add_comment(struct text *text, const char *foreign)
+{
+	char last = 0;
+
+	for (; foreign && *foreign; last = *foreign++) {
+		unsigned char c = (unsigned char)*foreign;
+
+		if (c < ' ' || c > '~' || c == '\\')
+			text_addf(text, "\\x%02x", c);
+		else if ((c == '/' && last == '*') || (c == '*' && last == '/') ||
+			 (c == '?' && last == '?'))
+			text_addf(text, " %c", c);
+		else
+			text_char(text, (char)c);
+	}
+}
+
+void names_add_string(struct text *text, const char *foreign)
+{
+	for (; foreign && *foreign; foreign++) {
+		unsigned char c = (unsigned char)*foreign;
+
+		if (c < ' ' || c > '~')
+			text_addf(text, "\\%03o", c);
+		else if (c == '"' || c == '\\' || c == '?')
+			text_addf(text, "\\%c", c);
+		else
+			text_char(text, (char)c);
+	}
+}

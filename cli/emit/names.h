@@ -1,0 +1,27 @@
+#pragma once
+/*
+ * Names in the C program: variables, enumerators, and texts of the trace, which are data and never
+ * end a comment or a string.
+ *
+ * One thread.
+ */
+#include "cli/emit/program.h"
+
+enum { NAME_TEXT = 64 };
+
+/* "qp1"; "p2_qp1" where several processes have one. */
+const char *names_variable(const struct program *program, uint32_t object, char text[NAME_TEXT]);
+
+/* Add the variable as a pointer to the base type: a CQ of the extended kind is cast. */
+void names_add_handle(struct program *program, struct text *text, uint32_t object);
+
+/* Add @value by its names, "IBV_QP_STATE | IBV_QP_PORT" or "IBV_QPS_INIT", else a number. */
+void names_add_flags(struct text *text, const struct enum_info *info, int64_t value);
+void names_add_enum(struct text *text, const struct enum_info *info, int64_t value);
+
+/* "EINVAL", or a number; of the negative "-EINVAL". */
+void names_add_errno(struct text *text, int64_t error);
+
+/* Add text of the trace to a comment, or within a string's quotes. */
+void names_add_comment(struct text *text, const char *foreign);
+void names_add_string(struct text *text, const char *foreign);

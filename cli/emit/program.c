@@ -1,0 +1,108 @@
+/*
+ * What the C program is made of
+ */
+#include "cli/emit/program.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+/* Is there an object of another process than @process, so that names need theirs? */
+static bool has_other(const struct program *program, uint32_t process)
+{
+	for (uint32_t i = 1; i <= program->nobjects; i++) {
+		const struct object *o = trace_object(program->trace, i);
+
+		if (o->kind != OBJECT_device && o->process != process)
+			return true;
+	}
+	return false;
+}
+
+static bool is_shared(const struct program *program)
+{
+	for (uint32_t i = 1; i <= program->nobjects; i++) {
+		const struct object *o = trace_object(program->trace, i);
+
+		if (o->kind != OBJECT_device)
+			return has_other(program, o->process);
+	}
+	return false;
+}
+
+int program_init(struct program *program, struct trace *trace, const char *path)
+{
+	memset(program, 0, sizeof(*program));
+	program->trace = trace;
+	program->path = path;
+	while (trace_object(trace, program->nobjects + 1))
+		program->nobjects++;
+	while (trace_thread(trace, program->nthreads + 1))
+		program->nthreads++;
+	while (trace_process(trace, program->nprocesses + 1))
+		program->nprocesses++;
+	if (program->nthreads > EMIT_THREADS)
+		return log_err(-ENOTSUP,
+			       "emit: %u threads were recorded; a program of more than %d "
+			       "is not for reading: `verbatim trim` leaves some out",
+			       program->nthreads, EMIT_THREADS);
+	program->objects = calloc(program->nobjects + 1, sizeof(*program->objects));
+	if (!program->objects)
+		return log_err(-ENOMEM, "emit");
+	program->shared = is_shared(program);
+	return 0;
+}
+
+void program_fini(struct program *program)
+{
+	for (size_t i = 0; i <= EMIT_THREADS; i++)
+		script_fini(&program->scripts[i]);
+	texts_fini(&program->texts);
+	phrase_fini(&program->phrase);
+	free(program->objects);
+	free(program->omissions);
+}
+
+int program_leave_out(struct program *program, const char *what, const char *why)
+{
+	struct omission *place;
+
+	for (size_t i = 0; i < program->nomissions; i++)
+		if (!strcmp(program->omissions[i].what, what) &&
+		    !strcmp(program->omissions[i].why, why)) {
+			program->omissions[i].times++;
+			return 0;
+		}
+	place = vec_push(program->omissions, program->nomissions);
+	if (!place)
+		return log_err(-ENOMEM, "emit");
+	*place = (struct omission){ what, why, program->at, 1 };
+	return 0;
+}
+
+int program_refuse(const struct program *program, const char *format, ...)
+{
+	char text[32], *why = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&why, format, args) < 0)
+		why = NULL;
+	va_end(args);
+	log_err(0, "emit: %s: %s", event_id_text(program->at, text), why ? why : "no memory");
+	free(why);
+	return -ENOTSUP;
+}
+
+int program_add(struct program *program, bool event)
+{
+	int err = script_add(&program->scripts[program->at.thread], &program->texts,
+			     &program->phrase, program->at.n, event);
+
+	return err ? log_err(err, "emit") : 0;
+}

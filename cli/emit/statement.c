@@ -1,0 +1,119 @@
+/*
+ * The statements of the C program
+ */
+#include "cli/emit/statement.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+
+void phrase_addf(struct phrase *phrase, const char *format, ...)
+{
+	char *text;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0) {
+		phrase->text.failed = true;
+		return;
+	}
+	text_add(&phrase->text, text, (size_t)n);
+	free(text);
+}
+
+static void add_literal(struct phrase *phrase, char letter, int64_t value)
+{
+	if (letter == 'x')
+		phrase_addf(phrase, "0x%" PRIx64, (uint64_t)value);
+	else if (letter == 'd' || value)
+		phrase_addf(phrase, letter == 'o' ? " + %" PRId64 : "%" PRId64, value);
+}
+
+void phrase_number(struct phrase *phrase, char letter, int64_t value)
+{
+	if (phrase->nvalues == sizeof(phrase->values) / sizeof(*phrase->values)) {
+		add_literal(phrase, letter, value);
+		return;
+	}
+	phrase_addf(phrase, SLOT "%c", letter);
+	phrase->values[phrase->nvalues++] = value;
+}
+
+void phrase_fini(struct phrase *phrase)
+{
+	text_fini(&phrase->text);
+	memset(phrase, 0, sizeof(*phrase));
+}
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Where two texts have one hash the later is put at the next. */
+uint32_t texts_number(struct texts *texts, const char *text)
+{
+	uint64_t hash = hash_text(text), number;
+	char *copy, **place;
+
+	for (; map_get(&texts->by_hash, hash, &number); hash++)
+		if (!strcmp(texts->at[number - 1], text))
+			return (uint32_t)number;
+	copy = strdup(text);
+	place = copy ? vec_push(texts->at, texts->n) : NULL;
+	if (!place) {
+		free(copy);
+		return 0;
+	}
+	*place = copy;
+	return map_put(&texts->by_hash, hash, texts->n) ? 0 : (uint32_t)texts->n;
+}
+
+void texts_fini(struct texts *texts)
+{
+	for (size_t i = 0; i < texts->n; i++)
+		free(texts->at[i]);
+	free(texts->at);
+	map_fini(&texts->by_hash);
+	memset(texts, 0, sizeof(*texts));
+}
+
+int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
+	       bool event)
+{
+	struct statement statement = { .n = n, .event = event, .nvalues = phrase->nvalues };
+	size_t want = script->nvalues + phrase->nvalues;
+
+	statement.text =
+		phrase->text.failed || !phrase->text.at ? 0 : texts_number(texts, phrase->text.at);
+	if (!statement.text || vec_reserve(script->at, script->size, script->n + 1) ||
+	    vec_reserve(script->values, script->values_size, want + 1))
+		return -ENOMEM;
+	statement.first = script->nvalues;
+	memcpy(script->values + script->nvalues, phrase->values,
+	       phrase->nvalues * sizeof(*phrase->values));
+	script->nvalues = want;
+	script->at[script->n++] = statement;
+	text_cut(&phrase->text, 0);
+	phrase->nvalues = 0;
+	return 0;
+}
+
+void script_fini(struct script *script)
+{
+	free(script->at);
+	free(script->values);
+	memset(script, 0, sizeof(*script));
+}

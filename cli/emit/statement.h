@@ -1,0 +1,71 @@
+#pragma once
+/*
+ * The statements of the C program: what each recorded thread did, in its order.
+ *
+ * A statement is a text of C with slots, and the numbers that stand in them: two that differ in
+ * numbers alone have one text, and may be turns of one loop (loops.h). One thread.
+ *
+ * A slot is SLOT and a letter, the numbers come in the order of the slots:
+ *
+ *	d  decimal	x  hexadecimal	o  what is added to an address: " + 64", nothing for 0
+ *	n  the event's name, a text; no number
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/map.h"
+#include "core/base/text.h"
+
+#define SLOT "\1"
+
+/* In a text, with the number of an object: lines that keep numbers of it (struct listing). */
+#define OBJECT_KEPT      "\2"
+#define OBJECT_KEPT_SLOT OBJECT_KEPT "%u;"
+
+struct statement {
+	uint32_t text;    /* of struct texts */
+	uint32_t counter; /* what it counts, from 1; 0: nothing (order.h) */
+	uint32_t ordinal; /* the how many of these it is */
+	uint32_t nvalues;
+	size_t first; /* its values, of the script's */
+	uint64_t n;   /* of the event T:N */
+	bool event;   /* it is the event itself, not a wait before it */
+};
+
+/* Each distinct text once, from 1. */
+struct texts {
+	char **at;
+	size_t n;
+	struct map by_hash;
+};
+
+/* One recorded thread. */
+struct script {
+	struct statement *at;
+	size_t n, size;
+	int64_t *values;
+	size_t nvalues, values_size;
+};
+
+/* A statement that is being made. */
+struct phrase {
+	struct text text;
+	int64_t values[512];
+	uint32_t nvalues;
+};
+
+/* Text that is C; a slot and its number. What has no room for its number stands as it is. */
+void phrase_addf(struct phrase *phrase, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void phrase_number(struct phrase *phrase, char letter, int64_t value);
+void phrase_fini(struct phrase *phrase);
+
+/* The number of that text, or 0 without memory. */
+uint32_t texts_number(struct texts *texts, const char *text);
+void texts_fini(struct texts *texts);
+
+/* Add what @line has become, and empty it. 0 or -ENOMEM. */
+int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
+	       bool event);
+void script_fini(struct script *script);

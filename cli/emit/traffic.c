@@ -1,0 +1,324 @@
+/*
+ * Posts, polls and armings as statements
+ *
+ * Completions are expected by queue pair and side: which of two queue pairs is done first is the
+ * device's choice.
+ */
+#include "cli/emit/traffic.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+#include "cli/emit/names.h"
+#include "cli/emit/request.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+/* A queue that the trace does not make cannot be made here. */
+static int check_made(struct maker *maker, uint32_t object, const char *what)
+{
+	const struct object *o = object ? trace_object(maker->program->trace, object) : NULL;
+
+	if (!o)
+		return program_refuse(maker->program, "its %s is not known", what);
+	if (!o->created.thread)
+		return program_refuse(maker->program, "%s existed before the recording", o->name);
+	return 0;
+}
+
+/* Does the message take a receive request at the other end? */
+static bool takes_receive(const struct wr *wr, int status)
+{
+	bool brings = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+		      wr->opcode == IBV_WR_SEND_WITH_INV ||
+		      wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	return brings && status != IBV_WC_RNR_RETRY_EXC_ERR && status != IBV_WC_RETRY_EXC_ERR &&
+	       status != IBV_WC_WR_FLUSH_ERR && status != IBV_WC_LOC_PROT_ERR &&
+	       status != IBV_WC_LOC_LEN_ERR && status != IBV_WC_LOC_QP_OP_ERR;
+}
+
+/* The queue that a request's message comes to: of a queue pair, or its SRQ. 0: not known. */
+static uint32_t find_queue(struct maker *maker, uint32_t qp, const struct wr *wr)
+{
+	uint32_t srq, to = maker->order.peer[qp];
+
+	if (wr->remote_srqn && (srq = links_srq(&maker->links, (uint32_t)wr->remote_srqn)))
+		return srq;
+	if (wr->ah)
+		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
+	if (!to)
+		return 0;
+	srq = maker->order.srq[to];
+	return srq ? srq : to;
+}
+
+/* What the message of a request waits for at the other end. */
+static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, int status)
+{
+	uint32_t queue = find_queue(maker, qp, wr), to = maker->order.peer[qp];
+	int err;
+
+	if (wr->ah)
+		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
+	err = to ? order_read(&maker->order, to, ROLE_STATE) : 0;
+	if (!err && queue && takes_receive(wr, status))
+		err = order_take_receive(&maker->order, queue);
+	if (!err && to && maker->order.recv_cq[to])
+		err = order_read(&maker->order, maker->order.recv_cq[to], ROLE_ARMED);
+	if (!err && !wr->ah && takes_receive(wr, status) && !status)
+		err = order_send(&maker->order, qp);
+	return err;
+}
+
+/* A region or window that a request names is in use until a completion tells that it is done. */
+static int name_object(struct maker *maker, uint32_t qp, uint32_t object)
+{
+	struct named *named = &maker->named[qp];
+	uint32_t *place;
+
+	for (size_t i = 0; i < named->n; i++)
+		if (named->objects[i] == object)
+			return 0;
+	place = vec_push(named->objects, named->n);
+	if (!place)
+		return log_err(-ENOMEM, "emit");
+	*place = object;
+	return 0;
+}
+
+static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr)
+{
+	uint32_t objects[REQUEST_OBJECTS];
+	size_t n = request_objects(maker, qp, wr, objects);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		err = order_read(&maker->order, objects[i], ROLE_STATE);
+		if (!err)
+			err = name_object(maker, qp, objects[i]);
+	}
+	return err;
+}
+
+static int order_post(struct maker *maker, const struct post *post)
+{
+	struct program *program = maker->program;
+	bool send = post_is_send(post);
+	char name[NAME_TEXT];
+	int err;
+
+	names_variable(program, post->object, name);
+	err = order_begin(&maker->order, send ? "%s_sends" : "%s_receives", name);
+	if (!err)
+		err = order_read(&maker->order, post->object, ROLE_STATE);
+	if (!err)
+		err = order_touch(&maker->order, post->object, ROLE_STATE);
+	if (!err)
+		err = order_change(&maker->order, post->object, send ? ROLE_SENDS : ROLE_RECEIVES);
+	for (uint32_t i = 0; !err && i < post->nwr; i++) {
+		const struct wr *wr = &post->wr[i];
+
+		err = order_keys(maker, post->object, wr);
+		if (!err && send && i < post_taken(post))
+			err = order_message(maker, post->object, wr,
+					    links_status(&maker->links, program->at, i));
+	}
+	if (!err && !send)
+		err = order_post_receive(&maker->order, post->object, post_taken(post));
+	return err;
+}
+
+int traffic_add_post(struct maker *maker, const struct post *post)
+{
+	int err = check_made(maker, post->object, "queue");
+
+	if (!err && post->verb == VERB_post_wq_recv)
+		err = program_refuse(maker->program, "ibv_post_wq_recv cannot be made a part of a "
+						     "program");
+	if (!err)
+		err = order_post(maker, post);
+	if (!err)
+		err = request_add_post(maker, post);
+	if (!err)
+		err = program_add(maker->program, true);
+	order_end(&maker->order);
+	return err;
+}
+
+/* What a completion says of other threads. */
+static int order_completion(struct maker *maker, const struct wc *wc)
+{
+	struct order *order = &maker->order;
+	uint32_t peer = wc->qp ? order->peer[wc->qp] : 0;
+	struct named *named = wc->qp ? &maker->named[wc->qp] : NULL;
+	bool receive = wc->opcode & IBV_WC_RECV;
+	int err;
+
+	if (!wc->qp)
+		return 0;
+	err = order_read(order, wc->qp, ROLE_STATE);
+	if (!err)
+		err = order_touch(order, wc->qp, ROLE_STATE);
+	if (err || wc->status)
+		return err;
+	if (receive)
+		return peer ? order_receive(order, peer) : 0;
+	for (size_t i = 0; !err && i < named->n; i++)
+		err = order_touch(order, named->objects[i], ROLE_STATE);
+	free(named->objects);
+	*named = (struct named){ 0 };
+	return err || !peer ? err : order_touch(order, peer, ROLE_STATE);
+}
+
+/* The side of the completion's request: an error does not say. */
+static bool is_receive(struct maker *maker, const struct wc *wc)
+{
+	if (!wc->status)
+		return wc->opcode & IBV_WC_RECV;
+	return wc->request.thread && request_is_receive(maker, wc->request);
+}
+
+static void add_success(struct maker *maker, const struct wc *wc)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	uint32_t from;
+	char name[NAME_TEXT];
+
+	if (wc->opcode & IBV_WC_RECV) {
+		phrase_addf(phrase, ", .byte_len = ");
+		phrase_number(phrase, 'd', wc->byte_len);
+	}
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		phrase_addf(phrase, ",\n\t.wc_flags = IBV_WC_WITH_IMM, .imm_data = htobe32(");
+		phrase_number(phrase, 'x', wc->imm);
+		phrase_addf(phrase, ")");
+	} else if (wc->wc_flags & IBV_WC_WITH_INV) {
+		phrase_addf(phrase, ",\n\t.wc_flags = IBV_WC_WITH_INV");
+	}
+	if (!maker->order.ud[wc->qp] || !(wc->opcode & IBV_WC_RECV))
+		return;
+	from = links_by_number(maker->program, wc->qp, wc->src_qp, maker->program->time);
+	if (!from)
+		return;
+	maker->program->objects[from].number = true;
+	phrase_addf(phrase, ", .src_qp = %s_num", names_variable(maker->program, from, name));
+}
+
+/* Completion @wc, @times in a row. */
+static int add_completion(struct maker *maker, const struct poll *poll, const struct wc *wc,
+			  uint32_t times)
+{
+	static const char receive[] = "IBV_WC_RECV";
+	struct program *program = maker->program;
+	struct phrase *phrase = &program->phrase;
+	bool ex = poll->verb != VERB_poll_cq;
+	char name[NAME_TEXT];
+
+	program->helpers |= ex ? HELPER_EXPECT_EX : HELPER_EXPECT;
+	phrase_addf(phrase, "expect%s(" SLOT "n, ", ex ? "_ex" : "");
+	if (ex)
+		phrase_addf(phrase, "%s", names_variable(program, poll->object, name));
+	else
+		names_add_handle(program, &phrase->text, poll->object);
+	phrase_addf(phrase, ", ");
+	phrase_number(phrase, 'd', times);
+	phrase_addf(phrase, ", &(struct ibv_wc){\n\t.wr_id = ");
+	phrase_number(phrase, 'x', (int64_t)wc->wr_id);
+	phrase_addf(phrase, ", .status = ");
+	names_add_enum(&phrase->text, enum_find("ibv_wc_status"), wc->status);
+	phrase_addf(phrase, ", .opcode = ");
+	if (wc->status)
+		phrase_addf(phrase, "%s", is_receive(maker, wc) ? receive : "IBV_WC_SEND");
+	else
+		names_add_enum(&phrase->text, enum_find("ibv_wc_opcode"), wc->opcode);
+	if (wc->qp && (!ex || wc->qp_num)) {
+		program->objects[wc->qp].number = true;
+		phrase_addf(phrase, ",\n\t.qp_num = %s_num", names_variable(program, wc->qp, name));
+	}
+	if (!wc->status && wc->qp)
+		add_success(maker, wc);
+	phrase_addf(phrase, " });");
+	return program_add(program, true);
+}
+
+/* How many completions from @i on say the same. */
+static uint32_t count_same(const struct poll *poll, uint32_t i)
+{
+	const struct wc *one = &poll->wc[i];
+	uint32_t n = 1;
+
+	for (; i + n < poll->nwc; n++) {
+		const struct wc *other = &poll->wc[i + n];
+
+		if (other->wr_id != one->wr_id || other->status != one->status ||
+		    other->qp != one->qp || other->opcode != one->opcode ||
+		    other->byte_len != one->byte_len || other->imm != one->imm ||
+		    other->wc_flags != one->wc_flags || other->src_qp != one->src_qp)
+			break;
+	}
+	return n;
+}
+
+int traffic_add_poll(struct maker *maker, const struct poll *poll)
+{
+	struct program *program = maker->program;
+	char name[NAME_TEXT];
+	int err = check_made(maker, poll->object, "completion queue");
+
+	if (err)
+		return err;
+	if (poll->ret < 0)
+		return program_leave_out(program, "ibv_poll_cq",
+					 "failed: a program has to check "
+					 "its queue itself");
+	err = order_begin(&maker->order, "%s_polls", names_variable(program, poll->object, name));
+	if (!err)
+		err = order_read(&maker->order, poll->object, ROLE_STATE);
+	if (!err)
+		err = order_touch(&maker->order, poll->object, ROLE_STATE);
+	if (!err)
+		err = order_change(&maker->order, poll->object, ROLE_POLLS);
+	for (uint32_t i = 0; !err && i < poll->nwc;) {
+		uint32_t same = count_same(poll, i);
+
+		for (uint32_t j = 0; !err && j < same; j++)
+			err = order_completion(maker, &poll->wc[i + j]);
+		if (!err)
+			err = add_completion(maker, poll, &poll->wc[i], same);
+		i += same;
+	}
+	order_end(&maker->order);
+	return err;
+}
+
+int traffic_add_notify(struct maker *maker, const struct notify *notify)
+{
+	struct program *program = maker->program;
+	struct phrase *phrase = &program->phrase;
+	char name[NAME_TEXT];
+	int err = check_made(maker, notify->object, "completion queue");
+
+	if (!err)
+		err = order_begin(&maker->order, "%s_armed",
+				  names_variable(program, notify->object, name));
+	if (!err)
+		err = order_read(&maker->order, notify->object, ROLE_STATE);
+	if (!err)
+		err = order_change(&maker->order, notify->object, ROLE_ARMED);
+	if (err)
+		return err;
+	program->helpers |= HELPER_SAME;
+	phrase_addf(phrase, "ret = ibv_req_notify_cq(");
+	names_add_handle(program, &phrase->text, notify->object);
+	phrase_addf(phrase, ", %d);\nsame(" SLOT "n, \"ibv_req_notify_cq\", ret, ",
+		    notify->solicited_only);
+	names_add_errno(&phrase->text, notify->ret);
+	phrase_addf(phrase, ");");
+	err = program_add(program, true);
+	order_end(&maker->order);
+	return err;
+}

@@ -1,0 +1,260 @@
+/*
+ * The C program as text: an opening comment, helpers, variables, a function for each thread, main
+ */
+#include "cli/emit/write.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/emit/helpers.h"
+#include "cli/emit/listing.h"
+#include "cli/emit/names.h"
+#include "core/wire/log.h"
+
+enum { PAGE = 4096 };
+
+static void add_omissions(const struct program *program, struct text *text)
+{
+	if (program->nomissions)
+		text_addf(text, " *\n * Left out:\n");
+	for (size_t i = 0; i < program->nomissions; i++) {
+		const struct omission *o = &program->omissions[i];
+		char id[32];
+
+		text_addf(text, " *\t%s, %" PRIu64 " time%s, first ", o->what, o->times,
+			  o->times == 1 ? "" : "s");
+		names_add_comment(text, event_id_text(o->first, id));
+		text_addf(text, ": %s\n", o->why);
+	}
+}
+
+static void add_opening(const struct program *program, struct text *text)
+{
+	const char *command = trace_meta(program->trace, "command");
+
+	text_addf(text, "/*\n * Made by verbatim emit from ");
+	names_add_comment(text, program->path);
+	text_addf(text, ",\n * a recording of: ");
+	names_add_comment(text, command ? command : "a program that is not known");
+	text_addf(
+		text,
+		"\n *\n"
+		" *\tcc -o repro repro.c -libverbs -lpthread\n"
+		" *\t./repro [DEVICE [PORT [GID-INDEX]]]\n"
+		" *\n"
+		" * Ends with 0 where each verb and completion is as recorded, else with 1 at the\n"
+		" * first difference, which it names by the recorded event: thread:number.\n"
+		" *\n"
+		" * Each recorded thread is a thread here, those of %s.\n"
+		" * All use one device and port, whose LID and GID stand for the recorded ones.\n"
+		" * Memory holds zeros; what is transferred is not compared.\n",
+		program->nprocesses > 1 ? "several processes in one" : "its process");
+	if (program->helpers & HELPER_AWAIT)
+		text_addf(text, " * A thread waits for another (await) where the recorded order "
+				"must hold.\n");
+	add_omissions(program, text);
+	text_addf(text, " */\n");
+}
+
+static void add_number(struct text *text, const char *name, const char *suffix)
+{
+	text_addf(text, "static uint32_t %s_%s;\n", name, suffix);
+}
+
+/* The variables of an object. */
+static void add_object(const struct program *program, uint32_t id, struct text *text)
+{
+	const struct kept *kept = &program->objects[id];
+	const struct object *o = trace_object(program->trace, id);
+	char name[NAME_TEXT];
+
+	if (!kept->used && !kept->number && !kept->lkey && !kept->rkey)
+		return;
+	names_variable(program, id, name);
+	text_addf(text, "static struct %s *%s;\n",
+		  kept->ex ? "ibv_cq_ex" : object_infos[o->kind].name + strlen("struct "), name);
+	if (kept->number)
+		add_number(text, name, "num");
+	if (kept->lkey)
+		add_number(text, name, "lkey");
+	if (kept->rkey)
+		add_number(text, name, "rkey");
+}
+
+static void add_buffers(const struct maker *maker, uint32_t process, struct text *text)
+{
+	char name[64];
+
+	for (size_t i = 0; i < maker->memory.nbuffers; i++)
+		if (maker->memory.buffers[i].process == process)
+			text_addf(text, "static char *%s; /* %" PRIu64 " bytes */\n",
+				  memory_name(maker->program, &maker->memory.buffers[i], name),
+				  maker->memory.buffers[i].length);
+}
+
+static void add_variables(const struct maker *maker, struct text *text)
+{
+	const struct program *program = maker->program;
+	const char *counter;
+
+	for (uint32_t p = 1; p <= program->nprocesses; p++) {
+		text_addf(text, "/* process %u: ", p);
+		names_add_comment(text, trace_process(program->trace, p)->cmdline);
+		text_addf(text, " */\n");
+		for (uint32_t i = 1; i <= program->nobjects; i++)
+			if (trace_object(program->trace, i)->process == p)
+				add_object(program, i, text);
+		add_buffers(maker, p, text);
+		text_addf(text, "\n");
+	}
+	if (program->helpers & HELPER_INLINE)
+		text_addf(text,
+			  "/* what was sent inline from memory that no region covers */\n"
+			  "static char inline_data[%u];\n\n",
+			  program->inline_bytes ?: 1);
+	if (order_counter(&maker->order, 0))
+		text_addf(text, "/* how often a thread has done what another waits for */\n");
+	for (size_t i = 0; (counter = order_counter(&maker->order, i)); i++)
+		text_addf(text, "static int %s;\n", counter);
+	if (order_counter(&maker->order, 0))
+		text_addf(text, "\n");
+}
+
+/* What is kept of an object that was made, or whose key has changed. */
+static void add_kept(void *of, uint32_t id, struct text *text)
+{
+	const struct program *program = of;
+	const struct kept *kept = &program->objects[id];
+	const struct object *o = trace_object(program->trace, id);
+	char name[NAME_TEXT];
+
+	names_variable(program, id, name);
+	if (kept->number && o->kind == OBJECT_qp)
+		text_addf(text, "\n\t%s_num = %s->qp_num;", name, name);
+	if (kept->lkey && o->kind == OBJECT_mr)
+		text_addf(text, "\n\t%s_lkey = %s->lkey;", name, name);
+	if (kept->rkey)
+		text_addf(text, "\n\t%s_rkey = %s->rkey;", name, name);
+}
+
+/* Which variables a text that is in a thread's statements needs. */
+static void add_locals(const char *body, struct text *text)
+{
+	static const struct {
+		const char *use, *declaration;
+	} rows[] = {
+		{ "ret = ", "\tint ret;\n" },
+		{ "&bad_send", "\tstruct ibv_send_wr *bad_send;\n" },
+		{ "&bad_recv", "\tstruct ibv_recv_wr *bad_recv;\n" },
+		{ "ibv_wr_start(qpx)", "\tstruct ibv_qp_ex *qpx;\n" },
+		{ "&async)", "\tstruct ibv_async_event async;\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strstr(body, rows[i].use))
+			text_addf(text, "%s", rows[i].declaration);
+}
+
+static void add_thread_comment(const struct program *program, uint32_t thread, struct text *text)
+{
+	const struct thread *t = trace_thread(program->trace, thread);
+
+	text_addf(text, "/* thread %u of process %u: ", thread, t->process);
+	names_add_comment(text, t->comm);
+	text_addf(text, " */\nstatic void *thread_%u(void *unused)\n{\n", thread);
+}
+
+static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
+{
+	struct program *program = maker->program;
+	struct text prefix = { 0 };
+	struct listing listing = { .script = &program->scripts[thread],
+				   .texts = &program->texts,
+				   .kept = add_kept,
+				   .of = program };
+	struct block block = { 0 };
+	char id[32];
+	int err;
+
+	event_id_text((struct event_id){ thread, 1 }, id);
+	*strrchr(id, ':') = '\0';
+	names_add_string(&prefix, id);
+	listing.thread = prefix.at;
+	err = loops_find(listing.script, &block);
+	if (!err)
+		err = listing_add(&listing, &block);
+	loops_fini(&block);
+	if (!err && listing.text.at) {
+		add_thread_comment(program, thread, text);
+		add_locals(listing.text.at, text);
+		text_addf(text, "%s\n%s\treturn unused;\n}\n\n",
+			  listing.before.at ? listing.before.at : "", listing.text.at);
+		program->helpers |=
+			(listing.has_loops ? HELPER_AT : 0) | (listing.has_skips ? HELPER_NEXT : 0);
+	}
+	text_fini(&listing.text);
+	text_fini(&listing.before);
+	text_fini(&prefix);
+	return err ? log_err(err, "emit") : 0;
+}
+
+static void add_main(const struct maker *maker, struct text *text)
+{
+	const struct program *program = maker->program;
+	unsigned int n = 0, i = 0;
+	char name[64];
+
+	for (uint32_t t = 1; t <= program->nthreads; t++)
+		n += program->scripts[t].n > 0;
+	text_addf(text, "int main(int argc, char **argv)\n{\n");
+	if (n > 1)
+		text_addf(text, "\tpthread_t threads[%u];\n\n", n);
+	text_addf(text, "\tfind_device(argc, argv);\n");
+	for (size_t b = 0; b < maker->memory.nbuffers; b++)
+		text_addf(text, "\t%s = memory(%" PRIu64 ", %" PRIu64 ");\n",
+			  memory_name(program, &maker->memory.buffers[b], name),
+			  maker->memory.buffers[b].length, maker->memory.buffers[b].addr % PAGE);
+	for (uint32_t t = 1; t <= program->nthreads; t++)
+		if (program->scripts[t].n && n > 1)
+			text_addf(text,
+				  "\tif (pthread_create(&threads[%u], NULL, thread_%u, "
+				  "NULL))\n\t\treturn 1;\n",
+				  i++, t);
+		else if (program->scripts[t].n)
+			text_addf(text, "\tthread_%u(NULL);\n", t);
+	if (n > 1)
+		text_addf(text,
+			  "\tfor (int i = 0; i < %u; i++)\n"
+			  "\t\tpthread_join(threads[i], NULL);\n",
+			  n);
+	text_addf(text, "\tprintf(\"as recorded\\n\");\n\treturn 0;\n}\n");
+}
+
+int write_program(struct maker *maker, struct text *text)
+{
+	struct program *program = maker->program;
+	struct text threads = { 0 };
+	int err = 0;
+
+	for (uint32_t t = 1; !err && t <= program->nthreads; t++)
+		if (program->scripts[t].n)
+			err = add_thread(maker, t, &threads);
+	if (maker->memory.nbuffers)
+		program->helpers |= HELPER_MEMORY;
+	if (!err && !threads.at)
+		err = log_err(-ENOTSUP, "emit: the trace has no verbs to make a program of");
+	if (!err) {
+		add_opening(program, text);
+		helpers_add(program, text);
+		add_variables(maker, text);
+		text_addf(text, "%s", threads.at);
+		helpers_add_device(text);
+		add_main(maker, text);
+	}
+	if (!err && (text->failed || threads.failed))
+		err = log_err(-ENOMEM, "emit");
+	text_fini(&threads);
+	return err;
+}

@@ -1,0 +1,8 @@
+#pragma once
+/*
+ * The C program as text.
+ */
+#include "cli/emit/maker.h"
+
+/* Add all of it to @text. 0 or -errno after log_err(). */
+int write_program(struct maker *maker, struct text *text);
