@@ -26,6 +26,7 @@
 #include "replay/made.h"
 #include "replay/learn.h"
 #include "replay/replica.h"
+#include "replay/sent.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -165,6 +166,8 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 		full_drop(&replica->qp->out[side]);
 		requests_clear(&replica->qp->out[side]);
 	}
+	sent_settle(r, replica->qp);
+	sent_settle_of(r, replica->qp);
 	requests_clear(&replica->qp->sent);
 	outcome_mended(r->outcome, call->object);
 }

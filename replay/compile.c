@@ -11,6 +11,7 @@
 
 #include "core/wire/log.h"
 #include "replay/calls.h"
+#include "replay/owner.h"
 #include "replay/source.h"
 #include "replay/state.h"
 
@@ -24,6 +25,7 @@ struct compile {
 	struct relations ahead, here; /* where the order looks, and where the events are given */
 	struct order *order;
 	struct score *score; /* NULL: one thread plays */
+	struct owners *owners;
 	struct tapes *tapes;
 	uint32_t players;
 	uint64_t steps;
@@ -56,6 +58,7 @@ static int put_step(struct compile *c, const struct ordered *event)
 		score_step(c->score, event, &step);
 	else
 		step = (struct step){ .event = *event, .seq = ++c->steps, .player = 1 };
+	owners_note(c->owners, event->event, step.player);
 	return tapes_put(c->tapes, &step);
 }
 
@@ -75,6 +78,8 @@ static int compile_events(struct compile *c)
 			return err;
 	}
 	tapes_end(c->tapes);
+	for (uint32_t i = 1; i < c->r->nreplicas; i++)
+		c->r->replicas[i].owner = owner_of(c->owners, &c->here, i);
 	return err;
 }
 
@@ -99,7 +104,8 @@ static int begin_compile(struct compile *c)
 	c->players = count_players(r);
 	if (relations_init(&c->ahead, r->trace, r->peers, r->nreplicas) ||
 	    relations_init(&c->here, r->trace, r->peers, r->nreplicas) ||
-	    order_new(&source, &c->ahead, &c->order) || tapes_new(c->players, MEMORY, &c->tapes))
+	    order_new(&source, &c->ahead, &c->order) || owners_new(r->nreplicas, &c->owners) ||
+	    tapes_new(c->players, MEMORY, &c->tapes))
 		return log_err(-ENOMEM, "prepare the replay");
 	if (!r->options->serial &&
 	    score_new(&c->here, r->nreplicas, c->players, r->contents, &c->score))
@@ -112,6 +118,7 @@ int compile_trace(struct replay *r, struct tapes **ret_tapes, uint32_t *ret_play
 	struct compile c = { .r = r };
 	int err = begin_compile(&c) ?: compile_events(&c);
 
+	owners_free(c.owners);
 	score_free(c.score);
 	order_free(c.order);
 	relations_fini(&c.ahead);

@@ -22,6 +22,7 @@
 #include "replay/made.h"
 #include "replay/pace.h"
 #include "replay/polls.h"
+#include "replay/sent.h"
 
 enum { BATCH = 32 };
 
@@ -369,6 +370,7 @@ static bool is_nothing_sent(const struct expected *e, const struct replica_qp *p
 {
 	unsigned int turns = 0;
 
+	sent_settle(e->r, e->qp);
 	while (!requests_count(&peer->sent) && !arrivals_first(&e->qp->in[SIDE_RECV])) {
 		if (!pace_is_behind())
 			return true;
@@ -389,6 +391,7 @@ static bool died_sending(const struct expected *e, bool waited)
 
 	if (e->wc->status != IBV_WC_SUCCESS || side_of(e) != SIDE_RECV || !peer || !peer->qp)
 		return false;
+	sent_settle(e->r, e->qp);
 	if (!waited && requests_count(&peer->qp->sent))
 		return false; /* as a rule */
 	object = trace_object(e->r->trace, e->qp->peer);
@@ -577,19 +580,27 @@ static int note_lost(struct replay *r, const struct trace_event *event, struct r
 	return expect_stranger(&e, STRANGER_LOST, "");
 }
 
-int expect_poll(struct replay *r, const struct trace_event *event)
+void expect_note(struct replay *r, const struct trace_event *event)
+{
+	struct replica *cq = replica_of(r, event->poll->object);
+
+	if (cq)
+		note_poll(cq, event);
+	if (!event->inner)
+		outcome_count(r->outcome, OUTCOME_POLLS, 1);
+}
+
+int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from)
 {
 	struct replica *cq = replica_of(r, event->poll->object);
 	int err = 0;
 
-	if (cq)
-		note_poll(cq, event);
+	expect_note(r, event);
 	if (event->inner)
 		return 0;
-	outcome_count(r->outcome, OUTCOME_POLLS, 1);
 	if (event->poll->ret < 0)
 		replay_failed(r, event, cq);
-	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
+	for (uint32_t i = from; i < event->poll->nwc && !err; i++)
 		err = expect_completion(r, event, cq, i);
 	if (event->poll->verb == VERB_poll_cq && event->poll->ret > (int)event->poll->nwc && !err)
 		err = note_lost(r, event, cq);

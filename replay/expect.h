@@ -8,8 +8,11 @@ struct replay;
 struct replica_qp;
 struct trace_event;
 
-/* TRACE_POLL. Returns 0 or -errno after log_err(). */
-int expect_poll(struct replay *r, const struct trace_event *event);
+/* TRACE_POLL, from completion @from on. Returns 0 or -errno after log_err(). */
+int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from);
+
+/* It was polled: the first part of that. */
+void expect_note(struct replay *r, const struct trace_event *event);
 
 /* Take what is left in the queues of @object before it is destroyed. */
 void expect_leave(struct replay *r, uint32_t object);

@@ -345,6 +345,17 @@ static bool is_refused(const struct trace_event *event, const struct replica *qu
 	return post->ret != ENOMEM || under_way < queue_size(event, queue);
 }
 
+bool faults_are_due(const struct replay *r, const struct trace_event *event)
+{
+	const struct map *plan;
+	uint64_t what;
+
+	if (!r->faults)
+		return false;
+	plan = event->kind == TRACE_POLL ? &r->faults->sudden : &r->faults->doomed;
+	return plan->used && map_get(plan, event_key(event->id), &what);
+}
+
 void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way)
 {

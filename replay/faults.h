@@ -28,6 +28,9 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way);
 void faults_end_post(struct replay *r, const struct trace_event *event);
 
+/* Is anything planned for that post or poll? */
+bool faults_are_due(const struct replay *r, const struct trace_event *event);
+
 /* As dispatch_call(), failing as it was recorded. */
 int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args);
 

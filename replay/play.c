@@ -4,23 +4,28 @@
  *	serial:    tape -> replay
  *	threads:   tapes -> players -> replay
  *
- * The trace has been compiled before. Players share the state of the replay under one lock, which
- * they have while they replay an event, but not while they wait: for a step of another player, for
- * the device, for their time.
+ * The trace has been compiled before. Posts and polls that go as recorded (fast.h) are done by many
+ * players at once, each with queues of its own; for all else a player has the whole state of the
+ * replay (gate.h), but not while it waits: for a step of another player, for the device, for its
+ * time.
  */
 #include "replay/play.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include "core/wire/log.h"
 #include "replay/compile.h"
+#include "replay/expect.h"
+#include "replay/fast.h"
+#include "replay/gate.h"
 #include "replay/pace.h"
 #include "replay/player.h"
 #include "replay/state.h"
 
 #define PATIENCE 5000000000ll /* ns in which nothing moves */
+
+enum { SPINS = 300 };
 
 /* A trace on its way. */
 struct play {
@@ -28,16 +33,17 @@ struct play {
 	play_event *event;
 	struct tapes *tapes;
 	uint32_t players;
-	pthread_mutex_t lock; /* of the replay's state */
-	uint32_t waiting;     /* for the lock */
+	struct gate gate; /* to the replay's state */
 };
+
+static _Thread_local bool inside; /* of the gate */
 
 static void tell_progress(void *arg)
 {
 	const struct replay *r = arg;
 
 	if (r->options->tell)
-		r->options->tell(r->events, r->last);
+		r->options->tell(outcome_total(r->outcome, OUTCOME_SEEN), r->last);
 }
 
 /* When an event of there is due here; a trace may name any time, and --pace any factor. */
@@ -54,19 +60,63 @@ static void wait_until_due(const struct replay *r, const struct trace_event *eve
 		pace_sleep_until(due_at(r, event->time));
 }
 
-static int replay_one(struct play *p, const struct trace_event *event)
+/* How far a step is. */
+struct progress {
+	uint32_t done; /* completions of a poll */
+	bool all;      /* it is over */
+	bool waits;    /* for a completion, and may be tried once more */
+};
+
+/* Try the fast way. @alone: the caller has the whole replay. */
+static void play_fast(struct replay *r, struct ready *step, struct progress *so_far,
+		      unsigned int spins, bool alone)
 {
+	int done;
+
+	so_far->waits = false;
+	if (step->event.kind == TRACE_POST)
+		so_far->all = fast_post(r, step, alone);
+	if (step->event.kind != TRACE_POLL)
+		return;
+	done = fast_poll(r, step, so_far->done, spins, alone);
+	so_far->waits = done >= 0;
+	if (done > 0)
+		so_far->done = (uint32_t)done;
+	so_far->all = done == (int)step->event.poll->nwc;
+	if (so_far->all)
+		expect_note(r, &step->event);
+}
+
+/* From completion @from on, and with the whole replay. */
+static int play_slowly(struct play *p, const struct ready *step, uint32_t from)
+{
+	const struct trace_event *event = &step->event;
 	struct replay *r = p->r;
 	int err;
 
+	if (from)
+		return expect_poll(r, event, from);
+	if (event->kind == TRACE_POST || event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY)
+		return p->event(r, event);
+	r->changes++; /* before: others may play while it waits */
+	err = p->event(r, event);
+	r->changes++;
+	return err;
+}
+
+/* With the whole replay. */
+static int play_alone(struct play *p, struct ready *step, struct progress *so_far)
+{
+	struct replay *r = p->r;
+
 	if (outcome_stopped(r->outcome))
 		return -ECANCELED;
-	if (event->time > r->last)
-		r->last = event->time;
-	err = p->event(r, event);
-	r->events++;
+	if (step->event.time > r->last)
+		r->last = step->event.time;
 	outcome_count(r->outcome, OUTCOME_SEEN, 1);
-	return err;
+	if (!so_far->done)
+		play_fast(r, step, so_far, 0, true);
+	return so_far->all ? 0 : play_slowly(p, step, so_far->done);
 }
 
 static int play_serially(struct play *p)
@@ -78,7 +128,7 @@ static int play_serially(struct play *p)
 	pace_on_wait(tell_progress, p->r);
 	while (tape && (err = tape_next(tape, &step)) > 0) {
 		wait_until_due(p->r, &step->event);
-		err = replay_one(p, &step->event);
+		err = play_alone(p, step, &(struct progress){ 0 });
 		if (err < 0)
 			break;
 	}
@@ -90,11 +140,7 @@ static void enter_replay(void *arg)
 {
 	struct play *p = arg;
 
-	if (!pthread_mutex_trylock(&p->lock))
-		return;
-	__atomic_add_fetch(&p->waiting, 1, __ATOMIC_RELAXED);
-	pthread_mutex_lock(&p->lock);
-	__atomic_sub_fetch(&p->waiting, 1, __ATOMIC_RELAXED);
+	gate_close(&p->gate);
 }
 
 /* Returns whether another waits for it. */
@@ -103,8 +149,7 @@ static bool leave_replay(void *arg)
 	struct play *p = arg;
 
 	player_waits();
-	pthread_mutex_unlock(&p->lock);
-	return __atomic_load_n(&p->waiting, __ATOMIC_RELAXED);
+	return gate_open(&p->gate);
 }
 
 static bool is_behind(void *arg)
@@ -125,15 +170,58 @@ static void note_sleep(void *arg)
 	player_waits();
 }
 
+static void rest_player(void *arg)
+{
+	struct play *p = arg;
+
+	if (inside)
+		gate_leave(&p->gate);
+	inside = false;
+}
+
+static bool come_inside(struct play *p)
+{
+	if (inside && gate_is_closed(&p->gate))
+		rest_player(p);
+	if (!inside)
+		inside = gate_enter(&p->gate);
+	return inside;
+}
+
+/*
+ * Among others. To poll in vain costs the time of who is waited for, where processors are few: so
+ * how often depends on whether it helped the last times.
+ */
+static void play_inside(struct play *p, struct ready *step, struct progress *so_far)
+{
+	static _Thread_local unsigned int spins = SPINS;
+
+	play_fast(p->r, step, so_far, spins, false);
+	if (so_far->all)
+		outcome_count(p->r->outcome, OUTCOME_SEEN, 1);
+	if (step->event.kind == TRACE_POLL)
+		spins = so_far->all ? SPINS : spins / 2 + 1;
+}
+
 static int play_step(void *arg, struct ready *step)
 {
+	struct progress so_far = { 0 };
 	struct play *p = arg;
 	int err;
 
+	while (p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) && come_inside(p)) {
+		play_inside(p, step, &so_far);
+		if (so_far.all)
+			return 0;
+		rest_player(p);
+		if (!so_far.waits || !player_is_behind())
+			break;
+		player_await_others();
+	}
 	wait_until_due(p->r, &step->event);
 	enter_replay(p);
-	err = replay_one(p, &step->event);
-	pthread_mutex_unlock(&p->lock);
+	err = play_alone(p, step, &so_far);
+	gate_open(&p->gate);
 	return err < 0 ? err : 0;
 }
 
@@ -147,20 +235,21 @@ static void report_miss(void *arg, const struct ready *step, const struct wait *
 		snprintf(there, sizeof(there), "after all before it");
 	else
 		snprintf(there, sizeof(there), "after what thread %u did before it", wait->player);
+	rest_player(p);
 	enter_replay(p);
 	outcome_divergence(p->r->outcome, &(struct divergence){ .event = event->id,
 								.verb = trace_verb(event),
 								.field = "order",
 								.recorded = there,
 								.replayed = "that does not end" });
-	pthread_mutex_unlock(&p->lock);
+	gate_open(&p->gate);
 }
 
 static int play_threads(struct play *p)
 {
 	const struct pace_sharing sharing = { leave_replay, enter_replay, is_behind,
 					      await_others, note_sleep,   p };
-	const struct player_work work = { play_step, report_miss, p,
+	const struct player_work work = { play_step, report_miss, rest_player, p,
 					  p->r->options->timeout + PATIENCE };
 	int err;
 
@@ -174,13 +263,15 @@ static int play_threads(struct play *p)
 
 int play_trace(struct replay *r, play_event *event)
 {
-	struct play p = { .r = r, .event = event, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct play p = { .r = r, .event = event, .gate = GATE_OPEN };
 	int64_t start = pace_now();
 	int err = compile_trace(r, &p.tapes, &p.players);
 
 	r->start = pace_now();
 	if (!err)
 		err = r->options->serial ? play_serially(&p) : play_threads(&p);
+	if (!err && !outcome_stopped(r->outcome))
+		r->last = tapes_time(p.tapes);
 	outcome_time(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,
 		     (double)(pace_now() - r->start) / 1e9);
 	tapes_free(p.tapes);

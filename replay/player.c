@@ -3,9 +3,9 @@
  *
  *	tape -> player: wait, play, done
  *
- * Three numbers of steps tell how far a player is: the last that it has, the one at which it is,
- * and the last that it has done. Who waits for it puts the number into `wanted`, looks once more,
- * and sleeps on a futex; the player wakes those who sleep when it has come to that number.
+ * The number of the step at which it is tells how far a player is. Who waits for it puts the number
+ * into `wanted`, looks once more, and sleeps on a futex; the player wakes those who sleep when it
+ * has come beyond that number.
  */
 #include "replay/player.h"
 
@@ -42,10 +42,10 @@ struct player {
 	bool started;
 	uint64_t last; /* number of its last step */
 	/* read by the others */
-	uint64_t at, done __attribute__((aligned(CACHE_LINE))); /* numbers of steps */
-	uint64_t wanted; /* the least for which somebody sleeps */
-	uint64_t alive;  /* grows while it moves */
-	uint32_t moves;  /* futex of who waits for this player */
+	uint64_t at __attribute__((aligned(CACHE_LINE))); /* its step; those before are done */
+	uint64_t wanted;                                  /* the least for which somebody sleeps */
+	uint64_t alive;                                   /* grows while it moves */
+	uint32_t moves;                                   /* futex of who waits for this player */
 } __attribute__((aligned(CACHE_LINE)));
 
 struct players {
@@ -119,9 +119,15 @@ static void want_step(struct player *p, uint64_t seq)
 /* Are all of its steps up to @seq done? */
 static bool has_done(const struct player *p, uint64_t seq)
 {
-	uint64_t done = load(p->done);
+	return __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) > seq; /* pairs with move_on() */
+}
 
-	return done >= seq || done >= p->last || load(p->at) > seq;
+/* It has come to step @seq. */
+static void move_on(struct player *p, uint64_t seq)
+{
+	__atomic_store_n(&p->at, seq, __ATOMIC_SEQ_CST);
+	wake_for(p, seq);
+	note_alive(p);
 }
 
 /* The first player that has not done its steps up to @seq; NULL: all have. */
@@ -157,7 +163,7 @@ static void sleep_for(struct player *p, uint64_t seq, long ns)
 }
 
 /* False if nothing has moved anywhere for longer than the patience. */
-static bool await_step(struct players *all, const struct ready *step, const struct wait *wait)
+static bool await_blocking(struct players *all, const struct ready *step, const struct wait *wait)
 {
 	uint64_t alive = count_alive(all);
 	struct player *p;
@@ -169,6 +175,8 @@ static bool await_step(struct players *all, const struct ready *step, const stru
 			__builtin_ia32_pause();
 			continue;
 		}
+		if (turn == SPINS)
+			all->work.rest(all->work.arg);
 		if (turn < SPINS + YIELDS) {
 			sched_yield();
 			continue;
@@ -183,21 +191,20 @@ static bool await_step(struct players *all, const struct ready *step, const stru
 	return true;
 }
 
+static bool await_step(struct players *all, const struct ready *step, const struct wait *wait)
+{
+	return !find_blocking(all, step, wait) || await_blocking(all, step, wait);
+}
+
 static int play_step(struct player *p, struct ready *step)
 {
 	struct players *all = p->all;
-	int err;
 
-	store(p->at, step->seq);
-	wake_for(p, step->seq);
+	move_on(p, step->seq);
 	for (uint32_t i = 0; i < step->nwaits; i++)
 		if (!await_step(all, step, &step->waits[i]))
 			all->work.miss(all->work.arg, step, &step->waits[i]);
-	err = load(all->err) ? 0 : all->work.play(all->work.arg, step);
-	note_alive(p);
-	store(p->done, step->seq);
-	wake_for(p, step->seq + 1);
-	return err;
+	return load(all->err) ? 0 : all->work.play(all->work.arg, step);
 }
 
 /* As a debugger shows it, and a trace of the replay: the number of the recorded thread. */
@@ -221,8 +228,8 @@ static void *run_player(void *arg)
 		if (err < 0)
 			store(p->all->err, err);
 	}
-	store(p->done, p->last);
-	wake_for(p, UINT64_MAX);
+	p->all->work.rest(p->all->work.arg);
+	move_on(p, UINT64_MAX);
 	return NULL;
 }
 
@@ -287,6 +294,7 @@ static struct players *make_players(const struct player_work *work, struct tapes
 		all->player[i].all = all;
 		all->player[i].tape = tapes_of(tapes, i);
 		all->player[i].last = all->player[i].tape ? tape_last(all->player[i].tape) : 0;
+		all->player[i].at = all->player[i].tape ? 0 : UINT64_MAX;
 		all->player[i].wanted = UINT64_MAX;
 	}
 	return all;

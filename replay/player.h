@@ -15,6 +15,8 @@ struct player_work {
 	int (*play)(void *arg, struct ready *step);
 	/* Of what it waits for (a number of a step), nothing comes; it is played all the same. */
 	void (*miss)(void *arg, const struct ready *step, const struct wait *wait);
+	/* The player waits for another one's step, or has ended. */
+	void (*rest)(void *arg);
 	void *arg;
 	int64_t patience; /* ns until miss() */
 };

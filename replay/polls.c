@@ -18,9 +18,8 @@
 #include <errno.h>
 
 #include "replay/full.h"
+#include "replay/sent.h"
 #include "replay/state.h"
-
-enum { BATCH = 32 };
 
 /* What a completion belongs to. */
 struct owner {
@@ -183,6 +182,7 @@ static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival 
 	struct replica *peer = replica_of(r, qp->peer);
 	struct request sent;
 
+	sent_settle(r, qp);
 	if (qp->type == IBV_QPT_UD) {
 		if (!find_datagram(qp, &arrival->wc, &sent))
 			return;
@@ -284,7 +284,7 @@ static int poll_extended(struct replay *r, struct replica *replica, int max)
 
 static int poll_classic(struct replay *r, struct replica *cq, int max)
 {
-	struct ibv_wc wcs[BATCH];
+	struct ibv_wc wcs[POLLS_BATCH];
 	int err, n = ibv_poll_cq(cq->handle, max, wcs);
 
 	for (int i = 0; i < n; i++) {
@@ -295,12 +295,23 @@ static int poll_classic(struct replay *r, struct replica *cq, int max)
 	return n < 0 ? -EIO : n;
 }
 
-/* The iterator of a CQ that was made without it does not tell the queue pair. */
-static bool has_iterator(const struct replica *cq)
+bool polls_by_iterator(const struct replica *cq)
 {
 	const struct ibv_cq_ex *ex = cq->extended ? cq->handle : NULL;
 
 	return ex && ex->read_qp_num && ex->start_poll;
+}
+
+/* What fast_poll() has polled, and not known what to do with. */
+static int sort_in_polled(struct replay *r, struct replica *cq)
+{
+	int err = 0, n = (int)cq->nunsorted;
+
+	cq->nunsorted = 0;
+	for (int i = 0; i < n && !err; i++)
+		err = sort_in(r, cq, &cq->unsorted[i], NULL);
+	cq->fresh += (unsigned int)n;
+	return err ? err : n;
 }
 
 int polls_take(struct replay *r, struct replica *cq, int max)
@@ -309,8 +320,10 @@ int polls_take(struct replay *r, struct replica *cq, int max)
 
 	if (!cq->handle)
 		return 0;
-	max = max < BATCH ? max : BATCH;
-	n = has_iterator(cq) ? poll_extended(r, cq, max) : poll_classic(r, cq, max);
+	if (cq->nunsorted)
+		return sort_in_polled(r, cq);
+	max = max < POLLS_BATCH ? max : POLLS_BATCH;
+	n = polls_by_iterator(cq) ? poll_extended(r, cq, max) : poll_classic(r, cq, max);
 	if (n > 0)
 		cq->fresh += (unsigned int)n;
 	if (!n && r->holders)
@@ -331,9 +344,9 @@ void polls_drain(struct replay *r, struct replica *replica)
 	struct ibv_qp *qp = replica->handle;
 	struct replica *send = replica_at(r, qp->send_cq), *recv = replica_at(r, qp->recv_cq);
 
-	while (send && polls_take(r, send, BATCH) > 0)
+	while (send && polls_take(r, send, POLLS_BATCH) > 0)
 		;
-	while (recv && polls_take(r, recv, BATCH) > 0)
+	while (recv && polls_take(r, recv, POLLS_BATCH) > 0)
 		;
 }
 

@@ -41,6 +41,13 @@ int posts_reserve(struct wrs *wrs, const struct post *post);
  */
 int posts_fill(struct posting *p);
 
+/*
+ * posts_fill.c: would the recorded wr_id of request @wr of @qp not tell which request a completion
+ * is of? A failed completion says no more: not its side, and not which of several without a signal
+ * it was.
+ */
+bool posts_is_ambiguous(const struct replica_qp *qp, enum side side, const struct wr *wr);
+
 /* posts_fill.c: bytes of all its buffers. */
 uint32_t posts_length(const struct wr *wr);
 

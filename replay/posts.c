@@ -18,6 +18,7 @@
 #include "replay/faults.h"
 #include "replay/posting.h"
 #include "replay/replica.h"
+#include "replay/sent.h"
 #include "replay/translate.h"
 
 static bool takes_receive(const struct wr *wr)
@@ -55,6 +56,8 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 /* Before it is posted, because it may be received before that returns. */
 static int note_sent(struct posting *p)
 {
+	if (p->replica->qp && requests_count(&p->replica->qp->sent) >= SENT_MOST)
+		sent_settle_of(p->r, p->replica->qp);
 	for (uint32_t i = 0; i < p->post->nwr; i++) {
 		struct requests *sent = find_sent(p, i);
 		struct request *request = sent ? requests_add(sent) : NULL;

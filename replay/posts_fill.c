@@ -242,21 +242,14 @@ static bool is_signaled(const struct posting *p, const struct wr *wr)
 	       (p->replica->qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
-/*
- * Would the recorded wr_id of request @wr not tell which request a completion is of? A failed
- * completion says no more: not its side, and not which of several without a signal it was.
- */
-static bool is_ambiguous(const struct posting *p, const struct wr *wr)
+bool posts_is_ambiguous(const struct replica_qp *qp, enum side side, const struct wr *wr)
 {
-	const struct requests *own = p->requests;
-	const struct requests *other = p->replica->qp ? &p->replica->qp->out[!p->side] : NULL;
+	const struct requests *own = &qp->out[side], *other = &qp->out[!side];
 	const struct request *before;
 
-	if (!other)
+	if (qp->one_cq && requests_count(other) && other->last_wr_id == wr->wr_id)
 		return true;
-	if (p->replica->qp->one_cq && requests_count(other) && other->last_wr_id == wr->wr_id)
-		return true;
-	if (p->side == SIDE_RECV || !requests_count(own))
+	if (side == SIDE_RECV || !requests_count(own))
 		return false;
 	before = &own->cells[(own->tail - 1) & (own->size - 1)];
 	return before->wr_id == wr->wr_id && !before->signaled;
@@ -273,7 +266,7 @@ static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret
 	*ret_wr_id = posted;
 	if (p->post->verb == VERB_wr_abort)
 		return 0;
-	if (is_ambiguous(p, wr))
+	if (!p->replica->qp || posts_is_ambiguous(p->replica->qp, p->side, wr))
 		posted = request_cookie(p->post->object, p->side, requests->tail);
 	else
 		requests->last_wr_id = posted;

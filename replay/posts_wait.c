@@ -11,6 +11,7 @@
 #include "replay/pace.h"
 #include "replay/polls.h"
 #include "replay/posting.h"
+#include "replay/sent.h"
 
 #define TRIES_NS 50000000 /* for completions of which it is not known whether they can come */
 
@@ -32,6 +33,7 @@ static bool lacks_receive(const struct posting *p)
 	const struct replica_qp *qp = p->replica->qp;
 	const struct replica *peer = replica_of(p->r, qp->peer);
 
+	sent_settle_of(p->r, qp);
 	return qp->type == IBV_QPT_RC && peer && peer->qp && peer->handle &&
 	       !((struct ibv_qp *)peer->handle)->srq &&
 	       !requests_count(&peer->qp->out[SIDE_RECV]) && requests_count(&qp->sent);

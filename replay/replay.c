@@ -110,7 +110,7 @@ static int replay_entered(struct replay *r, const struct trace_event *event)
 		return posts_replay(r, event);
 	case TRACE_POLL:
 		faults_begin_poll(r, event);
-		return expect_poll(r, event);
+		return expect_poll(r, event, 0);
 	case TRACE_NOTIFY:
 		return replay_notify(r, event);
 	case TRACE_FORK:

@@ -138,6 +138,7 @@ void replica_cut(struct replay *r, uint32_t id, uint32_t from, const char *why)
 	if (!replica || !replica->qp || replica->qp->cut)
 		return;
 	replica->qp->cut = why;
+	r->changes++;
 	if (from)
 		outcome_inherit(r->outcome, id, from);
 	peer = replica_of(r, replica->qp->peer);
@@ -191,6 +192,7 @@ void replica_fini(struct replay *r)
 			requests_fini(replica->requests);
 		}
 		free(replica->requests);
+		free(replica->unsorted);
 		free(replica->qp);
 	}
 	free(r->replicas);

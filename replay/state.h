@@ -24,15 +24,16 @@ enum side { SIDE_SEND, SIDE_RECV, SIDES };
 /* A queue pair beyond its handle. */
 struct replica_qp {
 	enum ibv_qp_type type;
-	uint8_t port;        /* as recorded; 1 until it is known */
-	uint32_t peer;       /* object; 0 none */
-	bool swapped;        /* datagrams of two senders came in another order */
-	bool no_flow;        /* a flow rule by which it received there is missing here */
-	bool signals_all;    /* sq_sig_all */
-	bool one_cq;         /* of both sides */
-	bool shared;         /* it receives by a shared queue's requests */
-	const char *cut;     /* why it is no longer used, or NULL */
-	unsigned int missed; /* completions that did not come */
+	uint8_t port;          /* as recorded; 1 until it is known */
+	uint32_t peer;         /* object; 0 none */
+	bool swapped;          /* datagrams of two senders came in another order */
+	bool no_flow;          /* a flow rule by which it received there is missing here */
+	bool signals_all;      /* sq_sig_all */
+	bool one_cq;           /* of both sides */
+	bool shared;           /* it receives by a shared queue's requests */
+	const char *cut;       /* why it is no longer used, or NULL */
+	unsigned int missed;   /* completions that did not come */
+	unsigned int received; /* messages that the peer's `sent` still has: sent.c */
 	struct requests out[SIDES];
 	/* those that take a receive request of the peer, in order; UD: of this, wr_id the sender */
 	struct requests sent;
@@ -79,6 +80,10 @@ struct replica {
 	struct event_id poll;  /* CQ: the last recorded one */
 	int64_t polled;        /* CQ: when it last gave one there, ns */
 	unsigned int silent;   /* CQ, context: events that did not come */
+	/* CQ: polled, but not sorted in; of POLLS_BATCH, or NULL */
+	struct ibv_wc *unsorted;
+	unsigned int nunsorted;
+	uint32_t owner; /* the player that has the queue for itself: owner.h */
 };
 
 /* An asynchronous event that came. */
@@ -133,10 +138,10 @@ struct replay {
 	struct contents *contents;   /* contents.c; NULL: the trace has no contents */
 	void *scratch;               /* a page for outputs that nobody reads */
 	int xrc_file;
-	int64_t cut;     /* before it the data plane is missing, but for what was outstanding */
-	int64_t start;   /* ns of the clock here when it began */
-	uint64_t events; /* done, and the time of the last there */
-	int64_t last;
+	int64_t cut;      /* before it the data plane is missing, but for what was outstanding */
+	uint64_t changes; /* grows with what may change objects, keys and connections */
+	int64_t start;    /* ns of the clock here when it began */
+	int64_t last;     /* the time of the last event there */
 };
 
 static inline uint64_t event_key(struct event_id id)

@@ -25,7 +25,7 @@ struct ready {
 	uint64_t seq;
 	uint32_t player, nwaits;
 	const struct wait *waits;
-	/* Beyond numbers, times and empty polls it is not the last one of this form. */
+	/* Beyond numbers, times and empty polls another than before. Whoever plays it clears it. */
 	bool changed;
 	/* Of the form, kept by whoever plays it; free() is called for it. NULL at first. */
 	void *kept;
@@ -43,7 +43,8 @@ int tapes_put(struct tapes *tapes, const struct step *step);
 /* All steps were put. */
 void tapes_end(struct tapes *tapes);
 
-/* Of what has been put. */
+/* Of what has been put; time: of the latest event. */
+int64_t tapes_time(const struct tapes *tapes);
 uint64_t tapes_steps(const struct tapes *tapes);
 size_t tapes_bytes(const struct tapes *tapes);
 

@@ -90,6 +90,7 @@ struct tapes {
 	size_t forms_bytes;
 	struct spill spill;
 	uint64_t steps;
+	int64_t time;
 	size_t bytes;
 	word *words, *runs; /* of the step that is put */
 	size_t words_size;

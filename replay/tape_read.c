@@ -230,7 +230,7 @@ int tape_next(struct tape *tape, struct ready **ret_ready)
 	in->ready.seq = op->seq;
 	in->ready.nwaits = op->nwaits;
 	in->ready.waits = (const struct wait *)(op + 1);
-	in->ready.changed = op->whole || op->nruns;
+	in->ready.changed |= op->whole || op->nruns;
 	*ret_ready = &in->ready;
 	return 1;
 }

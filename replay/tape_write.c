@@ -326,6 +326,8 @@ static int put_op(struct tape *tape, struct op op, const struct step *step, cons
 	tape->tapes->bytes += op.bytes;
 	tape->tapes->steps++;
 	tape->last_seq = step->seq;
+	if (op.time > tape->tapes->time)
+		tape->tapes->time = op.time;
 	return 0;
 }
 
@@ -383,6 +385,11 @@ void tapes_end(struct tapes *tapes)
 	free(tapes->words);
 	free(tapes->runs);
 	tapes->words = tapes->runs = NULL;
+}
+
+int64_t tapes_time(const struct tapes *tapes)
+{
+	return tapes->time;
 }
 
 uint64_t tapes_steps(const struct tapes *tapes)

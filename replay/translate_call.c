@@ -13,6 +13,7 @@
 #include "replay/cm.h"
 #include "replay/made.h"
 #include "replay/replica.h"
+#include "replay/sent.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -103,6 +104,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	} else if (replica->qp && replica->qp->cut) {
 		cut_qp(t, peer, "the other side of its queue pair is not driven here");
 	} else {
+		sent_settle(t->r, mine->qp);
 		mine->qp->peer = peer;
 		outcome_related(t->r->outcome, me, peer);
 		outcome_related(t->r->outcome, peer, me);

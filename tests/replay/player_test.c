@@ -42,6 +42,11 @@ static void miss_wait(void *arg, const struct ready *step, const struct wait *wa
 	__atomic_add_fetch(&seen.missed, 1, __ATOMIC_RELAXED);
 }
 
+static void rest_player(void *arg)
+{
+	(void)arg;
+}
+
 static struct tapes *begin_tapes(void)
 {
 	struct tapes *tapes;
@@ -64,7 +69,7 @@ static void put_step(struct tapes *tapes, struct step step)
 
 static int play_tapes(struct tapes *tapes, int64_t patience)
 {
-	const struct player_work work = { play_step, miss_wait, NULL, patience };
+	const struct player_work work = { play_step, miss_wait, rest_player, NULL, patience };
 	int err;
 
 	tapes_end(tapes);
