@@ -30,7 +30,7 @@ struct depth_row {
 
 /* A queue that the current event changes. */
 struct touched {
-	const struct queue *queue; /* NULL: it has ended */
+	const struct queue *queue;
 	uint32_t before;           /* outstanding */
 };
 
@@ -139,7 +139,7 @@ static void leave_queue(struct depth_rows *rows, const struct life *owner,
 	if (!t)
 		return;
 	add_row(rows, t, true);
-	t->queue = NULL;
+	*t = rows->touched[--rows->ntouched]; /* a process may end with very many */
 }
 
 static void on_leave(void *arg, const struct life *object)
@@ -197,8 +197,7 @@ static int depth_next(void *rows)
 		if (more <= 0)
 			return more;
 		for (size_t i = 0; i < r->ntouched; i++)
-			if (r->touched[i].queue)
-				add_row(r, &r->touched[i], false);
+			add_row(r, &r->touched[i], false);
 		if (r->failed)
 			return log_err(-ENOMEM, "depth of queues");
 	}

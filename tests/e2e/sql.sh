@@ -40,6 +40,32 @@ for each in "rc 1" "rc 2 all" "rc 3 srq" "rc 4 srq all" "rc 5 wr" "rc 6 ex" "rc 
 	try "depth of queues: $each" is_what_the_program_counted $each
 done
 
+# Of rdma-core's own test of receive side scaling, whose device has to be on RoCE: posts less
+# completions, but where the queue ends.
+depth_of_work_queues() {
+	VERBATIM_SOFT_LINK=roce record rss.db /usr/bin/python3 "$root/tests/e2e/pyverbs.py" rss 1 \
+		rss >out 2>&1 && says "^ok rss: .*test_rss_traffic" out || { cat out; return 1; }
+	ask rss.db "WITH posted AS MATERIALIZED
+			(SELECT p.object, w.thread, w.n FROM wr w JOIN post p USING (thread, n)),
+		done AS MATERIALIZED
+			(SELECT p.object, c.thread, c.n FROM wc c
+				JOIN post p ON p.thread = c.wr_thread AND p.n = c.wr_n)
+		SELECT count(DISTINCT object), count(*) > 500, max(depth) > 50, count(doubt),
+			sum(depth <> (SELECT count(*) FROM posted p WHERE p.object = d.object
+				AND p.thread = d.thread AND p.n <= d.n) -
+				(SELECT count(*) FROM done c WHERE c.object = d.object
+				AND c.thread = d.thread AND c.n <= d.n))
+		FROM queue_depth d WHERE name LIKE 'wq%' AND NOT EXISTS
+			(SELECT 1 FROM call c WHERE c.thread = d.thread AND c.n = d.n)" >got
+	is "queues, rows, high, doubts, wrong" "$(cat got)" "8|1|1|0|0" &&
+		is "of those that were destroyed" \
+			"$(ask rss.db "SELECT count(*) FROM queue_depth d
+				JOIN call c USING (thread, n)
+				WHERE c.verb = 'ibv_destroy_wq' AND d.depth = 0")" 8
+}
+if [ -e /usr/share/doc/rdma-core/tests/test_rss_traffic.py.gz ]; then try depth_of_work_queues
+else skip "depth of work queues" "the tests of rdma-core are not installed"; fi
+
 record depth.db "$apps/depth" rc 11 >counted || exit 1
 record every.db "$apps/every_verb" >out 2>&1
 record both.db "$both" ibv_rc_pingpong -n 100 >out 2>&1 || exit 1
