@@ -31,7 +31,7 @@ struct depth_row {
 /* A queue that the current event changes. */
 struct touched {
 	const struct queue *queue;
-	uint32_t before;           /* outstanding */
+	uint32_t before; /* outstanding */
 };
 
 struct depth_rows {
