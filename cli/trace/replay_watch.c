@@ -32,9 +32,9 @@ static struct {
 	struct replay_watch *set;
 	pthread_t thread;
 	sem_t wake;
-	volatile sig_atomic_t signal, ended;
+	volatile sig_atomic_t signal;
 	bool late;
-	bool running, claimed; /* claimed: who prints is known */
+	bool running, ended, claimed; /* claimed: who prints is known */
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
 } watch;
@@ -132,11 +132,17 @@ static const char *name_end(void)
 	}
 }
 
+static bool has_ended(void)
+{
+	/* pairs with the store in replay_watch_stop() */
+	return __atomic_load_n(&watch.ended, __ATOMIC_ACQUIRE);
+}
+
 static void *watch_replay(void *arg)
 {
 	uint64_t asked;
 
-	while (!watch.ended && !watch.signal && !is_over()) {
+	while (!has_ended() && !watch.signal && !is_over()) {
 		uint64_t left = watch.set->deadline ? watch.start + (uint64_t)watch.set->deadline +
 							      1 - clock_monotonic()
 						    : SHOW_NS;
@@ -144,14 +150,14 @@ static void *watch_replay(void *arg)
 		wait_for(left < SHOW_NS ? left : SHOW_NS);
 		show_line();
 	}
-	watch.late = !watch.ended && !watch.signal;
-	if (!watch.ended)
+	watch.late = !has_ended() && !watch.signal;
+	if (!has_ended())
 		outcome_stop(watch.set->outcome, name_end());
 	asked = clock_monotonic();
-	while (!watch.ended && clock_monotonic() - asked < GRACE_NS)
+	while (!has_ended() && clock_monotonic() - asked < GRACE_NS)
 		wait_for(GRACE_NS);
 	clear_line();
-	if (!watch.ended && claim_printing())
+	if (!has_ended() && claim_printing())
 		watch.set->finish(watch.set->arg, watch.signal);
 	return arg;
 }
@@ -178,7 +184,8 @@ int replay_watch_stop(bool *ret_late)
 	*ret_late = false;
 	if (!watch.running)
 		return 0;
-	watch.ended = 1;
+	/* pairs with the load in has_ended() */
+	__atomic_store_n(&watch.ended, true, __ATOMIC_RELEASE);
 	sem_post(&watch.wake);
 	if (!claim_printing())
 		for (;;)

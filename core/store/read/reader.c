@@ -318,9 +318,10 @@ static inline void fetch_ahead(const struct batch *b, unsigned int at)
 
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
-	struct batch *b = reader->full[reader->batch];
+	/* until it has been waited for, the other thread writes there */
+	struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
 
-	if (reader->holding && reader->at < b->count) {
+	if (b && reader->at < b->count) {
 		const struct trace_event *event = &b->events[reader->at++];
 
 		fetch_ahead(b, reader->at);
@@ -329,9 +330,9 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 		*ret_event = event;
 		return 1;
 	}
-	if (reader->holding && b->last <= 0)
+	if (b && b->last <= 0)
 		return b->last;
-	if (reader->holding)
+	if (b)
 		leave_batch(reader, b);
 	wait_for_batch(reader);
 	reader->held++;
