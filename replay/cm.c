@@ -4,6 +4,7 @@
  *	cm_learn.c	who talked to whom
  *	cm_address.c	addresses and ports
  *	cm_call.c	calls
+ *	cm_bind.c	those that name an address
  *	cm_event.c	events
  *	cm_made.c	the other end, where the trace does not have it
  *	cm_iwarp.c	queue pairs of iWARP devices

@@ -5,7 +5,8 @@
  * ended it is a call of its own in the trace, inside. So are those that rdma_create_ep() and its
  * like consist of.
  *
- * Not here: events (cm_event.c); queue pairs, which the verbs inside make and connect.
+ * Not here: addresses and groups (cm_bind.c), events (cm_event.c); queue pairs, which the verbs
+ * inside make and connect.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,22 +19,9 @@
 #include "replay/differ.h"
 
 static const char gave_up[] = "an identifier that librdmacm made and gave up inside another call";
-static const char other_family[] = "an address of a family that is not IP";
-static const char in_use[] = "an address that a program outside the trace had";
 static const char option[] = "an option that sets a path of the recorded network";
 
-/* A call that is made again. */
-struct cm_task {
-	struct replay *r;
-	const struct trace_event *event;
-	const struct call *call;
-	const struct args *args;
-	struct cm_end *end; /* NULL: none, or not known */
-	const struct cm_lib *lib;
-	bool needless; /* out: it was not made */
-};
-
-static int64_t get_number(const struct cm_task *t, const char *name)
+int64_t cm_task_number(const struct cm_task *t, const char *name)
 {
 	int64_t value = 0;
 
@@ -60,6 +48,7 @@ void cm_close_end(struct replay *r, struct cm_end *end)
 		free(end->asked);
 		end->asked = NULL;
 	}
+	cm_leave_groups(r, end);
 	if (end->id) {
 		uint64_t has;
 		uint64_t key = (uint64_t)end->id->ps << 16 | r->cm->lib.get_src_port(end->id);
@@ -76,9 +65,9 @@ static struct rdma_event_channel *find_channel(const struct cm_task *t)
 {
 	const struct object *o =
 		trace_object_at(t->r->trace, t->event->process, OBJECT_cm_channel,
-				(uint64_t)get_number(t, "channel"), t->event->time);
+				(uint64_t)cm_task_number(t, "channel"), t->event->time);
 
-	return cm_channel_of(t->r, get_number(t, "channel") && o ? o->id : 0);
+	return cm_channel_of(t->r, cm_task_number(t, "channel") && o ? o->id : 0);
 }
 
 static int create_channel(struct cm_task *t)
@@ -99,7 +88,7 @@ static int destroy_channel(struct cm_task *t)
 
 static enum rdma_port_space port_space(const struct cm_task *t, const char *path)
 {
-	int64_t ps = get_number(t, path);
+	int64_t ps = cm_task_number(t, path);
 
 	return ps ? (enum rdma_port_space)ps : RDMA_PS_TCP;
 }
@@ -130,127 +119,14 @@ static int destroy_id(struct cm_task *t)
 	return 0;
 }
 
-static void free_place(struct replay *r, struct cm_place *place)
-{
-	if (place && place->keeper) {
-		cm_close_end(r, place->keeper);
-		place->keeper = NULL;
-	}
-}
-
-/* The port that stands for the recorded one; any free one, where it has none yet. */
-static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
-{
-	struct cm_place *place = cm_place_find(t->r, there, false);
-	bool chosen = *cm_address_port(address);
-	int ret;
-
-	*cm_address_port(address) = chosen && place ? place->port : 0;
-	if (chosen)
-		free_place(t->r, place);
-	ret = t->lib->bind_addr(t->end->id, (struct sockaddr *)address);
-	if (ret && errno == EADDRINUSE && !t->call->failed && *cm_address_port(address)) {
-		*cm_address_port(address) = 0;
-		ret = t->lib->bind_addr(t->end->id, (struct sockaddr *)address);
-	}
-	if (!ret && cm_note_port(t->r, t->end))
-		return log_err(-ENOMEM, "note a port");
-	if (!ret && chosen &&
-	    cm_place_note(t->r, there, false, t->lib->get_src_port(t->end->id), NULL))
-		return log_err(-ENOMEM, "note a port");
-	return ret;
-}
-
-/* Its text, and the address as recorded; false: not an IP address. */
-static bool find_address(struct cm_task *t, const char *name, const char **ret_text,
-			 struct sockaddr_storage *ret_address)
-{
-	*ret_text = args_text(t->args, name);
-	if (*ret_text && cm_address_parse(*ret_text, ret_address))
-		return true;
-	t->needless = true;
-	outcome_tolerated(t->r->outcome, other_family);
-	return false;
-}
-
-/* The address was that of another host, or taken by another program. */
-static bool is_elsewhere(struct cm_task *t, const char *text)
-{
-	if (!t->call->failed)
-		return false;
-	if (t->call->error != EADDRINUSE || cm_place_find(t->r, text, false))
-		return t->call->error == EADDRNOTAVAIL || t->call->error == ENODEV;
-	t->needless = true;
-	outcome_tolerated(t->r->outcome, in_use);
-	return true;
-}
-
-static int bind_to(struct cm_task *t, const char *name)
-{
-	struct sockaddr_storage address;
-	const char *text;
-
-	if (!find_address(t, name, &text, &address))
-		return 0;
-	if (is_elsewhere(t, text))
-		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
-	cm_address_here(t->r, &address);
-	return bind_end(t, text, &address);
-}
-
-/* Where the recorded program connected to: who stands for it here. */
-static int find_destination(struct cm_task *t, const char *text, struct sockaddr_storage *dst)
-{
-	struct cm_place *place;
-	uint16_t port;
-
-	if (t->end->lost || cm_address_is_general(dst))
-		return 0;
-	place = cm_place_find(t->r, text, t->end->refused);
-	port = place ? place->port : cm_made_listen(t->r, t->end, dst);
-	if (!port)
-		return -errno;
-	if (!place &&
-	    cm_place_note(t->r, text, t->end->refused, port, t->r->cm->made[t->r->cm->nmade - 1]))
-		return -ENOMEM;
-	cm_address_here(t->r, dst);
-	*cm_address_port(dst) = port;
-	return 0;
-}
-
 static int bind_addr(struct cm_task *t)
 {
-	return bind_to(t, "addr");
-}
-
-static int resolve_to(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms)
-{
-	const char *from = args_text(t->args, src_name), *to;
-	struct sockaddr_storage src, dst;
-	int ret;
-
-	if (!find_address(t, dst_name, &to, &dst))
-		return 0;
-	if (from && cm_address_parse(from, &src)) {
-		cm_address_here(t->r, &src);
-		if (*cm_address_port(&src)) { /* as that of rdma_bind_addr() */
-			ret = bind_end(t, from, &src);
-			if (ret)
-				return ret;
-			from = NULL;
-		}
-	} else {
-		from = NULL;
-	}
-	if (find_destination(t, to, &dst))
-		return -1;
-	return t->lib->resolve_addr(t->end->id, from ? (struct sockaddr *)&src : NULL,
-				    (struct sockaddr *)&dst, timeout_ms);
+	return cm_bind(t, "addr");
 }
 
 static int resolve_addr(struct cm_task *t)
 {
-	return resolve_to(t, "src_addr", "dst_addr", (int)get_number(t, "timeout_ms"));
+	return cm_resolve(t, "src_addr", "dst_addr", (int)cm_task_number(t, "timeout_ms"));
 }
 
 /* The rest of rdma_create_ep() are calls inside it; its addresses may be in none. */
@@ -262,19 +138,19 @@ static int create_ep(struct cm_task *t)
 
 	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
 		return ret;
-	if (get_number(t, "res.ai_flags") & RAI_PASSIVE)
-		return bind_to(t, "res.ai_src_addr");
-	return resolve_to(t, "res.ai_src_addr", "res.ai_dst_addr", MS);
+	if (cm_task_number(t, "res.ai_flags") & RAI_PASSIVE)
+		return cm_bind(t, "res.ai_src_addr");
+	return cm_resolve(t, "res.ai_src_addr", "res.ai_dst_addr", MS);
 }
 
 static int resolve_route(struct cm_task *t)
 {
-	return t->lib->resolve_route(t->end->id, (int)get_number(t, "timeout_ms"));
+	return t->lib->resolve_route(t->end->id, (int)cm_task_number(t, "timeout_ms"));
 }
 
 static int listen_end(struct cm_task *t)
 {
-	int ret = t->lib->listen(t->end->id, (int)get_number(t, "backlog"));
+	int ret = t->lib->listen(t->end->id, (int)cm_task_number(t, "backlog"));
 
 	if (!ret && cm_note_port(t->r, t->end))
 		return log_err(-ENOMEM, "note a port");
@@ -366,7 +242,7 @@ static int establish_end(struct cm_task *t)
 static uint8_t read_private(const struct cm_task *t, uint8_t data[CM_DATA])
 {
 	const char *hex = args_text(t->args, "private_data");
-	size_t length = (size_t)get_number(t, "private_data_len");
+	size_t length = (size_t)cm_task_number(t, "private_data_len");
 
 	memset(data, 0, CM_DATA);
 	for (size_t i = 0; hex && i < length && i < CM_DATA && strlen(hex) >= 2 * i + 2; i++)
@@ -385,40 +261,12 @@ static int reject_end(struct cm_task *t)
 
 static int notify_end(struct cm_task *t)
 {
-	return t->lib->notify(t->end->id, (enum ibv_event_type)get_number(t, "event"));
+	return t->lib->notify(t->end->id, (enum ibv_event_type)cm_task_number(t, "event"));
 }
 
 static int disconnect_end(struct cm_task *t)
 {
 	return t->lib->disconnect(t->end->id);
-}
-
-static int join_multicast(struct cm_task *t)
-{
-	struct sockaddr_storage address;
-	struct rdma_cm_join_mc_attr_ex attr = {
-		.comp_mask = (uint32_t)get_number(t, "mc_join_attr.comp_mask"),
-		.join_flags = (uint32_t)get_number(t, "mc_join_attr.join_flags"),
-		.addr = (struct sockaddr *)&address,
-	};
-	bool ex = t->call->verb == VERB_rdma_join_multicast_ex;
-	const char *text;
-
-	if (!find_address(t, ex ? "mc_join_attr.addr" : "addr", &text, &address))
-		return 0;
-	if (ex && t->lib->join_multicast_ex)
-		return t->lib->join_multicast_ex(t->end->id, &attr, NULL);
-	return t->lib->join_multicast(t->end->id, (struct sockaddr *)&address, NULL);
-}
-
-static int leave_multicast(struct cm_task *t)
-{
-	struct sockaddr_storage address;
-	const char *text;
-
-	if (!find_address(t, "addr", &text, &address))
-		return 0;
-	return t->lib->leave_multicast(t->end->id, (struct sockaddr *)&address);
 }
 
 /* A port is compared by what it stands for. */
@@ -434,17 +282,17 @@ static int set_option(struct cm_task *t)
 {
 	uint8_t value[CM_DATA] = { 0 };
 	const char *hex = args_text(t->args, "optval");
-	size_t length = (size_t)get_number(t, "optlen");
+	size_t length = (size_t)cm_task_number(t, "optlen");
 
-	if (get_number(t, "level") != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
+	if (cm_task_number(t, "level") != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
 		outcome_tolerated(t->r->outcome, option);
 		t->needless = true;
 		return 0;
 	}
 	for (size_t i = 0; i < length && strlen(hex) >= 2 * i + 2; i++)
 		sscanf(hex + 2 * i, "%2hhx", &value[i]);
-	return t->lib->set_option(t->end->id, RDMA_OPTION_ID, (int)get_number(t, "optname"), value,
-				  length);
+	return t->lib->set_option(t->end->id, RDMA_OPTION_ID, (int)cm_task_number(t, "optname"),
+				  value, length);
 }
 
 static int migrate_id(struct cm_task *t)
@@ -474,9 +322,9 @@ static int (*const calls[VERB_COUNT])(struct cm_task *) = {
 	[VERB_rdma_reject_ece] = reject_end,
 	[VERB_rdma_notify] = notify_end,
 	[VERB_rdma_disconnect] = disconnect_end,
-	[VERB_rdma_join_multicast] = join_multicast,
-	[VERB_rdma_join_multicast_ex] = join_multicast,
-	[VERB_rdma_leave_multicast] = leave_multicast,
+	[VERB_rdma_join_multicast] = cm_join,
+	[VERB_rdma_join_multicast_ex] = cm_join,
+	[VERB_rdma_leave_multicast] = cm_leave,
 	[VERB_rdma_get_src_port] = get_port,
 	[VERB_rdma_get_dst_port] = get_port,
 	[VERB_rdma_set_option] = set_option,
@@ -569,7 +417,7 @@ int cm_call(struct replay *r, const struct trace_event *event)
 	if (err)
 		return err;
 	if (!makes_end(call->verb))
-		t.end = cm_end_at(r, event, (uint64_t)get_number(&t, "id"), event->time);
+		t.end = cm_end_at(r, event, (uint64_t)cm_task_number(&t, "id"), event->time);
 	why = why_not(&t);
 	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not taken */
 		outcome_tolerated(r->outcome, gave_up);

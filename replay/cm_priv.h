@@ -46,9 +46,11 @@ struct cm_end {
 	/* here */
 	struct rdma_cm_id *id;
 	struct cm_arrival *first, **last;
-	struct cm_end *asked; /* the other end, as its request came, until it is taken */
-	struct cm_end *far;   /* the other end, made */
-	bool answered;        /* by a made end */
+	struct cm_end *asked;            /* the other end, as its request came, until it is taken */
+	struct cm_end *far;              /* the other end, made */
+	bool answered;                   /* by a made end */
+	struct sockaddr_storage *groups; /* that it is in */
+	size_t ngroups;
 	bool datagrams;
 	unsigned int silent; /* events that did not come */
 };
@@ -139,7 +141,26 @@ bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
 bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
 		   int64_t deadline);
 
-/* cm_call.c */
+/* A call that is made again. */
+struct cm_task {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct call *call;
+	const struct args *args;
+	struct cm_end *end; /* NULL: none, or not known */
+	const struct cm_lib *lib;
+	bool needless; /* out: it was not made */
+};
+
+/* cm_bind.c: the arguments by their names; as the functions of librdmacm return */
+int cm_bind(struct cm_task *t, const char *name);
+int cm_resolve(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms);
+int cm_join(struct cm_task *t);
+int cm_leave(struct cm_task *t);
+void cm_leave_groups(struct replay *r, struct cm_end *end);
+
+/* cm_call.c: an argument; 0 if it is not there */
+int64_t cm_task_number(const struct cm_task *t, const char *name);
 int cm_call(struct replay *r, const struct trace_event *event);
 /* Make an identifier here for it: 0 or -errno. */
 int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
