@@ -14,6 +14,8 @@
 #include <infiniband/verbs.h>
 
 #include "cli/emit/names.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
 
 /* What is printed, and where it stands. */
 struct place_in {
@@ -301,8 +303,24 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 	return add_value(maker, &in, field, value);
 }
 
+/* What is made of an object: that cannot be destroyed before it. */
+static int add_needed(struct maker *maker, const struct call *call, uint32_t object)
+{
+	struct named *needed = &maker->needed[call->object];
+	uint32_t *place;
+
+	if (!call->object || call->failed || verb_infos[call->verb].effect != EFFECT_CREATE ||
+	    !object)
+		return 0;
+	place = vec_push(needed->objects, needed->n);
+	if (!place)
+		return log_err(-ENOMEM, "emit");
+	*place = object;
+	return 0;
+}
+
 /* The objects that a structure names. */
-static int order_struct(struct maker *maker, const struct struct_info *of,
+static int order_struct(struct maker *maker, const struct call *call, const struct struct_info *of,
 			const struct json_node *json)
 {
 	int err = 0;
@@ -317,12 +335,14 @@ static int order_struct(struct maker *maker, const struct struct_info *of,
 			continue;
 		if ((field->kind == FIELD_PTR || field->kind == FIELD_STRUCT) &&
 		    value->kind == JSON_OBJECT && !field->type->scalar) {
-			err = order_struct(maker, field->type, value);
+			err = order_struct(maker, call, field->type, value);
 		} else if (field->kind == FIELD_OBJ && value->kind == JSON_INT) {
 			object = arguments_object(maker, field->object, (uint64_t)value->number);
 			err = order_read(&maker->order, object, ROLE_STATE);
 			if (!err)
 				err = order_touch(&maker->order, object, ROLE_STATE);
+			if (!err)
+				err = add_needed(maker, call, object);
 		}
 	}
 	return err;
@@ -332,5 +352,5 @@ int arguments_order(struct maker *maker, const struct call *call)
 {
 	const struct json_node *json = args_root(call->args);
 
-	return json ? order_struct(maker, &verb_infos[call->verb].args, json) : 0;
+	return json ? order_struct(maker, call, &verb_infos[call->verb].args, json) : 0;
 }

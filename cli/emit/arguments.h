@@ -13,5 +13,8 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 /* The object that the handle at @path is, in the current process; 0. */
 uint32_t arguments_object(const struct maker *maker, enum object_kind kind, uint64_t handle);
 
-/* Read or use each object that the arguments of @call name. 0 or -errno. */
+/*
+ * Read or use each object that the arguments of @call name; what it makes needs them until it is
+ * destroyed. 0 or -errno.
+ */
 int arguments_order(struct maker *maker, const struct call *call);

@@ -129,7 +129,8 @@ int build_program(struct maker *maker, struct program *program)
 	if (err)
 		return err;
 	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
-	if (!maker->named)
+	maker->needed = calloc(program->nobjects + 1, sizeof(*maker->needed));
+	if (!maker->named || !maker->needed)
 		return log_err(-ENOMEM, "emit");
 	err = read_all(maker, learn_event);
 	if (!err && memory_finish(&maker->memory))
@@ -141,9 +142,12 @@ int build_program(struct maker *maker, struct program *program)
 
 void build_fini(struct maker *maker)
 {
-	for (uint32_t i = 0; maker->named && i <= maker->program->nobjects; i++)
+	for (uint32_t i = 0; maker->needed && i <= maker->program->nobjects; i++) {
 		free(maker->named[i].objects);
+		free(maker->needed[i].objects);
+	}
 	free(maker->named);
+	free(maker->needed);
 	order_fini(&maker->order);
 	memory_fini(&maker->memory);
 	links_fini(&maker->links);

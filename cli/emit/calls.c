@@ -394,8 +394,9 @@ static int order_call(struct maker *maker, const struct call *call)
 		err = order_change(&maker->order, o->id, ROLE_STATE);
 	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
 		err = order_change(&maker->order, o->id, ROLE_MADE);
-	if (!err && o && o->parent)
-		err = order_touch(&maker->order, o->parent, ROLE_STATE);
+	for (size_t i = 0;
+	     !err && o && info->effect == EFFECT_DESTROY && i < maker->needed[o->id].n; i++)
+		err = order_touch(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
 	return err;
 }
 
@@ -408,6 +409,7 @@ static void learn_qp(struct maker *maker, const struct call *call)
 	if (info_of(call)->effect != EFFECT_CREATE || info_of(call)->object != OBJECT_qp || !qp)
 		return;
 	order->srq[qp] = arguments_object(maker, OBJECT_srq, get_number(call->out, "ret.srq"));
+	order->feeders[order->srq[qp]]++;
 	order->recv_cq[qp] =
 		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.recv_cq"));
 	order->ud[qp] = get_number(call->out, "ret.qp_type") == IBV_QPT_UD;

@@ -233,7 +233,7 @@ static const char expect[] =
 "\n"
 "/* The next so many completions of the queue pair and side say what was recorded. */\n"
 "static void expect_by(poll_one *poll, const char *at, void *cq, int times,\n"
-"\t\t      const struct ibv_wc *recorded)\n"
+"\t\t      int any_wr_id, const struct ibv_wc *recorded)\n"
 "{\n"
 "\ttime_t end = time(NULL) + TIMEOUT;\n"
 "\tstruct ibv_wc wc;\n"
@@ -245,6 +245,8 @@ static const char expect[] =
 "\t\tif (n < 0)\n"
 "\t\t\tdiffer(at, \"polling failed: %d\", n);\n"
 "\t\tif (n) {\n"
+"\t\t\tif (any_wr_id)\n"
+"\t\t\t\twc.wr_id = recorded->wr_id;\n"
 "\t\t\tcompare(at, &wc, recorded);\n"
 "\t\t\ttimes--;\n"
 "\t\t} else if (time(NULL) > end) {\n"
@@ -264,7 +266,7 @@ static const char expect_plain[] =
 "\n"
 "static void expect(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
 "{\n"
-"\texpect_by(poll_plain, at, cq, times, recorded);\n"
+"\texpect_by(poll_plain, at, cq, times, 0, recorded);\n"
 "}\n"
 "\n";
 
@@ -295,7 +297,22 @@ static const char expect_ex[] =
 "\n"
 "static void expect_ex(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
 "{\n"
-"\texpect_by(poll_ex, at, cq, times, recorded);\n"
+"\texpect_by(poll_ex, at, cq, times, 0, recorded);\n"
+"}\n"
+"\n";
+
+static const char expect_any[] =
+"/* The same where the device chooses which request of a shared queue a message takes. */\n"
+"static void expect_any(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
+"{\n"
+"\texpect_by(poll_plain, at, cq, times, 1, recorded);\n"
+"}\n"
+"\n";
+
+static const char expect_any_ex[] =
+"static void expect_any_ex(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
+"{\n"
+"\texpect_by(poll_ex, at, cq, times, 1, recorded);\n"
 "}\n"
 "\n";
 
@@ -435,6 +452,8 @@ void helpers_add(const struct program *program, struct text *text)
 		{ HELPER_EXPECT | HELPER_EXPECT_EX, expect },
 		{ HELPER_EXPECT, expect_plain },
 		{ HELPER_EXPECT_EX, expect_ex },
+		{ HELPER_ANY, expect_any },
+		{ HELPER_ANY_EX, expect_any_ex },
 		{ HELPER_CQ_EVENT, cq_event },
 		{ HELPER_ASYNC_EVENT, async_event },
 		{ HELPER_MEMORY, memory },

@@ -18,5 +18,6 @@ struct maker {
 	struct memory memory;
 	struct links links;
 	struct order order;
-	struct named *named; /* by queue pair */
+	struct named *named;  /* by queue pair */
+	struct named *needed; /* what an object was made of, by object */
 };

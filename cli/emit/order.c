@@ -51,8 +51,9 @@ int order_init(struct order *order, struct program *program)
 	order->srq = calloc(objects, sizeof(*order->srq));
 	order->recv_cq = calloc(objects, sizeof(*order->recv_cq));
 	order->ud = calloc(objects, sizeof(*order->ud));
+	order->feeders = calloc(objects, sizeof(*order->feeders));
 	if (order->shared && order->known && order->queues && order->peer && order->srq &&
-	    order->recv_cq && order->ud)
+	    order->recv_cq && order->ud && order->feeders)
 		return 0;
 	return log_err(-ENOMEM, "emit");
 }
@@ -81,6 +82,7 @@ void order_fini(struct order *order)
 	free(order->srq);
 	free(order->recv_cq);
 	free(order->ud);
+	free(order->feeders);
 	map_fini(&order->receives);
 }
 

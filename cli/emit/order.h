@@ -37,6 +37,7 @@ struct order {
 	struct queue *queues;
 	/* by object of a queue pair: its peer, SRQ and completion queue; is it for datagrams? */
 	uint32_t *peer, *srq, *recv_cq;
+	uint32_t *feeders; /* of an SRQ: its queue pairs */
 	bool *ud;
 	struct map receives; /* posts of receives, by thread and n */
 	struct place now;

@@ -10,6 +10,8 @@
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
 
+enum { SGES_MOST = 1024 }; /* of a list that was not recorded */
+
 /* The process whose memory a queue pair reaches. */
 static uint32_t find_far_process(const struct maker *maker, uint32_t qp)
 {
@@ -149,15 +151,20 @@ static void add_sges(struct maker *maker, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
 
-	if (!wr->nsge)
+	if (!wr->num_sge)
 		return;
-	phrase_addf(phrase, wr->nsge == 1 ? "\n\t.sg_list = &(struct ibv_sge)"
-					  : "\n\t.sg_list = (struct ibv_sge[]){\n\t\t");
+	if (wr->nsge == 0 && wr->num_sge > 0 && wr->num_sge <= SGES_MOST)
+		phrase_addf(phrase, "\n\t.sg_list = (struct ibv_sge[%d]){ { 0 } }", wr->num_sge);
+	else if (wr->nsge)
+		phrase_addf(phrase, wr->nsge == 1 ? "\n\t.sg_list = &(struct ibv_sge)"
+						  : "\n\t.sg_list = (struct ibv_sge[]){\n\t\t");
 	for (uint32_t i = 0; i < wr->nsge; i++) {
 		add_sge(maker, wr, &wr->sge[i]);
 		phrase_addf(phrase, wr->nsge == 1 ? "" : i + 1 < wr->nsge ? ",\n\t\t" : " }");
 	}
-	phrase_addf(phrase, ",\n\t.num_sge = %u,", wr->nsge);
+	phrase_addf(phrase,
+		    wr->nsge || wr->num_sge > 0 ? ",\n\t.num_sge = %d," : "\n\t.num_sge = %d,",
+		    wr->num_sge);
 }
 
 static void add_remote(struct maker *maker, uint32_t qp, const struct wr *wr)
@@ -539,7 +546,8 @@ int request_add_post(struct maker *maker, const struct post *post)
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		int opcode = post->wr[i].opcode;
 
-		if (opcode >= 0 && !find_builder(opcode))
+		if (opcode >= 0 && !find_builder(opcode) &&
+		    (i < post_taken(post) || post->verb != VERB_post_send))
 			return program_refuse(maker->program,
 					      "a request of opcode %d cannot be "
 					      "made a part of a program",

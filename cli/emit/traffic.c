@@ -208,6 +208,16 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	phrase_addf(phrase, ", .src_qp = %s_num", names_variable(maker->program, from, name));
 }
 
+/* "", or what is behind "expect" for a CQ of the extended kind, and where the wr_id is open. */
+static const char *find_suffix(const struct maker *maker, const struct wc *wc, bool ex)
+{
+	uint32_t srq =
+		wc->qp && !wc->status && wc->opcode & IBV_WC_RECV ? maker->order.srq[wc->qp] : 0;
+	bool any = srq && maker->order.feeders[srq] > 1;
+
+	return any ? ex ? "_any_ex" : "_any" : ex ? "_ex" : "";
+}
+
 /* Completion @wc, @times in a row. */
 static int add_completion(struct maker *maker, const struct poll *poll, const struct wc *wc,
 			  uint32_t times)
@@ -219,7 +229,9 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	char name[NAME_TEXT];
 
 	program->helpers |= ex ? HELPER_EXPECT_EX : HELPER_EXPECT;
-	phrase_addf(phrase, "expect%s(" SLOT "n, ", ex ? "_ex" : "");
+	if (strstr(find_suffix(maker, wc, ex), "_any"))
+		program->helpers |= ex ? HELPER_ANY_EX : HELPER_ANY;
+	phrase_addf(phrase, "expect%s(" SLOT "n, ", find_suffix(maker, wc, ex));
 	if (ex)
 		phrase_addf(phrase, "%s", names_variable(program, poll->object, name));
 	else
