@@ -58,6 +58,8 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 
 	if (event->inner)
 		return 0;
+	if (event->kind == TRACE_EXIT)
+		return calls_add_end(maker, event->process);
 	program->at = event->id;
 	program->process = event->process;
 	program->time = event->time;

@@ -14,6 +14,7 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
+#include "cli/emit/result.h"
 
 static const struct verb_info *info_of(const struct call *call)
 {
@@ -48,8 +49,6 @@ static void begin_check(struct maker *maker, const struct call *call)
 		phrase_addf(phrase, "%s = ", names_variable(maker->program, call->object, name));
 	else if (info->effect == EFFECT_CREATE)
 		phrase_addf(phrase, "refused(" SLOT "n, \"%s\", ", info->name);
-	else if (info->returns)
-		phrase_addf(phrase, "ret = ");
 }
 
 static void end_check(struct maker *maker, const struct call *call)
@@ -70,10 +69,7 @@ static void end_check(struct maker *maker, const struct call *call)
 		names_add_errno(&phrase->text, call->error);
 		phrase_addf(phrase, ");");
 	} else if (info->returns) {
-		program->helpers |= HELPER_SAME;
-		phrase_addf(phrase, ";\nsame(" SLOT "n, \"%s\", ret, ", info->name);
-		names_add_errno(&phrase->text, call->ret);
-		phrase_addf(phrase, ");");
+		result_check(program, info->name, call->ret);
 	} else {
 		phrase_addf(phrase, ";");
 	}
@@ -484,5 +480,59 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 	if (!err && program->phrase.text.used)
 		err = program_add(program, true);
 	order_end(&maker->order);
+	return err;
+}
+
+/* The thread of a process that did something last; 0: none did. */
+static uint32_t find_last_thread(const struct program *program, uint32_t process)
+{
+	for (uint32_t t = program->nthreads; t; t--)
+		if (trace_thread(program->trace, t)->process == process && program->scripts[t].n)
+			return t;
+	return 0;
+}
+
+static int reset_qp(struct maker *maker, uint32_t qp)
+{
+	struct program *program = maker->program;
+	char name[NAME_TEXT];
+	int err;
+
+	names_variable(program, qp, name);
+	err = order_begin(&maker->order, "%s_ended", name);
+	if (!err)
+		err = order_change(&maker->order, qp, ROLE_STATE);
+	if (err)
+		return err;
+	program->helpers |= HELPER_SAME;
+	phrase_addf(&program->phrase,
+		    "/* the process ended here */\n"
+		    "ret = ibv_modify_qp(%s, &(struct ibv_qp_attr){\n"
+		    "\t.qp_state = IBV_QPS_RESET,\n}, IBV_QP_STATE);\n"
+		    "same(" SLOT "n, \"its end\", ret, 0);",
+		    name);
+	err = program_add(program, true);
+	order_end(&maker->order);
+	return err;
+}
+
+int calls_add_end(struct maker *maker, uint32_t process)
+{
+	struct program *program = maker->program;
+	uint32_t thread = find_last_thread(program, process);
+	uint64_t silent;
+	int err = 0;
+
+	for (uint32_t i = 1; thread && !err && i <= program->nobjects; i++) {
+		const struct object *o = trace_object(program->trace, i);
+
+		if (o->process != process || o->kind != OBJECT_qp || o->destroyed.thread ||
+		    !maker->order.peer[i] ||
+		    !map_get(&maker->links.silent, maker->order.peer[i], &silent))
+			continue;
+		program->at =
+			(struct event_id){ thread, trace_thread(program->trace, thread)->events };
+		err = reset_qp(maker, i);
+	}
 	return err;
 }

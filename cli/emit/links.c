@@ -54,6 +54,8 @@ int links_learn(struct links *links, struct program *program, const struct trace
 		if (wc->status && wc->request.thread)
 			err = map_put(&links->failed, request_key(wc->request, wc->request_index),
 				      wc->status + 1);
+		if (!err && wc->status == IBV_WC_RETRY_EXC_ERR && wc->qp)
+			err = map_put(&links->silent, wc->qp, 1);
 	}
 	return err;
 }
@@ -63,6 +65,7 @@ void links_fini(struct links *links)
 	free(links->connections);
 	map_fini(&links->srqs);
 	map_fini(&links->failed);
+	map_fini(&links->silent);
 }
 
 static const struct connection *find_connection(const struct links *links, uint32_t qp,

@@ -11,6 +11,7 @@ struct links {
 	size_t nconnections;
 	struct map srqs;   /* number of an SRQ to its object */
 	struct map failed; /* a request to 1 + its status */
+	struct map silent; /* queue pairs whose peer did not answer (IBV_WC_RETRY_EXC_ERR) */
 };
 
 int links_learn(struct links *links, struct program *program, const struct trace_event *event);

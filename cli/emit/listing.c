@@ -138,7 +138,7 @@ static void add_counted(const struct frame *frame, bool event, struct text *text
 
 static int compare_numbers(const void *a, const void *b)
 {
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	int64_t x = llabs(*(const int64_t *)a), y = llabs(*(const int64_t *)b);
 
 	return x < y ? -1 : x > y;
 }
@@ -168,7 +168,7 @@ static uint64_t find_next(const struct listing *l, size_t i, size_t last)
 {
 	while (++i <= last)
 		if (l->script->at[i].event)
-			return l->script->at[i].n;
+			return l->script->at[i].counted;
 	return 0;
 }
 
@@ -183,7 +183,7 @@ static bool find_advance(const struct listing *l, const struct node *node, size_
 
 	for (size_t i = 0; i < node->nturns; i++) {
 		uint64_t next = find_next(l, node->turns[i], last);
-		uint64_t advance = next - l->script->at[node->turns[i]].n;
+		uint64_t advance = next - l->script->at[node->turns[i]].counted;
 
 		if (!next)
 			continue;
@@ -247,7 +247,30 @@ static void find_ends(const struct node *node, size_t *first, size_t *last)
 		find_ends(node->parts[i], first, last);
 }
 
-/* Numbers that are no events of the loop: n goes past them. */
+static int add_skip(int64_t **skips, size_t *nskips, int64_t n)
+{
+	int64_t *place = *nskips > SKIPS_MOST ? NULL : vec_push(*skips, *nskips);
+
+	if (!place)
+		return *nskips > SKIPS_MOST ? -E2BIG : -ENOMEM;
+	*place = n;
+	return 0;
+}
+
+/* What a turn of the statement has that n does not tell by growing by @advance. */
+static int skip_turn(const struct listing *l, size_t turn, size_t last, uint64_t advance,
+		     int64_t **skips, size_t *nskips)
+{
+	const struct statement *s = &l->script->at[turn];
+	uint64_t next = find_next(l, turn, last);
+	int err = s->n == s->counted + 1 ? add_skip(skips, nskips, -(int64_t)s->counted) : 0;
+
+	for (uint64_t n = s->counted + advance; !err && n < next; n++)
+		err = add_skip(skips, nskips, (int64_t)n);
+	return err;
+}
+
+/* Numbers that are no events of the loop, and, negative, the first of two that changed places. */
 static int find_skips(const struct listing *l, const struct node *node, size_t last,
 		      int64_t **skips, size_t *nskips)
 {
@@ -259,17 +282,8 @@ static int find_skips(const struct listing *l, const struct node *node, size_t l
 	if (!node->nturns || !l->script->at[node->turns[0]].event ||
 	    !find_advance(l, node, last, &advance))
 		return err;
-	for (size_t i = 0; !err && i < node->nturns; i++) {
-		uint64_t next = find_next(l, node->turns[i], last);
-
-		for (uint64_t n = l->script->at[node->turns[i]].n + advance; n < next; n++) {
-			int64_t *place = vec_push(*skips, *nskips);
-
-			if (!place || *nskips > SKIPS_MOST)
-				return place ? -E2BIG : -ENOMEM;
-			*place = (int64_t)n;
-		}
-	}
+	for (size_t i = 0; !err && i < node->nturns; i++)
+		err = skip_turn(l, node->turns[i], last, advance, skips, nskips);
 	return err;
 }
 
@@ -404,7 +418,7 @@ static int add_node(struct listing *l, struct frame *frame, const struct node *n
 	text_addf(&l->text, "\n\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
 		  l->script->at[first].n, l->thread, l->script->at[last].n);
 	if (outer.counts)
-		text_addf(&l->text, "\tn = %" PRIu64 ";\n", l->script->at[first].n);
+		text_addf(&l->text, "\tn = %" PRIu64 ";\n", l->script->at[first].counted);
 	if (outer.counts && (!l->before.at || !strstr(l->before.at, "\tlong n;\n")))
 		text_addf(&l->before, "\tlong n;\n");
 	if (!err)

@@ -2,8 +2,8 @@
  * Loops
  *
  * First what comes several times in a row becomes a loop of one statement. Then stretches of
- * neighbours that come several times in a row become loops of what they consist of, those that
- * save most before others, until nothing changes:
+ * neighbours that come several times in a row become loops of what they consist of, short ones
+ * before long ones, and those of two rounds last, until nothing changes:
  *
  *	A A A B A A B A B     the statements
  *	A*3 B A*2 B A B       loops of one
@@ -137,23 +137,6 @@ static size_t count_rounds(const struct block *block, size_t i, size_t length)
 	return same / length + 1;
 }
 
-/* The length of the stretch at @i that saves most, at least @least nodes; 0: there is none. */
-static size_t find_stretch(const struct block *block, size_t i, size_t least, size_t *ret_rounds)
-{
-	size_t best = 0, saved = least - 1;
-
-	for (size_t length = 2; length <= LOOP_PARTS && i + 2 * length <= block->n; length++) {
-		size_t rounds = count_rounds(block, i, length);
-
-		if ((rounds - 1) * length > saved) {
-			saved = (rounds - 1) * length;
-			best = length;
-			*ret_rounds = rounds;
-		}
-	}
-	return best;
-}
-
 /* A loop of @rounds times the @length nodes at @nodes, which it takes. */
 static int make_loop(struct node **nodes, size_t length, size_t rounds, struct node **ret_loop)
 {
@@ -181,18 +164,21 @@ static int make_loop(struct node **nodes, size_t length, size_t rounds, struct n
 	return 0;
 }
 
-/* Make loops of the stretches that save at least @least nodes. 1: there were some; 0; -errno. */
-static int make_loops(struct block *block, size_t least)
+/*
+ * Make loops of the stretches of @length nodes that come at least @least times in a row. 1: there
+ * were some; 0; -errno.
+ */
+static int make_loops(struct block *block, size_t length, size_t least)
 {
 	size_t kept = 0;
 	int changed = 0;
 
 	for (size_t i = 0; i < block->n;) {
-		size_t rounds = 0, length = find_stretch(block, i, least, &rounds);
+		size_t rounds = count_rounds(block, i, length);
 		struct node *loop;
 		int err;
 
-		if (!length) {
+		if (rounds < least) {
 			block->at[kept++] = block->at[i++];
 			continue;
 		}
@@ -213,7 +199,6 @@ static int make_loops(struct block *block, size_t least)
 
 int loops_find(const struct script *script, struct block *ret_block)
 {
-	static const size_t least[] = { 4096, 512, 64, 16, 6, 2 };
 	struct block block = { 0 };
 	int err = 0;
 
@@ -230,12 +215,13 @@ int loops_find(const struct script *script, struct block *ret_block)
 	}
 	if (!err)
 		err = merge_neighbours(&block);
-	for (size_t i = 0; !err && i < sizeof(least) / sizeof(*least);) {
-		int changed = make_loops(&block, least[i]);
+	for (size_t least = 3; !err && least >= 2; least--)
+		for (size_t length = 2; !err && length <= LOOP_PARTS && length <= block.n / 2;) {
+			int changed = make_loops(&block, length, least);
 
-		err = changed < 0 ? changed : changed ? merge_neighbours(&block) : 0;
-		i = changed > 0 ? 0 : i + 1;
-	}
+			err = changed < 0 ? changed : changed ? merge_neighbours(&block) : 0;
+			length = changed > 0 ? 2 : length + 1;
+		}
 	if (err)
 		loops_fini(&block);
 	else

@@ -327,6 +327,63 @@ static bool is_counted(const struct order *order, const struct statement *s)
 	       (!counts_alone(counter) || map_get(&counter->is_awaited, s->ordinal, &value));
 }
 
+static uint64_t pair_key(const struct statement *a, const struct statement *b)
+{
+	return (uint64_t)a->text << 32 | b->text;
+}
+
+/* Which of two completions comes first is the device's choice, unless others wait for one. */
+static bool may_change_places(const struct order *order, const struct statement *a,
+			      const struct statement *b)
+{
+	return a->completion && b->completion && a->text != b->text && a->n == a->counted &&
+	       b->n == b->counted && b->n - a->n <= 1 && !is_counted(order, a) &&
+	       !is_counted(order, b);
+}
+
+/* How often each order of two neighbours was recorded. */
+static int count_pairs(const struct order *order, const struct script *script, struct map *pairs)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i + 1 < script->n; i++) {
+		const struct statement *a = &script->at[i], *b = a + 1;
+		uint64_t count = 0;
+
+		if (!may_change_places(order, a, b))
+			continue;
+		map_get(pairs, pair_key(a, b), &count);
+		err = map_put(pairs, pair_key(a, b), count + 1);
+	}
+	return err;
+}
+
+/* Put neighbours that are completions into their usual order: rounds of a loop look alike then. */
+static int sort_completions(const struct order *order, struct script *script)
+{
+	struct map pairs = { 0 };
+	int err = count_pairs(order, script, &pairs);
+
+	for (size_t i = 0; !err && i + 1 < script->n; i++) {
+		struct statement a = script->at[i], b = script->at[i + 1];
+		uint64_t so = 0, otherwise = 0;
+
+		if (!may_change_places(order, &a, &b))
+			continue;
+		map_get(&pairs, pair_key(&a, &b), &so);
+		map_get(&pairs, pair_key(&b, &a), &otherwise);
+		if (so >= otherwise)
+			continue;
+		script->at[i] = b;
+		script->at[i + 1] = a;
+		script->at[i].counted = a.n;
+		script->at[i + 1].counted = b.n;
+		i++;
+	}
+	map_fini(&pairs);
+	return err;
+}
+
 static int finish_script(struct order *order, struct script *script)
 {
 	struct script old = *script;
@@ -382,7 +439,9 @@ int order_finish(struct order *order)
 			      sizeof(uint32_t), compare_ordinals);
 	for (uint32_t t = 1; !err && t <= order->program->nthreads; t++) {
 		renumber_waits(order, &order->program->scripts[t]);
-		err = finish_script(order, &order->program->scripts[t]);
+		err = sort_completions(order, &order->program->scripts[t]);
+		if (!err)
+			err = finish_script(order, &order->program->scripts[t]);
 	}
 	return err ? log_err(err, "emit") : 0;
 }

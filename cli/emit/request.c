@@ -9,6 +9,7 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
+#include "cli/emit/result.h"
 
 enum { SGES_MOST = 1024 }; /* of a list that was not recorded */
 
@@ -358,12 +359,11 @@ static int add_list(struct maker *maker, const struct post *post)
 	bool send = post_is_send(post);
 	char name[NAME_TEXT];
 
-	program->helpers |= HELPER_SAME | (send ? HELPER_BAD_SEND : HELPER_BAD_RECV);
-	phrase_addf(phrase, "ret = %s(%s, ", verb, names_variable(program, post->object, name));
+	program->helpers |= (send ? HELPER_BAD_SEND : HELPER_BAD_RECV);
+	phrase_addf(phrase, "%s(%s, ", verb, names_variable(program, post->object, name));
 	add_request(maker, post, 0);
-	phrase_addf(phrase, ", %s);\nsame(" SLOT "n, \"%s\", ret, ", bad[send], verb);
-	names_add_errno(&phrase->text, post->ret);
-	phrase_addf(phrase, ");");
+	phrase_addf(phrase, ", %s)", bad[send]);
+	result_check(program, verb, post->ret);
 	add_bound(maker, post);
 	return 0;
 }

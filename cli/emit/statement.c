@@ -90,12 +90,57 @@ void texts_fini(struct texts *texts)
 	memset(texts, 0, sizeof(*texts));
 }
 
+enum { LINE = 84, TAB = 8 }; /* columns */
+
+/* A line of members alone: its tabs; 0: it is none. */
+static size_t count_tabs(const char *line, size_t length)
+{
+	size_t tabs = strspn(line, "\t");
+
+	return tabs && tabs + 1 < length && line[tabs] == '.' && line[length - 1] == ',' &&
+			       !memchr(line, '{', length) && !memchr(line, '(', length) &&
+			       !memchr(line, '"', length)
+		       ? tabs
+		       : 0;
+}
+
+/* Put members that stand on lines of their own next to each other, as far as a line goes. */
+static void fill_lines(struct text *text)
+{
+	char *from = text->at, *to = text->at, *line = text->at;
+	size_t before = 0; /* tabs of the line that was written last, if it is one of members */
+
+	while (from && *from) {
+		size_t length = strcspn(from, "\n"), tabs = count_tabs(from, length);
+
+		if (tabs && tabs == before &&
+		    (size_t)(to - 1 - line) + length - tabs + 1 <= LINE - TAB * tabs) {
+			to[-1] = ' ';
+			memmove(to, from + tabs, length - tabs);
+			to += length - tabs;
+		} else {
+			line = to;
+			memmove(to, from, length);
+			to += length;
+		}
+		before = tabs;
+		from += length;
+		if (*from)
+			*to++ = *from++;
+	}
+	if (text->at)
+		text_cut(text, (size_t)(to - text->at));
+}
+
 int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
 	       bool event)
 {
-	struct statement statement = { .n = n, .event = event, .nvalues = phrase->nvalues };
+	struct statement statement = {
+		.n = n, .counted = n, .event = event, .nvalues = phrase->nvalues
+	};
 	size_t want = script->nvalues + phrase->nvalues;
 
+	fill_lines(&phrase->text);
 	statement.text =
 		phrase->text.failed || !phrase->text.at ? 0 : texts_number(texts, phrase->text.at);
 	if (!statement.text || vec_reserve(script->at, script->size, script->n + 1) ||

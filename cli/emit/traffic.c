@@ -14,6 +14,7 @@
 
 #include "cli/emit/names.h"
 #include "cli/emit/request.h"
+#include "cli/emit/result.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
@@ -227,6 +228,7 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	struct phrase *phrase = &program->phrase;
 	bool ex = poll->verb != VERB_poll_cq;
 	char name[NAME_TEXT];
+	int err;
 
 	program->helpers |= ex ? HELPER_EXPECT_EX : HELPER_EXPECT;
 	if (strstr(find_suffix(maker, wc, ex), "_any"))
@@ -254,7 +256,13 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	if (!wc->status && wc->qp)
 		add_success(maker, wc);
 	phrase_addf(phrase, " });");
-	return program_add(program, true);
+	err = program_add(program, true);
+	if (!err) {
+		struct script *script = &program->scripts[program->at.thread];
+
+		script->at[script->n - 1].completion = true;
+	}
+	return err;
 }
 
 /* How many completions from @i on say the same. */
@@ -323,13 +331,10 @@ int traffic_add_notify(struct maker *maker, const struct notify *notify)
 		err = order_change(&maker->order, notify->object, ROLE_ARMED);
 	if (err)
 		return err;
-	program->helpers |= HELPER_SAME;
-	phrase_addf(phrase, "ret = ibv_req_notify_cq(");
+	phrase_addf(phrase, "ibv_req_notify_cq(");
 	names_add_handle(program, &phrase->text, notify->object);
-	phrase_addf(phrase, ", %d);\nsame(" SLOT "n, \"ibv_req_notify_cq\", ret, ",
-		    notify->solicited_only);
-	names_add_errno(&phrase->text, notify->ret);
-	phrase_addf(phrase, ");");
+	phrase_addf(phrase, ", %d)", notify->solicited_only);
+	result_check(program, "ibv_req_notify_cq", notify->ret);
 	err = program_add(program, true);
 	order_end(&maker->order);
 	return err;

@@ -60,11 +60,81 @@ altered_is_told() { # name, table, where, set
 	rm -f altered.db
 }
 
-try "rc_pingpong" becomes_a_program rc_pingpong 700 ibv_rc_pingpong
+try "rc_pingpong" becomes_a_program rc_pingpong 620 ibv_rc_pingpong
 try "rc_pingpong is checked" is_checked_as rc_pingpong
-try "uc_pingpong" becomes_a_program uc_pingpong 700 ibv_uc_pingpong
-try "ud_pingpong" becomes_a_program ud_pingpong 800 ibv_ud_pingpong
-try "xsrq_pingpong" becomes_a_program xsrq_pingpong 800 ibv_xsrq_pingpong
+try "uc_pingpong" becomes_a_program uc_pingpong 620 ibv_uc_pingpong
+try "ud_pingpong" becomes_a_program ud_pingpong 1200 ibv_ud_pingpong
+try "xsrq_pingpong" becomes_a_program xsrq_pingpong 700 ibv_xsrq_pingpong
+try "rc_pingpong -e" becomes_a_program rc_events 900 ibv_rc_pingpong -e
+try "srq_pingpong" becomes_a_program srq_pingpong 20000 ibv_srq_pingpong
+
+# perftest, with the builders ibv_wr_*(), with lists of requests, with extended completion queues
+for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw" "ib_send_bw -c UD" \
+	"ib_send_bw -e" "ib_write_bw" "ib_write_lat" "ib_write_bw -q 4" "ib_read_lat" "ib_read_bw" \
+	"ib_atomic_bw" "ib_atomic_lat" "ib_send_lat -c XRC"; do
+	try "$each" becomes_a_program perf 2000 $each -F -n 500
+done
+
+# errors that were planted: two threads on one queue, keys, lengths, receivers that are not ready,
+# queue pairs that do not answer, flushes
+record_errors() {
+	${CC:-cc} -o errors "$root/tests/replay/errors.c" -libverbs -lpthread &&
+		"$VERBATIM" record -o failures.db -- ./errors >errors.log 2>&1
+}
+failures_become_a_program() { record_errors && emit failures && runs failures; }
+try failures_become_a_program
+
+app_becomes_a_program() { # name
+	"$VERBATIM" record -o "$1.db" -- "$apps/$1" >"$1.log" 2>&1
+	emit "$1" && runs "$1"
+}
+for each in posts threads first_error two_threads overlap faulted payload killed_peer \
+	state_001 state_004 mkey_001 mkey_003 mkey_005 compl_003 thread_002; do
+	try "$each becomes a program" app_becomes_a_program $each
+done
+
+# what cannot be a program is refused, and no file is written
+refuses() { # text, options of emit
+	local text=$1
+	shift
+	"$VERBATIM" emit "$@" -o never.c >refused.out 2>&1
+	is "exit status" $? 3 && says "$text" refused.out && [ ! -e never.c ]
+}
+one_side_is_refused() {
+	record_both_sides -n 20 && refuses "the other end is not in the trace" t.db
+}
+two_sides_of_one_job_are_a_program() {
+	"$VERBATIM" emit s.db t.db -o sides.c && builds sides && runs sides
+}
+a_verb_without_a_place_is_named() {
+	VERBATIM_SOFT_LINK=roce "$VERBATIM" record -o every.db -- "$apps/every_verb" >every.log 2>&1
+	refuses "ibv_reg_dmabuf_mr cannot be made a part of a program" every.db
+}
+a_program_that_is_no_trace_is_refused() {
+	"$VERBATIM" emit rc_pingpong.c >no.out 2>&1
+	is $? 3
+}
+the_trace_is_not_overwritten() {
+	"$VERBATIM" emit rc_pingpong.db -o rc_pingpong.db 2>no.out
+	is $? 2 && says "cannot become its own program" no.out
+}
+a_directory_that_is_not_there_is_told() {
+	"$VERBATIM" emit rc_pingpong.db -o no/such/file.c 2>no.out
+	is $? 4 && is "$(wc -l <no.out)" 1
+}
+names_in_the_trace_are_data() {
+	"$VERBATIM" unpack -o named.db rc_pingpong.db &&
+		sqlite3 named.db "UPDATE process SET cmdline = 'x */ #error no
+			/* ??/'; UPDATE thread SET comm = '*/ #error no'" &&
+		emit named
+}
+try one_side_is_refused
+try two_sides_of_one_job_are_a_program
+try a_verb_without_a_place_is_named
+try a_program_that_is_no_trace_is_refused
+try the_trace_is_not_overwritten
+try a_directory_that_is_not_there_is_told
+try names_in_the_trace_are_data
 try "an altered length" altered_is_told rc_pingpong wc "opcode = 128" "byte_len = 5"
 try "an altered wr_id" altered_is_told rc_pingpong wc "opcode = 0" "wr_id = 5"
 try "an altered status" altered_is_told rc_pingpong wc "opcode = 0" "status = 12"
