@@ -1,6 +1,7 @@
 #pragma once
 /*
- * One pass of the model over a trace, step by step: for the tables that are made of it.
+ * One pass of the model over a trace, step by step: for tables that are made of it, and for whoever
+ * stops at a moment.
  *
  * One thread.
  */
@@ -16,7 +17,8 @@ struct pass {
 	uint32_t process;                /* that ends */
 	int64_t now;
 	uint32_t ended; /* after the last event the processes end: so many have */
-	bool cut;       /* it goes up to a time: they do not */
+	bool cut;       /* it goes up to a time: they do not; may be set after pass_init(), */
+	bool keeps;     /* and so that no process ends */
 };
 
 /*

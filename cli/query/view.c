@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "cli/format.h"
-#include "core/store/read/reader.h"
 #include "core/wire/log.h"
 
 /* A call has happened when it returned. */
@@ -21,57 +20,43 @@ static bool is_reached(const struct view *view, const struct trace_event *event)
 	       (event->kind != TRACE_CALL || event->call->end < 0);
 }
 
-static int see_event(struct view *view, const struct trace_event *event)
-{
-	if (event->kind != TRACE_EXIT)
-		return model_event(view->model, event);
-	return view->ends ? model_end(view->model, event->process, event->time, MODEL_UNKNOWN) : 0;
-}
-
 /* Returns 1 when the moment is reached, 0 at the end, or -errno. */
-static int read_events(struct view *view, struct reader *reader)
+static int step_to_moment(struct view *view)
 {
-	const struct trace_event *event;
-	int err;
+	int more;
 
-	while ((err = reader_next(reader, &event)) == 1) {
-		if (!view->at.id.thread && event->time > view->at.time)
-			return 1;
-		err = see_event(view, event);
-		if (err)
-			return err;
-		if (!is_reached(view, event))
+	while ((more = pass_step(&view->pass)) == 1) {
+		const struct trace_event *event = view->pass.event;
+
+		if (!event || !is_reached(view, event))
 			continue;
 		view->at.time = event->time;
 		view->verb = trace_verb(event);
 		return 1;
 	}
-	return err;
+	return more;
 }
 
 int view_open(struct trace *trace, struct instant at, bool ends,
 	      const struct model_watcher *watcher, struct view *ret_view)
 {
 	static const struct model_watcher none;
-	struct reader *reader;
+	struct made_bounds bounds = { .to = at.id.thread ? 0 : at.time > 0 ? at.time : 1 };
 	int err;
 
 	*ret_view = (struct view){ .trace = trace,
 				   .at = at,
 				   .verb = VERB_COUNT,
-				   .ends = ends,
 				   .report = { .out = stdout, .trace = trace } };
 	err = symbols_open(&ret_view->report.symbols);
 	if (!err)
-		err = model_new(trace, watcher ?: &none, &ret_view->model);
-	if (!err)
-		err = reader_open(trace, &reader);
-	if (err < 0) {
-		view_close(ret_view);
-		return err;
+		err = pass_init(&ret_view->pass, trace, &bounds, false, watcher ?: &none);
+	if (!err) {
+		ret_view->model = ret_view->pass.model;
+		ret_view->pass.cut = true;
+		ret_view->pass.keeps = !ends;
+		err = step_to_moment(ret_view);
 	}
-	err = read_events(ret_view, reader);
-	reader_close(reader);
 	if (!err && at.id.thread)
 		err = -ENOENT;
 	if (err < 0)
@@ -81,7 +66,7 @@ int view_open(struct trace *trace, struct instant at, bool ends,
 
 void view_close(struct view *view)
 {
-	model_free(view->model);
+	pass_fini(&view->pass);
 	symbols_close(view->report.symbols);
 	*view = (struct view){ 0 };
 }

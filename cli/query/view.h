@@ -4,19 +4,19 @@
  *
  * One thread.
  */
-#include "analyzer/model/model.h"
 #include "analyzer/report/report.h"
+#include "analyzer/tables/pass.h"
 #include "cli/query/question.h"
 
 enum { VIEW_TEXT = 256 };
 
 struct view {
 	struct trace *trace;
-	struct model *model;
+	struct pass pass;
+	struct model *model;  /* the pass' */
 	struct report report; /* for names of places */
 	struct instant at;    /* where it stopped */
 	enum verb verb;       /* of that event; VERB_COUNT: none */
-	bool ends;            /* processes that had ended have no objects any more */
 	const char *instead;  /* why it is earlier than what was asked for; NULL: it is not */
 };
 
