@@ -52,8 +52,9 @@ int order_init(struct order *order, struct program *program)
 	order->recv_cq = calloc(objects, sizeof(*order->recv_cq));
 	order->ud = calloc(objects, sizeof(*order->ud));
 	order->feeders = calloc(objects, sizeof(*order->feeders));
+	order->goes_to = calloc(objects, sizeof(*order->goes_to));
 	if (order->shared && order->known && order->queues && order->peer && order->srq &&
-	    order->recv_cq && order->ud && order->feeders)
+	    order->recv_cq && order->ud && order->feeders && order->goes_to)
 		return 0;
 	return log_err(-ENOMEM, "emit");
 }
@@ -83,6 +84,7 @@ void order_fini(struct order *order)
 	free(order->recv_cq);
 	free(order->ud);
 	free(order->feeders);
+	free(order->goes_to);
 	map_fini(&order->receives);
 }
 

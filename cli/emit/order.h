@@ -20,6 +20,8 @@ enum role {
 	ROLES,
 };
 
+#define ORDER_SEVERAL UINT32_MAX
+
 /* An event that is counted. */
 struct place {
 	uint32_t thread;
@@ -38,6 +40,7 @@ struct order {
 	/* by object of a queue pair: its peer, SRQ and completion queue; is it for datagrams? */
 	uint32_t *peer, *srq, *recv_cq;
 	uint32_t *feeders; /* of an SRQ: its queue pairs */
+	uint32_t *goes_to; /* of a queue pair: where all of its datagrams go; ORDER_SEVERAL; or 0 */
 	bool *ud;
 	struct map receives; /* posts of receives, by thread and n */
 	struct place now;

@@ -57,6 +57,22 @@ static uint32_t find_queue(struct maker *maker, uint32_t qp, const struct wr *wr
 	return srq ? srq : to;
 }
 
+static void note_destination(uint32_t *goes_to, uint32_t to)
+{
+	*goes_to = !*goes_to || *goes_to == to ? to : ORDER_SEVERAL;
+}
+
+/* The queue pair whose messages come to @qp in the order in which it sent them; or 0. */
+static uint32_t find_sender(struct maker *maker, const struct wc *wc)
+{
+	uint32_t from;
+
+	if (!maker->order.ud[wc->qp])
+		return maker->order.peer[wc->qp];
+	from = links_by_number(maker->program, wc->qp, wc->src_qp, maker->program->time);
+	return maker->order.goes_to[from] == wc->qp ? from : 0;
+}
+
 /* What the message of a request waits for at the other end. */
 static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, int status)
 {
@@ -70,7 +86,9 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 		err = order_take_receive(&maker->order, queue);
 	if (!err && to && maker->order.recv_cq[to])
 		err = order_read(&maker->order, maker->order.recv_cq[to], ROLE_ARMED);
-	if (!err && !wr->ah && takes_receive(wr, status) && !status)
+	if (wr->ah)
+		note_destination(&maker->order.goes_to[qp], to);
+	if (!err && takes_receive(wr, status) && !status)
 		err = order_send(&maker->order, qp);
 	return err;
 }
@@ -166,8 +184,10 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 		err = order_touch(order, wc->qp, ROLE_STATE);
 	if (err || wc->status)
 		return err;
-	if (receive)
+	if (receive) {
+		peer = find_sender(maker, wc);
 		return peer ? order_receive(order, peer) : 0;
+	}
 	for (size_t i = 0; !err && i < named->n; i++)
 		err = order_touch(order, named->objects[i], ROLE_STATE);
 	free(named->objects);

@@ -51,7 +51,7 @@ static struct script make_script(const char *statements)
 	return script;
 }
 
-static void find(void **state)
+static void find_loops(void **state)
 {
 	const struct row *row = *state;
 	struct script script = make_script(row->statements);
@@ -66,10 +66,10 @@ static void find(void **state)
 	text_fini(&text);
 	script_fini(&script);
 }
-TEST_ROWS(rows, find);
+TEST_ROWS(rows, find_loops);
 
 /* What a loop does, turn by turn, is what was there, in its order. */
-static void walk(const struct node *node, size_t *run, size_t *turn, size_t *next)
+static void walk_node(const struct node *node, size_t *run, size_t *turn, size_t *next)
 {
 	(void)run;
 	if (!node->parts) {
@@ -79,7 +79,7 @@ static void walk(const struct node *node, size_t *run, size_t *turn, size_t *nex
 	}
 	for (size_t round = 0; round < node->rounds[0]; round++)
 		for (size_t i = 0; i < node->nparts; i++)
-			walk(node->parts[i], run, &round, next);
+			walk_node(node->parts[i], run, &round, next);
 }
 
 TEST(each_turn_is_in_its_place)
@@ -90,7 +90,7 @@ TEST(each_turn_is_in_its_place)
 
 	assert_int_equal(loops_find(&script, &block), 0);
 	assert_int_equal(block.n, 1);
-	walk(block.at[0], &run, &turn, &next);
+	walk_node(block.at[0], &run, &turn, &next);
 	assert_int_equal(next, 12);
 	loops_fini(&block);
 	script_fini(&script);

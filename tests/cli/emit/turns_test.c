@@ -25,7 +25,7 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-static void fit(void **state)
+static void fit_values(void **state)
 {
 	const struct row *row = *state;
 	size_t rounds = row->n;
@@ -45,7 +45,7 @@ static void fit(void **state)
 	}
 	text_fini(&text);
 }
-TEST_ROWS(rows, fit);
+TEST_ROWS(rows, fit_values);
 
 TEST(two_loops_give_two_steps)
 {
