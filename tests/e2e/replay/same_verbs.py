@@ -22,11 +22,14 @@ What may differ:
     calls of librdmacm              a replay has more; queue pairs are made by the verbs inside,
                                     addresses are as recorded, events wherever they come
     lists of devices                ours is held while it is used
+    posts refused with ENOMEM       where another queue pair took less from a shared queue; they
+                                    are posted again
     queries more than recorded      the engine asks for what it must translate
     destructions more than recorded what a process has left behind is destroyed at its end
     objects of the engine's own     its context, the first that is opened, and what is made there
 """
 import collections
+import errno
 import json
 import re
 import sqlite3
@@ -186,6 +189,8 @@ class Match:
         """May the engine call it?"""
         used = [o for path, o in event.refs.items() if o and not path.startswith('out.')]
         if UNCHANGED.match(event.verb) or not any(o in self.object for o in used):
+            return True
+        if event.wrs and event.what[:2] == (errno.ENOMEM, 1):
             return True
         if not DESTROYS.match(event.verb):
             return False
