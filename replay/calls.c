@@ -16,6 +16,7 @@
 #include "core/store/read/build.h"
 #include "core/wire/log.h"
 #include "replay/cm.h"
+#include "replay/cut.h"
 #include "replay/differ.h"
 #include "replay/dispatch.h"
 #include "replay/events.h"
@@ -24,7 +25,7 @@
 #include "replay/faults.h"
 #include "replay/full.h"
 #include "replay/made.h"
-#include "replay/learn.h"
+#include "replay/recorded.h"
 #include "replay/replica.h"
 #include "replay/sent.h"
 #include "replay/state.h"
@@ -120,9 +121,9 @@ static void cut_iwarp(struct replay *r, uint32_t id)
 		"queue pairs of an iWARP device are connected by librdmacm alone, "
 		"which is not replayed";
 
-	if (!devices_was_iwarp(r->devices, learn_device_name(r, id)) || cm_connects(r, id))
+	if (!devices_was_iwarp(r->devices, recorded_device_name(r, id)) || cm_connects(r, id))
 		return;
-	replica_cut(r, id, 0, why);
+	cut_connection(r, id, 0, why);
 	outcome_note(r->outcome, "%s", why);
 }
 
@@ -255,7 +256,7 @@ static void cut_failed(struct replay *r, const struct call *call, const uint64_t
 {
 	if (call->verb == VERB_modify_qp && !call->failed && verb_failed(call->verb, ret) &&
 	    args[2] & IBV_QP_STATE)
-		replica_cut(r, call->object, 0, "its queue pair could not be modified here");
+		cut_connection(r, call->object, 0, "its queue pair could not be modified here");
 }
 
 /* What a destroy needs to have happened: those of which the trace lost the call, and all events. */

@@ -11,9 +11,9 @@
 
 #include "core/base/vec.h"
 #include "replay/cm_priv.h"
-#include "replay/learn.h"
+#include "replay/cut.h"
 #include "replay/pace.h"
-#include "replay/replica.h"
+#include "replay/recorded.h"
 
 static const char by_librdmacm[] = "queue pairs of an iWARP device are connected by librdmacm";
 
@@ -136,7 +136,7 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	else if (other->handle && !join_pair(r, qp, peer))
 		why = "librdmacm could not connect its queue pair here";
 	if (why)
-		replica_cut(r, qp, 0, why);
+		cut_connection(r, qp, 0, why);
 	else
 		note_peers(r, qp, peer);
 	return why;
@@ -151,7 +151,7 @@ bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp
 	    attr->qp_state > IBV_QPS_RTS)
 		return false;
 	if (attr->qp_state == IBV_QPS_INIT ||
-	    devices_was_iwarp(r->devices, learn_device_name(r, qp))) {
+	    devices_was_iwarp(r->devices, recorded_device_name(r, qp))) {
 		*ret_needless = is_joined(r->cm, qp) ? by_librdmacm : NULL;
 		return *ret_needless;
 	}

@@ -7,7 +7,6 @@
  */
 #include "replay/learn.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,84 +17,25 @@
 #include "replay/dispatch.h"
 #include "replay/made.h"
 #include "replay/process.h"
+#include "replay/recorded.h"
 #include "replay/state.h"
 
 enum { MIB = 1 << 20 };
 
-bool learn_gid(const char *text, union ibv_gid *ret_gid)
-{
-	union ibv_gid gid = { 0 };
-	unsigned int n = 0;
-
-	for (const char *at = text; *at; at++) {
-		int c = tolower((unsigned char)*at);
-
-		if (c == ':')
-			continue;
-		if (!isxdigit(c) || n == 32)
-			return false;
-		gid.raw[n / 2] =
-			(uint8_t)(gid.raw[n / 2] << 4 | (isdigit(c) ? c - '0' : c - 'a' + 10));
-		n++;
-	}
-	*ret_gid = gid;
-	return n == 32;
-}
-
-static uint64_t read_number(const struct args *args, const char *path)
-{
-	int64_t value = 0;
-
-	args_get(args, path, &value);
-	return (uint64_t)value;
-}
-
-struct ibv_ah_attr learn_address(const struct args *args, bool connection)
-{
-	struct ibv_ah_attr av = { 0 };
-	const char *gid;
-
-	av.is_global = (uint8_t)read_number(args, connection ? "attr.ah_attr.is_global"
-							     : "attr.is_global");
-	av.dlid = (uint16_t)read_number(args, connection ? "attr.ah_attr.dlid" : "attr.dlid");
-	gid = args_text(args, connection ? "attr.ah_attr.grh.dgid.raw" : "attr.grh.dgid.raw");
-	if (!gid || !learn_gid(gid, &av.grh.dgid))
-		av.is_global = 0;
-	return av;
-}
-
-/* The device that @object was made on, or NULL. */
-static const struct object *device_of(const struct replay *r, uint32_t object)
-{
-	const struct object *o = trace_object(r->trace, object);
-
-	/* a damaged trace may have a circle, so not more steps than kinds */
-	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
-		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
-	return o;
-}
-
 static uint32_t device_id(const struct replay *r, uint32_t object)
 {
-	const struct object *o = device_of(r, object);
+	const struct object *o = recorded_device(r, object);
 
 	return o ? o->id : 0;
-}
-
-const char *learn_device_name(const struct replay *r, uint32_t object)
-{
-	const struct object *o = device_of(r, object);
-
-	return o && o->name ? o->name : "";
 }
 
 static int learn_port(struct replay *r, const struct call *call, const struct args *in,
 		      const struct args *out)
 {
-	uint8_t port = (uint8_t)read_number(in, "port_num");
-	uint16_t lid = (uint16_t)read_number(out, "port_attr.lid");
+	uint8_t port = (uint8_t)recorded_number(in, "port_num");
+	uint16_t lid = (uint16_t)recorded_number(out, "port_attr.lid");
 
-	return devices_recorded_lid(r->devices, learn_device_name(r, call->object), port, lid)
+	return devices_recorded_lid(r->devices, recorded_device_name(r, call->object), port, lid)
 		       ?: peers_told_lid(r->peers, device_id(r, call->object), port, lid);
 }
 
@@ -103,9 +43,9 @@ static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port
 {
 	union ibv_gid gid;
 
-	if (!text || !learn_gid(text, &gid))
+	if (!text || !recorded_gid(text, &gid))
 		return 0;
-	return devices_recorded_gid(r->devices, learn_device_name(r, call->object), port, &gid)
+	return devices_recorded_gid(r->devices, recorded_device_name(r, call->object), port, &gid)
 		       ?: peers_told_gid(r->peers, device_id(r, call->object), port, &gid);
 }
 
@@ -130,8 +70,8 @@ static int learn_memory(struct replay *r, const struct trace_event *event, const
 	struct memory *memory = r->memory[event->process];
 	bool range =
 		event->call->verb == VERB_dontfork_range || event->call->verb == VERB_dofork_range;
-	uint64_t addr = read_number(in, range ? "base" : "addr");
-	uint64_t length = read_number(in, range ? "size" : "length");
+	uint64_t addr = recorded_number(in, range ? "base" : "addr");
+	uint64_t length = recorded_number(in, range ? "size" : "length");
 
 	if (!range && memory_is_all(addr, length))
 		r->implicit[event->process] = r->any_implicit = true;
@@ -220,7 +160,7 @@ static int learn_filter(struct replay *r)
 
 static int learn_modify_qp(struct replay *r, const struct call *call, const struct args *in)
 {
-	struct ibv_ah_attr av = learn_address(in, true);
+	struct ibv_ah_attr av = recorded_address(in, true);
 	int64_t dest, port;
 
 	if (args_get(in, "attr.port_num", &port))
@@ -256,14 +196,14 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	switch (call->verb) {
 	case VERB_open_device:
 		if (!call->failed)
-			devices_role(r->devices, learn_device_name(r, call->object));
+			devices_role(r->devices, recorded_device_name(r, call->object));
 		return 0;
 	case VERB_get_device_list:
 		return learn_transports(r, out);
 	case VERB_query_device:
 	case VERB_query_device_ex:
 		if (!call->failed && call->out)
-			devices_recorded_attr(r->devices, learn_device_name(r, call->object),
+			devices_recorded_attr(r->devices, recorded_device_name(r, call->object),
 					      call->out,
 					      call->verb == VERB_query_device ? "device_attr."
 									      : "attr.orig_attr.");
@@ -283,10 +223,10 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_query_port_compat:
 		return learn_port(r, call, in, out);
 	case VERB_query_gid:
-		return learn_one_gid(r, call, (uint8_t)read_number(in, "port_num"),
+		return learn_one_gid(r, call, (uint8_t)recorded_number(in, "port_num"),
 				     args_text(out, "gid.raw"));
 	case VERB_query_gid_ex:
-		return learn_one_gid(r, call, (uint8_t)read_number(in, "port_num"),
+		return learn_one_gid(r, call, (uint8_t)recorded_number(in, "port_num"),
 				     args_text(out, "entry.gid.raw"));
 	case VERB_query_gid_table:
 		return learn_gids(r, call, out);
@@ -409,13 +349,6 @@ static int learn_objects(struct replay *r)
 	return r->replicas && r->made ? 0 : -ENOMEM;
 }
 
-uint32_t learn_memory_parent(const struct replay *r, uint32_t process)
-{
-	const struct process *p = trace_process(r->trace, process);
-
-	return r->options->processes && p->parent < process ? p->parent : 0;
-}
-
 static int learn_processes(struct replay *r)
 {
 	const struct thread *thread;
@@ -431,7 +364,7 @@ static int learn_processes(struct replay *r)
 		if (thread->process < r->nprocesses)
 			r->nthreads[thread->process]++;
 	for (uint32_t i = 1; i < r->nprocesses; i++) {
-		uint32_t parent = learn_memory_parent(r, i);
+		uint32_t parent = recorded_memory_parent(r, i);
 
 		if (parent)
 			r->memory[i] = r->memory[parent];
@@ -451,7 +384,7 @@ static int limit_memory(struct replay *r)
 	char left[24];
 
 	for (uint32_t i = 1; i < r->nprocesses; i++)
-		if (!learn_memory_parent(r, i) &&
+		if (!recorded_memory_parent(r, i) &&
 		    __builtin_add_overflow(size, memory_size(r->memory[i]), &size))
 			size = UINT64_MAX;
 	if (size > max) {
@@ -507,6 +440,6 @@ int learn_trace(struct replay *r)
 	if (!err)
 		err = limit_memory(r);
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
-		err = learn_memory_parent(r, i) ? 0 : map_memory(r->memory[i]);
+		err = recorded_memory_parent(r, i) ? 0 : map_memory(r->memory[i]);
 	return err;
 }

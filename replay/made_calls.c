@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/base/vec.h"
-#include "replay/learn.h"
 #include "replay/made_priv.h"
+#include "replay/recorded.h"
 
 static int64_t read_number(const struct args *args, const char *path)
 {
@@ -66,7 +66,7 @@ static int add_link(struct made_plan *plan, const struct call *call, const struc
 		if (!link)
 			return -ENOMEM;
 		link->number = (uint32_t)value;
-		link->av = learn_address(in, true);
+		link->av = recorded_address(in, true);
 		link->time = call->begin;
 	}
 	if (plan->nlinks && args_get(in, "attr.sq_psn", &value))
@@ -80,7 +80,7 @@ static int note_handle(struct replay *r, const struct call *call, const struct a
 
 	if (!av)
 		return -ENOMEM;
-	*av = learn_address(in, false);
+	*av = recorded_address(in, false);
 	return map_put(&r->far->av_of, call->object, r->far->navs);
 }
 

@@ -14,10 +14,10 @@
 
 #include "core/wire/log.h"
 #include "replay/contents.h"
+#include "replay/cut.h"
 #include "replay/differ.h"
 #include "replay/faults.h"
 #include "replay/posting.h"
-#include "replay/replica.h"
 #include "replay/sent.h"
 #include "replay/translate.h"
 
@@ -180,8 +180,8 @@ static int skip_post(struct posting *p, const char *why)
 static void cut_lacking(const struct posting *p)
 {
 	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
-		replica_cut(p->r, p->post->object, p->lacking,
-			    "a request of its queue pair named an object that is not here");
+		cut_connection(p->r, p->post->object, p->lacking,
+			       "a request of its queue pair named an object that is not here");
 }
 
 static int fill_and_post(struct posting *p)
@@ -238,8 +238,8 @@ static bool lacks_region(struct posting *p)
 	translate_check_post(&t, p->replica->qp);
 	if (!t.missing)
 		return false;
-	replica_cut(p->r, p->post->object, t.missing_object,
-		    "a request of its queue pair named a region that is not here");
+	cut_connection(p->r, p->post->object, t.missing_object,
+		       "a request of its queue pair named a region that is not here");
 	__builtin_memcpy(p->text, t.text, sizeof(p->text));
 	return true;
 }

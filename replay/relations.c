@@ -10,8 +10,8 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#include "replay/learn.h"
 #include "replay/peers.h"
+#include "replay/recorded.h"
 
 int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
 		   uint32_t nobjects)
@@ -82,7 +82,7 @@ static void note_modified(struct relations *relations, const struct trace_event 
 	int64_t dest, state;
 
 	if (args_get(call->args, "attr.dest_qp_num", &dest)) {
-		struct ibv_ah_attr av = learn_address(call->args, true);
+		struct ibv_ah_attr av = recorded_address(call->args, true);
 
 		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &av,
 				      event->time);

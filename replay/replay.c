@@ -33,6 +33,7 @@
 #include "replay/expect.h"
 #include "replay/posts.h"
 #include "replay/process.h"
+#include "replay/recorded.h"
 #include "replay/state.h"
 #include "replay/translate.h"
 
@@ -188,7 +189,7 @@ static void fini_replay(struct replay *r)
 	faults_free(r);
 	events_fini(r);
 	for (uint32_t i = 1; r->memory && i < r->nprocesses; i++)
-		if (!learn_memory_parent(r, i))
+		if (!recorded_memory_parent(r, i))
 			memory_free(r->memory[i]);
 	free(r->memory);
 	free(r->nthreads);

@@ -131,23 +131,6 @@ void replica_gone(struct replay *r, uint32_t id)
 			forget_handle(&r->replicas[r->made[i]], "its context was closed before");
 }
 
-void replica_cut(struct replay *r, uint32_t id, uint32_t from, const char *why)
-{
-	struct replica *replica = replica_of(r, id), *peer;
-
-	if (!replica || !replica->qp || replica->qp->cut)
-		return;
-	replica->qp->cut = why;
-	r->changes++;
-	if (from)
-		outcome_inherit(r->outcome, id, from);
-	peer = replica_of(r, replica->qp->peer);
-	if (peer && peer->qp && !peer->qp->cut) {
-		peer->qp->cut = "the other side of its queue pair is not driven here";
-		outcome_inherit(r->outcome, replica->qp->peer, id);
-	}
-}
-
 void replica_destroy(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);

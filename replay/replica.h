@@ -20,10 +20,4 @@ void replica_destroy(struct replay *r, uint32_t object);
 /* Destroy what process @process left, newest first; 0: everything that is left. */
 void replica_clear(struct replay *r, uint32_t process);
 
-/*
- * Queue pair @id, and the one that it is connected to, are no longer driven, because of object
- * @from (0: of what differed at @id itself). @why must stay valid.
- */
-void replica_cut(struct replay *r, uint32_t id, uint32_t from, const char *why);
-
 void replica_fini(struct replay *r);

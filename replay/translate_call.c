@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "replay/cm.h"
+#include "replay/cut.h"
 #include "replay/made.h"
-#include "replay/replica.h"
 #include "replay/sent.h"
 #include "replay/state.h"
 #include "replay/translate.h"
@@ -50,7 +50,7 @@ static void cut_qp(struct translation *t, uint32_t peer, const char *why)
 {
 	t->missing = why;
 	t->missing_object = peer;
-	replica_cut(t->r, t->event->call->object, peer, why);
+	cut_connection(t->r, t->event->call->object, peer, why);
 }
 
 static void cut_peerless(struct translation *t, uint32_t number, bool known, uint32_t peer)

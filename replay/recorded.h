@@ -1,0 +1,32 @@
+#pragma once
+/*
+ * What the trace says of an object, wherever the replay is. Any thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct args;
+struct object;
+struct replay;
+
+/* The number at @path; 0 where there is none. */
+uint64_t recorded_number(const struct args *args, const char *path);
+
+/* "fe80:0000:..." or 32 hexadecimal digits. */
+bool recorded_gid(const char *text, union ibv_gid *ret_gid);
+
+/* The address of a queue pair's connection, or of an address handle; zero where there is none. */
+struct ibv_ah_attr recorded_address(const struct args *args, bool connection);
+
+/* The device that @object was made on, or NULL. */
+const struct object *recorded_device(const struct replay *r, uint32_t object);
+
+/* The name of the recorded device that @object was made from; "" if it is not known. */
+const char *recorded_device_name(const struct replay *r, uint32_t object);
+
+/*
+ * The process whose memory @process has a copy of, at the same addresses: that which forked it,
+ * with --processes; 0: it has memory of its own.
+ */
+uint32_t recorded_memory_parent(const struct replay *r, uint32_t process);
