@@ -52,7 +52,8 @@ what_goes_round_the_verbs_is_not_taken_as_done() {
 	"$VERBATIM" unpack -o round.db "$writes" && sqlite3 round.db "INSERT INTO coverage
 		(process, what, times, detail) VALUES (1, 'direct', 1, 'efadv_query_cq')" || return
 	t=round.db
-	query outstanding on qp1 >out 2>/dev/null && says "^NOT CERTAIN: posts or polls go round the verbs" out
+	query outstanding on qp1 >out 2>/dev/null &&
+		says "^NOT CERTAIN: posts or polls go round the verbs" out
 }
 an_unsignalled_request_is_retired_by_a_later_one() {
 	t=$writes
