@@ -221,10 +221,10 @@ static void put_waited_for(struct text *t, const struct wait *wait)
 {
 	const struct enum_info *opcodes = enum_find("ibv_wr_opcode");
 	const char *opcode = enum_name(opcodes, wait->oldest.opcode);
-	char id[32], when[32];
+	char id[32], when[32], n[WORDS_COUNT];
 
-	text_addf(t, "%" PRIu64 " %s%s of %s outstanding", wait->outstanding,
-		  wait->oldest.thread ? "send" : "receive", wait->outstanding == 1 ? "" : "s",
+	text_addf(t, "%s of %s outstanding",
+		  words_count(wait->outstanding, wait->oldest.thread ? "send" : "receive", n),
 		  wait->queue);
 	if (wait->oldest.thread)
 		text_addf(t, ", the oldest, %s %s, for %s", opcode ?: "one",
@@ -261,13 +261,13 @@ static bool put_ended(struct text *t, const struct waits *waits, const struct wa
 static void put_work(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
+	char n[WORDS_COUNT];
 
 	if (!work->known)
 		return;
 	if (!wait->oldest.thread)
-		text_addf(t, "%s%" PRIu64 " send%s posted there, %" PRIu64 " received here",
-			  t->used ? ", " : "", work->sends, work->sends == 1 ? "" : "s",
-			  wait->completed);
+		text_addf(t, "%s%s posted there, %" PRIu64 " received here", t->used ? ", " : "",
+			  words_count(work->sends, "send", n), wait->completed);
 	else if (needs_receive(wait->oldest.opcode) && !work->room && work->receives)
 		text_addf(t, "%sits %" PRIu64 " receives were used up", t->used ? ", " : "",
 			  work->receives);

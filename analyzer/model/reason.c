@@ -17,6 +17,7 @@
 #include "analyzer/model/refused_make.h"
 #include "analyzer/model/refused_qp.h"
 #include "analyzer/model/strain.h"
+#include "analyzer/model/words.h"
 
 static bool is_call(const struct trace_event *event)
 {
@@ -154,7 +155,7 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 {
 	const struct life_link *link, *first = NULL;
 	unsigned int n = 0;
-	char id[32];
+	char id[32], groups[WORDS_COUNT];
 
 	if (!r->object)
 		return false;
@@ -162,8 +163,8 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 		if (link->child->state == LIFE_LIVE && ++n)
 			first = link; /* the last of the list is the oldest */
 	if (!first && r->object->ngroups)
-		snprintf(text, size, "%s is attached to %u multicast group%s", r->object->name,
-			 r->object->ngroups, r->object->ngroups == 1 ? "" : "s");
+		snprintf(text, size, "%s is attached to %s", r->object->name,
+			 words_count(r->object->ngroups, "multicast group", groups));
 	else if (n > 1)
 		snprintf(text, size, "%s is kept by %u objects, the first %s, made at %s",
 			 r->object->name, n, first->child->name,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyzer/report/junit.h"
+#include "analyzer/model/words.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/told.h"
 
@@ -59,7 +60,7 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 
 	snprintf(name, sizeof(name), "%s %s", rule->id, rule->name);
 	snprintf(family, sizeof(family), "%.*s", (int)strcspn(rule->id, "-"), rule->id);
-	snprintf(sum, sizeof(sum), "%" PRIu64 " finding%s", n, n == 1 ? "" : "s");
+	words_count(n, "finding", sum);
 	if (partly) {
 		text_addf(&why, "checked in part, because ");
 		junit_line(&why, partly);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "analyzer/rules/judge.h"
+#include "analyzer/model/words.h"
 #include "analyzer/report/groups.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/wrap.h"
@@ -38,7 +39,9 @@ static void print_named(FILE *out, const char *before, const char *name, const c
 
 static void print_count(FILE *out, uint64_t n, const char *what)
 {
-	fprintf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+	char text[WORDS_COUNT];
+
+	fputs(words_count(n, what, text), out);
 }
 
 static void print_request(FILE *out, const struct first_request *request)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/model/words.h"
 #include "analyzer/report/report.h"
 #include "analyzer/rules/judge.h"
 
@@ -53,7 +54,7 @@ static void put_ended(struct text *t, struct trace *trace, const struct fact *fa
 {
 	bool killed = fact->kind == FACT_KILLED;
 	const char *signal = killed && fact->error > 0 ? sigabbrev_np(fact->error) : NULL;
-	char at[32], last[32];
+	char at[32], last[32], live[WORDS_COUNT];
 
 	sentence_process(t, trace, fact->process);
 	if (signal)
@@ -62,8 +63,7 @@ static void put_ended(struct text *t, struct trace *trace, const struct fact *fa
 		text_addf(t, " with status %d", fact->error);
 	text_addf(t, " at %s", judge_span(fact->time, at));
 	if (fact->live)
-		text_addf(t, ", with %" PRIu64 " object%s alive", fact->live,
-			  fact->live == 1 ? "" : "s");
+		text_addf(t, ", with %s alive", words_count(fact->live, "object", live));
 	text_addf(t, "; its last verb");
 	if (fact->event.thread)
 		text_addf(t, ", %s(),", verb_infos[fact->verb].name);

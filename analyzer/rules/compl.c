@@ -5,19 +5,20 @@
 #include <stdio.h>
 
 #include "analyzer/model/wake.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-static const char *list_owed(const struct life *object, char *text, size_t size)
+enum { OWED = 96 };
+
+static const char *list_owed(const struct life *object, char text[OWED])
 {
 	if (object->events && object->async_events)
-		snprintf(text, size, "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
+		snprintf(text, OWED, "%" PRIu64 " completion and %" PRIu64 " asynchronous events",
 			 object->events, object->async_events);
 	else if (object->events)
-		snprintf(text, size, "%" PRIu64 " completion event%s", object->events,
-			 object->events == 1 ? "" : "s");
+		words_count(object->events, "completion event", text);
 	else
-		snprintf(text, size, "%" PRIu64 " asynchronous event%s", object->async_events,
-			 object->async_events == 1 ? "" : "s");
+		words_count(object->async_events, "asynchronous event", text);
 	return text;
 }
 
@@ -25,9 +26,9 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 {
 	const char *verb = verb_infos[destroy->moment.verb].name;
 	int64_t waited = destroy->end - destroy->moment.time;
-	char events[96], when[33] = " ", name[64];
+	char events[OWED], when[33] = " ", name[64];
 
-	list_owed(destroy->object, events, sizeof(events));
+	list_owed(destroy->object, events);
 	judge_name(destroy->object, name, sizeof(name));
 	judge_span(waited, when + 1);
 	if (destroy->returned)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 enum { MANY = 10 }; /* of one kind that were left: they may have been so before the end */
@@ -107,7 +108,7 @@ static void list_children(const struct model_destroy *destroy, char *text, size_
 
 static void say_children(struct finding *finding, const struct model_destroy *destroy)
 {
-	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 64];
+	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 64], groups[WORDS_COUNT];
 
 	judge_name(destroy->object, name, sizeof(name));
 	list_children(destroy, children, sizeof(children));
@@ -123,10 +124,9 @@ static void say_children(struct finding *finding, const struct model_destroy *de
 			     "it pass.",
 			     name, children);
 	else
-		finding_text(&finding->says,
-			     "%s was %s while it was attached to %u multicast group%s.", name,
+		finding_text(&finding->says, "%s was %s while it was attached to %s.", name,
 			     destroy->failed ? "not destroyed (EBUSY)" : "destroyed",
-			     destroy->object->ngroups, destroy->object->ngroups == 1 ? "" : "s");
+			     words_count(destroy->object->ngroups, "multicast group", groups));
 }
 
 /* LIFE-003. Closing a context that still has objects is allowed; those are LIFE-004. */

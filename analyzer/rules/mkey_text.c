@@ -48,13 +48,13 @@ const char *key_misses(const struct model_key *use, char text[TEXT])
 {
 	const struct key *key = use->key;
 	uint64_t end = use->addr + use->length, top = key->addr + key->length;
+	char n[WORDS_COUNT];
 
 	if (use->addr >= key->addr && use->addr < top)
-		snprintf(text, TEXT, "it ends %" PRIu64 " byte%s behind it", end - top,
-			 end - top == 1 ? "" : "s");
+		snprintf(text, TEXT, "it ends %s behind it", words_count(end - top, "byte", n));
 	else if (use->addr < key->addr && end > key->addr)
-		snprintf(text, TEXT, "it begins %" PRIu64 " byte%s before it",
-			 key->addr - use->addr, key->addr - use->addr == 1 ? "" : "s");
+		snprintf(text, TEXT, "it begins %s before it",
+			 words_count(key->addr - use->addr, "byte", n));
 	else
 		snprintf(text, TEXT, "none of it lies there");
 	return text;
