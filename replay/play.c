@@ -12,6 +12,7 @@
 #include "replay/play.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 
 #include "core/wire/log.h"
@@ -25,7 +26,7 @@
 
 #define PATIENCE 5000000000ll /* ns in which nothing moves */
 
-enum { SPINS = 300 };
+enum { SPINS = 2048, LOOK_AFTER = 16, RETRY = 32, YIELDS = 64 }; /* polls in vain; times */
 
 /* A trace on its way. */
 struct play {
@@ -189,24 +190,39 @@ static bool come_inside(struct play *p)
 }
 
 /*
- * Among others. To poll in vain costs the time of who is waited for, where processors are few: so
- * how often depends on whether it helped the last times.
+ * To be woken takes as long as thousands of polls, and who sleeps makes the one wait that waits for
+ * it: so we poll that long before we sleep. Where processors are few that only takes the time of
+ * the other: if it did not help, we poll less the next times, but try again now and then.
  */
+static void note_spins(unsigned int *spins, bool helped)
+{
+	static _Thread_local unsigned int failures;
+
+	failures = helped ? 0 : failures + 1;
+	*spins = failures % RETRY == 0 ? SPINS : *spins / 2 + 1;
+}
+
+/* Among others. */
 static void play_inside(struct play *p, struct ready *step, struct progress *so_far)
 {
 	static _Thread_local unsigned int spins = SPINS;
+	unsigned int spun = 0;
 
-	play_fast(p->r, step, so_far, spins, false);
+	do {
+		play_fast(p->r, step, so_far, LOOK_AFTER, false);
+		spun += LOOK_AFTER;
+	} while (so_far->waits && !so_far->all && spun < spins && !gate_is_closed(&p->gate));
 	if (so_far->all)
 		outcome_count(p->r->outcome, OUTCOME_SEEN, 1);
-	if (step->event.kind == TRACE_POLL)
-		spins = so_far->all ? SPINS : spins / 2 + 1;
+	if (spun > LOOK_AFTER || !so_far->all)
+		note_spins(&spins, so_far->all);
 }
 
 static int play_step(void *arg, struct ready *step)
 {
 	struct progress so_far = { 0 };
 	struct play *p = arg;
+	unsigned int turns = 0;
 	int err;
 
 	while (p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) && come_inside(p)) {
@@ -216,7 +232,10 @@ static int play_step(void *arg, struct ready *step)
 		rest_player(p);
 		if (!so_far.waits || !player_is_behind())
 			break;
-		player_await_others();
+		if (++turns % YIELDS) /* who only ever sleeps is not moved to an idle processor */
+			sched_yield();
+		else
+			player_sleep();
 	}
 	wait_until_due(p->r, &step->event);
 	enter_replay(p);

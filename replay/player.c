@@ -27,7 +27,8 @@ enum {
 	SPINS = 100,
 	SPINS_LEAST = 10,
 	SPINS_MOST = 500,
-	YIELDS = 20,
+	RETRY = 32,
+	YIELDS = 100,
 	STACK = 1 << 19,
 	CACHE_LINE = 64
 };
@@ -240,24 +241,32 @@ bool player_is_behind(void)
 	return at > 1 && find_behind(current->all, current, at - 1);
 }
 
+void player_sleep(void)
+{
+	uint64_t at = current ? load(current->at) : 0;
+	struct player *p = at > 1 ? find_behind(current->all, current, at - 1) : NULL;
+
+	if (p)
+		sleep_for(p, at - 1, BRIEF);
+}
+
 /*
  * To be woken takes microseconds, and to try in vain takes them from the one who is waited for,
  * where processors are few: how long we try depends on whether that helped the last times.
  */
 void player_await_others(void)
 {
+	static _Thread_local unsigned int failures;
 	uint64_t at = current ? load(current->at) : 0;
 	struct player *p = NULL;
 	unsigned int turn = 0;
 
 	while (at > 1 && (p = find_behind(current->all, current, at - 1)) && turn++ < spins)
 		__builtin_ia32_pause();
-	if (!p) {
-		spins = spins * 2 < SPINS_MOST ? spins * 2 : SPINS_MOST;
-		return;
-	}
-	spins = spins / 2 > SPINS_LEAST ? spins / 2 : SPINS_LEAST;
-	sleep_for(p, at - 1, BRIEF);
+	failures = p ? failures + 1 : 0;
+	spins = failures % RETRY == 0 ? SPINS_MOST : spins / 2 + SPINS_LEAST;
+	if (p)
+		sleep_for(p, at - 1, BRIEF);
 }
 
 void player_waits(void)

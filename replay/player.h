@@ -30,7 +30,8 @@ int players_run(const struct player_work *work, struct tapes *tapes, uint32_t mo
 /* For the player that calls it: is a step before its own not done yet? */
 bool player_is_behind(void);
 
-/* Sleep until it is not, or for a millisecond. */
+/* Sleep until it is not, or for a millisecond; the second tries for a while before. */
+void player_sleep(void);
 void player_await_others(void);
 
 /* The player that calls it waits for something outside, and so is not stuck. */

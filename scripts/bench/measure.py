@@ -1,5 +1,6 @@
 """Run the programs of this folder, and others, and take the figures out of what they print."""
 import functools
+import json
 import os
 import re
 import shutil
@@ -461,15 +462,27 @@ def minute():
             'growth': [max(memory[-quarter:]) - max(memory[:quarter])], 'memory': [max(memory)]}
 
 
-# stages of a replay, and the functions that are them, with all that they call
+# stages of a replay, and the functions that are them, with all that they call; then those whose
+# rest is a stage
 STAGES = {
     'decode': ['read_all'],
     'order': ['order_next'],
-    'translate': ['posts_fill'],
+    'write': ['tapes_put'],
+    'read': ['tape_next'],
     'post': ['soft_post_send', 'soft_post_recv'],
-    'poll': ['polls_take'],
-    'expect': ['expect_poll'],
+    'poll': ['soft_poll_cq'],
+    'translate': ['fast_post', 'posts_replay'],
+    'compare': ['fast_poll', 'expect_poll'],
 }
+
+
+def replay_times(path, *options):
+    """Seconds of one replay: compiled, replayed."""
+    done = subprocess.run([VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft', '--format',
+                           'json', *options, path], capture_output=True, text=True, timeout=120)
+    if done.returncode:
+        raise Missing('failed: ' + (done.stderr.strip().splitlines() or ['?'])[-1][:60])
+    return json.loads(done.stdout)['seconds']
 
 
 def replay_costs_once(path, events, to):
@@ -482,7 +495,8 @@ def replay_costs_once(path, events, to):
              re.findall(r'^ *([\d.]+)% +[\d.]+% +\[.\] (\w+)', out, re.M)}
     costs = {stage: total / events * sum(share.get(name, 0) for name in names)
              for stage, names in STAGES.items()}
-    costs['compare'] = costs['expect'] - costs['poll']
+    costs['translate'] -= costs['post']
+    costs['compare'] -= costs['poll']
     return costs
 
 

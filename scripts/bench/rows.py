@@ -133,10 +133,8 @@ def check_memory():
     return [measure.memory_of([measure.VERBATIM, 'check', path])]
 
 
-def replay_seconds(name, *options):
-    path = measure.recorded(name)[0]
-    return measure.seconds([measure.VERBATIM, 'replay', '--pace', 'asap', '--device', 'soft',
-                            *options, path])
+def replay_times(name, *options):
+    return measure.replay_times(measure.recorded(name)[0], *options)
 
 
 def own_seconds(name):
@@ -150,14 +148,33 @@ def own_seconds(name):
 
 
 def replay_rate(name, *options):
-    """All of a replay, reading included, against the program itself, in turn."""
-    return lambda: [own_seconds(name) / replay_seconds(name, *options)
+    """A replay of the compiled trace against the program itself, in turn."""
+    return lambda: [own_seconds(name) / replay_times(name, *options)['replayed']
                     for _ in range(measure.ROUNDS)]
+
+
+def replay_whole(name):
+    """The same with what it takes to compile it."""
+    def sample():
+        own, times = own_seconds(name), replay_times(name)
+        return own / (times['compiled'] + times['replayed'])
+    return lambda: [sample() for _ in range(measure.ROUNDS)]
+
+
+def replay_compile():
+    path, events, _, _ = measure.recorded('ib_send_lat')
+    return [measure.replay_times(path)['compiled'] / events * 1e9 for _ in range(measure.ROUNDS)]
 
 
 def replay_recorded():
     span = measure.recorded('ib_send_lat')[3]
-    return [span / replay_seconds('ib_send_lat') for _ in range(measure.ROUNDS)]
+    return [span / replay_times('ib_send_lat')['replayed'] for _ in range(measure.ROUNDS)]
+
+
+def replay_memory():
+    path, _ = measure.recorded_long()
+    return [measure.memory_of([measure.VERBATIM, 'replay', '--threads', 'serial', '--device',
+                               'soft', path])]
 
 
 def replay_cost(stage):
@@ -252,9 +269,13 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
       for name in ('send_lat', 'send_bw', 'write_bw')),
     Row('replay_recorded', 'replay', 'ib_send_lat, of its rate while recorded', 'x', None, None,
         replay_recorded),
+    Row('replay_whole', 'replay', 'the same with its compilation, of its own', 'x', None, None,
+        replay_whole('ib_send_lat')),
+    Row('replay_compile', 'replay', 'to compile an event', 'ns', None, None, replay_compile),
     *(Row('replay_' + stage, 'replay', 'serial, an event: ' + stage, 'ns', None, None,
           replay_cost(stage))
-      for stage in ('decode', 'order', 'translate', 'post', 'poll', 'compare')),
+      for stage in ('decode', 'order', 'write', 'read', 'translate', 'post', 'poll', 'compare')),
+    Row('replay_memory', 'replay', 'at most, 50 M events', 'MB', 'less', 512, replay_memory),
 
     Row('half_trip', 'device', 'flag and payload, half a round trip', 'ns', None, None,
         limit('half_trip')),
