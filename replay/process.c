@@ -647,22 +647,23 @@ static enum process_ending ending_of(const char *how)
 }
 
 /* A child that still runs has what it inherited. */
-static void give_to_child(uint32_t process)
+static uint32_t give_to_child(uint32_t process)
 {
 	for (uint32_t i = process + 1; trace_process(all.trace, i); i++)
 		if (process_ask_runs(all.ask, i) && process_ask_is_kin(all.ask, i, process)) {
 			mirrors_give(all.mirrors, process, i);
-			return;
+			return i;
 		}
+	return 0;
 }
 
-void process_end(uint32_t process, const char *how)
+uint32_t process_end(uint32_t process, const char *how)
 {
-	if (!all.ask || !process_ask_runs(all.ask, process))
-		return;
-	count_struck(process);
-	process_ask_end(all.ask, process, ending_of(how));
-	give_to_child(process);
+	if (process_ask_runs(all.ask, process)) {
+		count_struck(process);
+		process_ask_end(all.ask, process, ending_of(how));
+	}
+	return give_to_child(process);
 }
 
 int processes_start(struct trace *trace, struct outcome *outcome)

@@ -45,8 +45,11 @@ void *process_arguments(size_t *ret_size);
 /* A child of the thread that is entered. */
 void process_fork(uint32_t child);
 
-/* @process ends, as @how tells: column `ending` of table `process`, or NULL. */
-void process_end(uint32_t process, const char *how);
+/*
+ * @process ends, as @how tells: column `ending` of table `process`, or NULL. Returns the process
+ * that has its objects from now on, since it was forked from it; 0: they have ended with it.
+ */
+uint32_t process_end(uint32_t process, const char *how);
 
 /* Is there an event on a channel, or of a context? */
 bool process_has_cq_event(struct ibv_comp_channel *channel);

@@ -78,8 +78,13 @@ static void replay_fork(struct replay *r, const struct trace_event *event)
 
 static void replay_exit(struct replay *r, uint32_t process)
 {
-	replica_clear(r, process);
-	process_end(process, trace_process(r->trace, process)->ending);
+	if (!processes_are_used()) {
+		replica_clear(r, process);
+		return;
+	}
+	replica_leave(r, process);
+	if (!process_end(process, trace_process(r->trace, process)->ending))
+		replica_forget(r, process);
 }
 
 /* Did a child fail to poll or arm a queue of its parent's, in what is one process here? */

@@ -131,6 +131,8 @@ void replica_gone(struct replay *r, uint32_t id)
 			forget_handle(&r->replicas[r->made[i]], "its context was closed before");
 }
 
+static const char ended[] = "its object's process had ended";
+
 void replica_destroy(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
@@ -142,7 +144,7 @@ void replica_destroy(struct replay *r, uint32_t id)
 	events_before_destroy(r, id);
 	dispatch_call((enum verb)verb, args);
 	replica_gone(r, id);
-	replica->why = "its object's process had ended";
+	replica->why = ended;
 }
 
 void replica_clear(struct replay *r, uint32_t process)
@@ -152,6 +154,25 @@ void replica_clear(struct replay *r, uint32_t process)
 
 		if (!process || trace_object(r->trace, id)->process == process)
 			replica_destroy(r, id);
+	}
+}
+
+void replica_leave(struct replay *r, uint32_t process)
+{
+	for (uint32_t i = r->nmade; i-- > 0;)
+		if (trace_object(r->trace, r->made[i])->process == process)
+			expect_leave(r, r->made[i]);
+}
+
+void replica_forget(struct replay *r, uint32_t process)
+{
+	for (uint32_t i = r->nmade; i-- > 0;) {
+		struct replica *replica = &r->replicas[r->made[i]];
+
+		if (!replica->handle || trace_object(r->trace, r->made[i])->process != process)
+			continue;
+		replica_gone(r, r->made[i]);
+		replica->why = ended;
 	}
 }
 

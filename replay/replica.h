@@ -17,6 +17,13 @@ void replica_gone(struct replay *r, uint32_t object);
 /* Destroy it, unless that was done. */
 void replica_destroy(struct replay *r, uint32_t object);
 
+/*
+ * Process @process ends by itself, as --processes has it: take what has completed on its queues; and
+ * when it has ended, forget what it left.
+ */
+void replica_leave(struct replay *r, uint32_t process);
+void replica_forget(struct replay *r, uint32_t process);
+
 /* Destroy what process @process left, newest first; 0: everything that is left. */
 void replica_clear(struct replay *r, uint32_t process);
 
