@@ -3,11 +3,12 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 
 #include "core/wire/log.h"
+#include "replay/dispatch.h"
 #include "replay/made_priv.h"
+#include "replay/process.h"
 #include "replay/translate.h"
 
 enum { GRH = 40 };
@@ -84,11 +85,13 @@ static uint32_t srqn_here(struct replay *r, const struct message *m)
 	uint64_t id;
 	const struct replica *srq;
 	uint32_t number;
+	uint64_t args[16] = { 0, (uintptr_t)&number };
 
 	if (!map_get(&r->far->exclusives, m->cq, &id))
 		return 0;
 	srq = replica_of(r, (uint32_t)id);
-	return srq && srq->handle && !ibv_get_srq_num(srq->handle, &number) ? number : 0;
+	args[0] = srq ? (uintptr_t)srq->handle : 0;
+	return args[0] && !dispatch_call(VERB_get_srq_num, args) ? number : 0;
 }
 
 static int await_sent(struct replay *r, struct made_end *end, unsigned int most)
@@ -256,9 +259,8 @@ int made_before_poll(struct replay *r, const struct trace_event *event)
 static bool has_async_event(const struct replay *r, uint32_t object)
 {
 	const struct ibv_qp *qp = r->replicas[object].handle;
-	struct pollfd p = { .fd = qp ? qp->context->async_fd : -1, .events = POLLIN };
 
-	return poll(&p, 1, 0) == 1;
+	return qp && process_has_async_event(qp->context);
 }
 
 /* An event that told of messages before they were polled. */

@@ -18,8 +18,8 @@ void replica_gone(struct replay *r, uint32_t object);
 void replica_destroy(struct replay *r, uint32_t object);
 
 /*
- * Process @process ends by itself, as --processes has it: take what has completed on its queues; and
- * when it has ended, forget what it left.
+ * Process @process ends by itself, as --processes has it: take what has completed on its queues;
+ * and when it has ended, forget what it left.
  */
 void replica_leave(struct replay *r, uint32_t process);
 void replica_forget(struct replay *r, uint32_t process);
