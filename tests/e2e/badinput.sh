@@ -53,7 +53,7 @@ head -c $(($(stat -c %s good.db) / 2)) good.db >half.db
 mkdir folder.db
 cp good.db closed.db
 
-for command in info dump stat sql unpack trim check replay; do
+for command in info dump stat sql unpack trim check replay emit; do
 	expect "$command: no such file" 4 bash -c "reads nothing.db $command"
 	expect "$command: empty file" 3 bash -c "reads empty.db $command"
 	expect "$command: text file" 3 bash -c "reads text.db $command"
@@ -63,7 +63,7 @@ for command in info dump stat sql unpack trim check replay; do
 	expect "$command: directory" 3 bash -c "reads folder.db $command"
 	expect "$command: no argument" 2 "$VERBATIM" $command
 	expect "$command: unknown option" 2 "$VERBATIM" $command --no-such-option good.db
-	[ $command = check ] || # which takes several traces
+	[ $command = check ] || [ $command = emit ] || # which take several traces
 		expect "$command: too many arguments" 2 "$VERBATIM" $command good.db 1:1 1:1
 done
 expect "check: a second trace that is not there" 4 "$VERBATIM" check good.db no-such.db

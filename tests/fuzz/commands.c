@@ -93,6 +93,8 @@ static const struct form forms[] = {
 	{ "trace", "check --format junit --save t.db", "0134", NULL, NULL },
 	{ "trace", "replay --timeout 0.2 t.db", "013", NULL, NULL },
 	{ "trace", "replay --timeout 0.2 --format json t.db", "013", NULL, NULL },
+	{ "trace", "emit t.db", "03", NULL, NULL },
+	{ "trace", "emit --allow-partial t.db u.db", "03", NULL, NULL },
 	{ "session", "collect -q --keep -o o.db .", "034", "info o.db", "01" },
 	{ "session", "collect -q --keep -o o.db .", "034", "check o.db", "01" },
 	{ "ctf", "import -q -o o.db .", "03", "info o.db", "013" },
