@@ -71,10 +71,16 @@ static int put_file(const char *path, const struct text *text)
 	return err;
 }
 
+/* As it is: stdout would show its tabs as what a trace has put there. */
 static int print_text(const struct text *text)
 {
-	if (fwrite(text->at, 1, text->used, stdout) != text->used || fflush(stdout))
-		return log_err(-errno, "write the program");
+	for (size_t at = 0; at < text->used;) {
+		ssize_t n = write(STDOUT_FILENO, text->at + at, text->used - at);
+
+		if (n < 0 && errno != EINTR)
+			return log_err(-errno, "write the program");
+		at += n > 0 ? (size_t)n : 0;
+	}
 	return 0;
 }
 

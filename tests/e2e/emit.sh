@@ -128,6 +128,10 @@ names_in_the_trace_are_data() {
 			/* ??/'; UPDATE thread SET comm = '*/ #error no'" &&
 		emit named
 }
+the_program_may_go_to_standard_output() {
+	"$VERBATIM" emit rc_pingpong.db >printed.c && cmp printed.c rc_pingpong.c
+}
+try the_program_may_go_to_standard_output
 try one_side_is_refused
 try two_sides_of_one_job_are_a_program
 try a_verb_without_a_place_is_named
