@@ -60,19 +60,19 @@ altered_is_told() { # name, table, where, set
 	rm -f altered.db
 }
 
-try "rc_pingpong" becomes_a_program rc_pingpong 620 ibv_rc_pingpong
+try "rc_pingpong" becomes_a_program rc_pingpong 1500 ibv_rc_pingpong
 try "rc_pingpong is checked" is_checked_as rc_pingpong
-try "uc_pingpong" becomes_a_program uc_pingpong 620 ibv_uc_pingpong
-try "ud_pingpong" becomes_a_program ud_pingpong 1200 ibv_ud_pingpong
-try "xsrq_pingpong" becomes_a_program xsrq_pingpong 700 ibv_xsrq_pingpong
-try "rc_pingpong -e" becomes_a_program rc_events 900 ibv_rc_pingpong -e
+try "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
+try "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
+try "xsrq_pingpong" becomes_a_program xsrq_pingpong 1500 ibv_xsrq_pingpong
+try "rc_pingpong -e" becomes_a_program rc_events 2500 ibv_rc_pingpong -e
 try "srq_pingpong" becomes_a_program srq_pingpong 20000 ibv_srq_pingpong
 
 # perftest, with the builders ibv_wr_*(), with lists of requests, with extended completion queues
 for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw" "ib_send_bw -c UD" \
 	"ib_send_bw -e" "ib_write_bw" "ib_write_lat" "ib_write_bw -q 4" "ib_read_lat" "ib_read_bw" \
 	"ib_atomic_bw" "ib_atomic_lat" "ib_send_lat -c XRC"; do
-	try "$each" becomes_a_program perf 2000 $each -F -n 500
+	try "$each" becomes_a_program perf 5000 $each -F -n 500
 done
 
 # errors that were planted: two threads on one queue, keys, lengths, receivers that are not ready,
@@ -88,7 +88,7 @@ app_becomes_a_program() { # name
 	"$VERBATIM" record -o "$1.db" -- "$apps/$1" >"$1.log" 2>&1
 	emit "$1" && runs "$1"
 }
-for each in posts threads first_error two_threads overlap faulted payload killed_peer \
+for each in posts threads first_error two_threads overlap faulted payload \
 	state_001 state_004 mkey_001 mkey_003 mkey_005 compl_003 thread_002; do
 	try "$each becomes a program" app_becomes_a_program $each
 done
