@@ -34,6 +34,8 @@
 	  "TRACE... QUESTION") \
 	C(trim, "Write a part of a trace as a trace", \
 	  "-o FILE TRACE") \
+	C(reduce, "Write the smallest trace that still shows something", \
+	  "--keep WHAT -o FILE TRACE") \
 	C(unpack, "Turn a trace into one that any SQLite program can read", \
 	  "-o FILE TRACE") \
 	C(import, "Make a trace of what an LTTng session has recorded", \

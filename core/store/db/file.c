@@ -189,11 +189,11 @@ int file_make_way(const char *path)
 	return 0;
 }
 
-int file_replace(const char *from, const char *to)
+int file_replace(const char *from, const char *to, bool sync)
 {
 	int fd = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;
 
-	if (fd < 0 || fsync(fd))
+	if (fd < 0 || (sync && fsync(fd)))
 		err = log_err(-errno, "write %s", to);
 	if (fd >= 0)
 		close(fd);

@@ -24,10 +24,10 @@ int file_make_way(const char *path);
 int file_check_way(const char *path);
 
 /*
- * Put the finished trace @from in the place of @to, for which file_check_way() said 0, with all of
- * its bytes on the disk first. 0 or -errno after log_err().
+ * Put the finished trace @from in the place of @to, for which file_check_way() said 0; with @sync
+ * all of its bytes are on the disk first. 0 or -errno after log_err().
  */
-int file_replace(const char *from, const char *to);
+int file_replace(const char *from, const char *to, bool sync);
 
 /* Remove @path and what SQLite may have put beside it. */
 void file_remove(const char *path);

@@ -184,7 +184,7 @@ int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char
 		measure_copy(&copy, ret_size);
 	fini_copy(&copy);
 	if (!err)
-		err = file_replace(beside, to);
+		err = file_replace(beside, to, !excerpt->scratch);
 	if (err)
 		file_remove(beside);
 	return err;

@@ -51,7 +51,8 @@ struct excerpt {
 	struct excerpt_place until;
 	/* The data plane begins there, in the sense of meta.cut; INT64_MIN: it has no such cut. */
 	int64_t cut;
-	const char *what; /* for meta.excerpt: "--until 1:60" */
+	const char *what; /* for meta.excerpt: "until 1:60 of t.db" */
+	bool scratch;     /* of no worth after a crash: need not be on the disk */
 };
 
 /* An excerpt of all of a trace. */

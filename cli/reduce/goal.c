@@ -1,0 +1,427 @@
+/*
+ * What a reduced trace must show
+ *
+ *	a finding       `verbatim check` has the rule, of the same object
+ *	a divergence    `verbatim replay` has it as a cause: event, field, and what came instead
+ *	a status        `verbatim replay` has no divergence and leaves nothing out, and errors get
+ *	                no help (--faults none): so the traffic that is left causes the status
+ *
+ * A peer that replay makes causes what was recorded: with more of these than the whole has, a trace
+ * shows nothing.
+ */
+#include "cli/reduce/goal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/json_tree.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/trace.h"
+#include "core/wire/desc.h"
+
+/* Reading a goal */
+
+enum { WORDS = 8, WORD = 64 };
+
+struct words {
+	char at[WORDS][WORD];
+	unsigned int n;
+};
+
+static bool is_filler(const char *word)
+{
+	static const char *const fillers[] = { "of", "at", "on", "is", "the", "finding" };
+
+	for (size_t i = 0; i < sizeof(fillers) / sizeof(*fillers); i++)
+		if (!strcasecmp(word, fillers[i]))
+			return true;
+	return false;
+}
+
+/* Words are apart by blanks and "="; false: too many, or too long ones. */
+static bool split_words(const char *text, struct words *words)
+{
+	static const char apart[] = " \t=";
+
+	words->n = 0;
+	for (text += strspn(text, apart); *text; text += strspn(text, apart)) {
+		size_t n = strcspn(text, apart);
+
+		if (n >= WORD || words->n == WORDS)
+			return false;
+		memcpy(words->at[words->n], text, n);
+		words->at[words->n][n] = '\0';
+		words->n += !is_filler(words->at[words->n]);
+		text += n;
+	}
+	return words->n > 0;
+}
+
+/* "1:60", "1:60[2]" */
+static bool read_event(const char *text, struct goal *goal)
+{
+	unsigned int thread, i = 0;
+	int end = 0, index_end = 0;
+	uint64_t n;
+
+	if (sscanf(text, "%u:%" SCNu64 "%n[%u]%n", &thread, &n, &end, &i, &index_end) < 2)
+		return false;
+	if (!thread || !n || (size_t)(index_end ?: end) != strlen(text))
+		return false;
+	goal->id = (struct event_id){ thread, n };
+	goal->i = i;
+	goal->indexed = index_end;
+	return true;
+}
+
+static int refuse_goal(char complaint[GOAL_COMPLAINT], const char *text)
+{
+	snprintf(complaint, GOAL_COMPLAINT,
+		 "'%.80s' is none of: 'status of T:N = STATUS', 'divergence at T:N [FIELD]', "
+		 "'RULE of OBJECT'",
+		 text);
+	return -EINVAL;
+}
+
+static int read_status(const struct words *words, struct goal *goal, const char *text,
+		       char complaint[GOAL_COMPLAINT])
+{
+	const struct enum_info *info = enum_find("ibv_wc_status");
+
+	if (words->n != 3 || !read_event(words->at[1], goal))
+		return refuse_goal(complaint, text);
+	for (unsigned int v = 0; v < info->nvalues; v++) {
+		const char *name = info->values[v].name;
+
+		if (strcasecmp(name, words->at[2]) != 0 &&
+		    strcasecmp(name + strlen("IBV_WC_"), words->at[2]) != 0)
+			continue;
+		goal->status = (int)info->values[v].value;
+		return 0;
+	}
+	snprintf(complaint, GOAL_COMPLAINT,
+		 "there is no completion status '%s'; "
+		 "'verbatim explain' lists them",
+		 words->at[2]);
+	return -EINVAL;
+}
+
+static int read_divergence(const struct words *words, struct goal *goal, const char *text,
+			   char complaint[GOAL_COMPLAINT])
+{
+	if (words->n > 3 || (words->n > 1 && !read_event(words->at[1], goal)))
+		return refuse_goal(complaint, text);
+	if (words->n == 3)
+		snprintf(goal->field, sizeof(goal->field), "%s", words->at[2]);
+	return 0;
+}
+
+static int read_finding(const struct words *words, struct goal *goal, const char *text,
+			char complaint[GOAL_COMPLAINT])
+{
+	char *slash;
+
+	if (words->n > 2 || strchr(words->at[0], ':'))
+		return refuse_goal(complaint, text);
+	snprintf(goal->rule, sizeof(goal->rule), "%s", words->at[0]);
+	if (words->n < 2)
+		return 0;
+	snprintf(goal->object, sizeof(goal->object), "%s", words->at[1]);
+	slash = strchr(goal->object, '/');
+	if (slash) {
+		goal->process = (uint32_t)strtoul(slash + 1, NULL, 10);
+		*slash = '\0';
+	}
+	return 0;
+}
+
+int goal_read(const char *text, struct goal *goal, char complaint[GOAL_COMPLAINT])
+{
+	struct words words;
+
+	*goal = (struct goal){ .kind = GOAL_FINDING };
+	if (!split_words(text, &words))
+		return refuse_goal(complaint, text);
+	if (!strcasecmp(words.at[0], "status")) {
+		goal->kind = GOAL_STATUS;
+		return read_status(&words, goal, text, complaint);
+	}
+	if (!strcasecmp(words.at[0], "divergence")) {
+		goal->kind = GOAL_DIVERGENCE;
+		return read_divergence(&words, goal, text, complaint);
+	}
+	return read_finding(&words, goal, text, complaint);
+}
+
+int goal_find(struct goal *goal, struct trace *trace, char complaint[GOAL_COMPLAINT])
+{
+	sqlite3_stmt *stmt;
+	char id[32];
+	int err;
+
+	if (goal->kind != GOAL_STATUS)
+		return 0;
+	err = sql_prepare(trace_db(trace),
+			  "SELECT i FROM wc WHERE thread = ?1 AND n = ?2 AND status = ?3"
+			  " AND (NOT ?4 OR i = ?5) ORDER BY i LIMIT 1",
+			  &stmt);
+	if (err)
+		return err;
+	sql_bind(stmt, "uiddu", goal->id.thread, goal->id.n, goal->status, (int)goal->indexed,
+		 goal->i);
+	err = sql_step(stmt);
+	if (err > 0)
+		goal->i = sql_u32(stmt, 0);
+	sqlite3_finalize(stmt);
+	if (err)
+		return err < 0 ? err : 0;
+	snprintf(complaint, GOAL_COMPLAINT, "%s is no poll with a completion %s",
+		 event_id_text(goal->id, id), enum_name(enum_find("ibv_wc_status"), goal->status));
+	return -ENOENT;
+}
+
+const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT])
+{
+	char id[32];
+
+	if (goal->kind == GOAL_STATUS)
+		snprintf(text, GOAL_COMPLAINT, "completion %s[%u] with %s",
+			 event_id_text(goal->id, id), goal->i,
+			 enum_name(enum_find("ibv_wc_status"), goal->status));
+	else if (goal->kind == GOAL_DIVERGENCE)
+		snprintf(text, GOAL_COMPLAINT, "divergence at %s%s%s",
+			 goal->id.thread ? event_id_text(goal->id, id) : "any event",
+			 *goal->field ? ": " : "", goal->field);
+	else
+		snprintf(text, GOAL_COMPLAINT, "finding %s%s%s", goal->rule,
+			 *goal->object ? " of " : "", goal->object);
+	return text;
+}
+
+/* Showing it */
+
+void goal_command(const struct goal *goal, const struct goal_how *how, const char *path,
+		  const char *argv[GOAL_ARGUMENTS])
+{
+	bool check = goal->kind == GOAL_FINDING;
+	unsigned int n = 0;
+
+	argv[n++] = "verbatim";
+	argv[n++] = check ? "check" : "replay";
+	argv[n++] = "--format";
+	argv[n++] = "json";
+	if (!check) {
+		argv[n++] = "--threads";
+		argv[n++] = "serial";
+		argv[n++] = "--device";
+		argv[n++] = how->device ?: "soft";
+	}
+	if (!check && how->timeout) {
+		argv[n++] = "--timeout";
+		argv[n++] = how->timeout;
+	}
+	if (!check && (how->faults || goal->kind == GOAL_STATUS)) {
+		argv[n++] = "--faults";
+		argv[n++] = how->faults ?: "none";
+	}
+	argv[n++] = "--";
+	argv[n++] = path;
+	argv[n] = NULL;
+}
+
+static const struct json_node *member_of(const struct json_node *node, const char *name)
+{
+	return node && node->kind == JSON_OBJECT ? json_find_member(node, name, strlen(name))
+						 : NULL;
+}
+
+static const char *text_of(const struct json_node *node, const char *name)
+{
+	const struct json_node *member = member_of(node, name);
+
+	return member && member->kind == JSON_TEXT ? member->text : "";
+}
+
+static int64_t number_of(const struct json_node *node, const char *name)
+{
+	const struct json_node *member = member_of(node, name);
+
+	return member && (member->kind == JSON_INT || member->kind == JSON_BOOL) ? member->number
+										 : -1;
+}
+
+static size_t count_of(const struct json_node *node, const char *name)
+{
+	const struct json_node *member = member_of(node, name);
+
+	return member ? member->count : 0;
+}
+
+/* Nothing, or the same. */
+static bool is_asked(const char *asked, const char *text)
+{
+	return !*asked || !strcmp(asked, text);
+}
+
+static void take_text(char *to, size_t size, const char *text)
+{
+	if (!*to)
+		snprintf(to, size, "%s", text);
+}
+
+/* "wc[3].status" and "wc[0].status" are the same: completions before it may be gone. */
+static bool is_field(const char *asked, const char *field)
+{
+	size_t n = strcspn(asked, "["), m = strcspn(field, "[");
+
+	if (!*asked || !strcmp(asked, field))
+		return true;
+	return asked[n] && n == m && !strncmp(asked, field, n) &&
+	       !strcmp(asked + strcspn(asked, "]"), field + strcspn(field, "]"));
+}
+
+static bool is_rule(const struct goal *goal, const struct json_node *finding)
+{
+	return (!strcasecmp(goal->rule, text_of(finding, "rule")) ||
+		!strcasecmp(goal->rule, text_of(finding, "name"))) &&
+	       is_asked(goal->object, text_of(finding, "object")) &&
+	       (!goal->process || goal->process == number_of(finding, "process"));
+}
+
+/* With another error than the whole has, a trace is no part of what happened. */
+static bool has_new_rule(struct goal *goal, bool whole, const struct json_node *root)
+{
+	const struct json_node *finding = json_first(member_of(root, "findings"));
+	char rule[GOAL_NAME + 2];
+
+	for (; finding; finding = json_next(finding)) {
+		if (strcmp(text_of(finding, "severity"), "error") != 0)
+			continue;
+		snprintf(rule, sizeof(rule), " %s ", text_of(finding, "rule"));
+		if (whole)
+			text_addf(&goal->rules, "%s", rule);
+		else if (!goal->rules.at || !strstr(goal->rules.at, rule))
+			return true;
+	}
+	return false;
+}
+
+void goal_fini(struct goal *goal)
+{
+	text_fini(&goal->rules);
+}
+
+static bool has_finding(struct goal *goal, bool whole, const struct json_node *root)
+{
+	const struct json_node *finding = json_first(member_of(root, "findings"));
+
+	while (finding && !is_rule(goal, finding))
+		finding = json_next(finding);
+	if (!finding)
+		return false;
+	if (whole) {
+		take_text(goal->object, sizeof(goal->object), text_of(finding, "object"));
+		if (!goal->process && number_of(finding, "process") > 0)
+			goal->process = (uint32_t)number_of(finding, "process");
+		sscanf(text_of(finding, "event"), "%u:%" SCNu64, &goal->id.thread, &goal->id.n);
+	}
+	return true;
+}
+
+/* Numbers that a device gives differ each time: only names tell that it is the same. */
+static bool is_name(const char *text)
+{
+	return *text >= 'A' && *text <= 'Z';
+}
+
+static bool is_divergence(const struct goal *goal, const struct json_node *divergence)
+{
+	char id[32];
+
+	return (!goal->id.thread ||
+		!strcmp(event_id_text(goal->id, id), text_of(divergence, "event"))) &&
+	       is_field(goal->field, text_of(divergence, "field")) &&
+	       is_asked(goal->replayed, text_of(divergence, "replayed")) &&
+	       is_asked(goal->request, text_of(divergence, "request"));
+}
+
+static bool has_divergence(struct goal *goal, bool whole, const struct json_node *root)
+{
+	const struct json_node *at = json_first(member_of(root, "divergence"));
+
+	while (at && !is_divergence(goal, at))
+		at = json_next(at);
+	if (!at)
+		return false;
+	if (whole) {
+		sscanf(text_of(at, "event"), "%u:%" SCNu64, &goal->id.thread, &goal->id.n);
+		take_text(goal->field, sizeof(goal->field), text_of(at, "field"));
+		take_text(goal->request, sizeof(goal->request), text_of(at, "request"));
+		if (is_name(text_of(at, "replayed")))
+			take_text(goal->replayed, sizeof(goal->replayed), text_of(at, "replayed"));
+	}
+	return true;
+}
+
+/* 0 was left out, and nothing differed. */
+static bool is_clean(const struct json_node *root, int exit)
+{
+	return exit == 0 && number_of(root, "divergences") == 0 && number_of(root, "whole") == 1;
+}
+
+static bool makes_no_more(struct goal *goal, bool whole, const struct json_node *root)
+{
+	size_t made = count_of(member_of(root, "made"), "peers");
+
+	if (whole)
+		goal->made = made;
+	return made <= goal->made;
+}
+
+bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n)
+{
+	struct json_node *root = NULL;
+	bool shown;
+
+	if ((exit != 0 && exit != 1) || json_parse(json, n, &root))
+		return false;
+	if (goal->kind == GOAL_FINDING)
+		shown = has_finding(goal, whole, root) && !has_new_rule(goal, whole, root);
+	else if (goal->kind == GOAL_DIVERGENCE)
+		shown = has_divergence(goal, whole, root) && makes_no_more(goal, whole, root);
+	else
+		shown = is_clean(root, exit) && makes_no_more(goal, whole, root);
+	free(root);
+	return shown;
+}
+
+void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,
+		  char complaint[GOAL_COMPLAINT])
+{
+	const char *command = goal->kind == GOAL_FINDING ? "check" : "replay";
+	struct json_node *root = NULL;
+	const struct json_node *first;
+
+	if (exit > 1 || exit < 0 || json_parse(json, n, &root)) {
+		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' of it %s", command,
+			 exit < 0 ? "did not end" : "fails");
+		return;
+	}
+	first = json_first(member_of(root, "divergence"));
+	if (goal->kind == GOAL_STATUS && first)
+		snprintf(complaint, GOAL_COMPLAINT,
+			 "its replay differs at %s: %s is %s here (--faults recorded lets errors "
+			 "come as recorded)",
+			 text_of(first, "event"), text_of(first, "field"),
+			 text_of(first, "replayed"));
+	else if (goal->kind == GOAL_STATUS)
+		snprintf(complaint, GOAL_COMPLAINT, "its replay leaves something out");
+	else
+		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' says nothing of the kind",
+			 command);
+	free(root);
+}

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * The insides of units: reading a trace (units_read.c). One thread.
+ */
+#include "cli/reduce/units.h"
+#include "core/base/map.h"
+#include "core/store/db/sqlite.h"
+
+/* By object: what is known of a queue pair or a completion queue. */
+struct reading_object {
+	uint32_t number, dest; /* of a queue pair; 0 */
+	uint32_t armed, woken; /* of a CQ: 1 + unit of its arming, of its last event; 0 */
+};
+
+/* Messages from one number to another: 1 + units of sends that nobody has received. */
+struct reading_stream {
+	uint32_t *units;
+	size_t count, first;
+};
+
+struct reading {
+	struct trace *trace;
+	struct units *units;
+	uint32_t *joined; /* by unit: the one that it is a part of */
+	size_t njoined;
+	struct map requests; /* of an event and index: the unit */
+	struct map streams;  /* of two numbers: 1 + index */
+	struct reading_stream *list;
+	size_t nlist;
+	struct reading_object *objects;
+	uint32_t *outer; /* by thread: 1 + unit of the last call of the program's */
+	uint32_t nthreads;
+	sqlite3_stmt *refs;
+};
+
+/* Fill r->units, with units that are parts of others. 0 or -errno after log_err(). */
+int reading_run(struct reading *r);
+void reading_fini(struct reading *r);
+
+/* One more of a list. 0 or -ENOMEM after log_err(). */
+int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object);
+
+/* The unit that @unit is a part of. */
+uint32_t reading_root(struct reading *r, uint32_t unit);

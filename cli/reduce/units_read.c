@@ -1,0 +1,361 @@
+/*
+ * Reading a trace as units
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/reduce/units_priv.h"
+#include "core/base/vec.h"
+#include "core/store/chunk/abi.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/trace.h"
+#include "core/wire/log.h"
+
+/* Units */
+
+static int fail_reading(void)
+{
+	return log_err(-ENOMEM, "reduce the trace");
+}
+
+/* A new unit, or -ENOMEM. */
+static int64_t add_unit(struct reading *r, enum unit_kind kind, const struct trace_event *event)
+{
+	uint32_t *joined = vec_push(r->joined, r->njoined);
+	struct unit *unit = joined ? vec_push(r->units->units, r->units->count) : NULL;
+
+	if (!unit)
+		return fail_reading();
+	*joined = (uint32_t)r->units->count - 1;
+	*unit = (struct unit){ .kind = kind,
+			       .process = event->process,
+			       .thread = event->id.thread };
+	return *joined;
+}
+
+uint32_t reading_root(struct reading *r, uint32_t unit)
+{
+	while (r->joined[unit] != unit)
+		unit = r->joined[unit] = r->joined[r->joined[unit]];
+	return unit;
+}
+
+/* The earlier one stays. */
+static void join_units(struct reading *r, uint32_t a, uint32_t b)
+{
+	a = reading_root(r, a);
+	b = reading_root(r, b);
+	if (a < b)
+		r->joined[b] = a;
+	else
+		r->joined[a] = b;
+	if (r->units->units[b].kind == UNIT_MESSAGE)
+		r->units->units[a].kind = UNIT_MESSAGE;
+	if (r->units->units[a].kind == UNIT_MESSAGE)
+		r->units->units[b].kind = UNIT_MESSAGE;
+}
+
+static int add_row(struct reading *r, const struct trace_event *event, uint32_t i, uint32_t unit,
+		   uint32_t object, uint32_t cq)
+{
+	struct unit_row *row = vec_push(r->units->rows, r->units->nrows);
+
+	if (!row)
+		return fail_reading();
+	*row = (struct unit_row){ event->id, i, unit, object <= r->units->most ? object : 0,
+				  cq <= r->units->most ? cq : 0 };
+	return 0;
+}
+
+static struct reading_object *object_of(struct reading *r, uint32_t id)
+{
+	return &r->objects[id <= r->units->most ? id : 0];
+}
+
+/* Messages */
+
+static uint64_t key_of(struct event_id id, uint32_t i)
+{
+	return (uint64_t)id.thread << 48 ^ id.n << 16 ^ i;
+}
+
+static struct reading_stream *find_stream(struct reading *r, uint32_t from, uint32_t to)
+{
+	uint64_t key = (uint64_t)from << 32 | to, at;
+
+	if (map_get(&r->streams, key, &at))
+		return &r->list[at];
+	if (map_put(&r->streams, key, r->nlist))
+		return NULL;
+	return vec_push(r->list, r->nlist);
+}
+
+static bool is_message(const struct wr *wr)
+{
+	return wr->opcode == ABI_WR_SEND || wr->opcode == ABI_WR_SEND_WITH_IMM ||
+	       wr->opcode == ABI_WR_SEND_WITH_INV || wr->opcode == ABI_WR_RDMA_WRITE_WITH_IMM ||
+	       wr->opcode == ABI_WR_TSO;
+}
+
+static int note_send(struct reading *r, const struct post *post, const struct wr *wr, uint32_t unit)
+{
+	const struct reading_object *qp = object_of(r, post->object);
+	struct reading_stream *stream = find_stream(r, qp->number, wr->remote_qpn ?: qp->dest);
+	uint32_t *place = stream ? vec_push(stream->units, stream->count) : NULL;
+
+	if (!place)
+		return fail_reading();
+	*place = unit;
+	return 0;
+}
+
+static int read_request(struct reading *r, const struct trace_event *event, uint32_t i,
+			uint32_t *first)
+{
+	const struct post *post = event->post;
+	int64_t unit = add_unit(r, UNIT_MESSAGE, event);
+	int err = unit < 0 ? (int)unit : 0;
+
+	if (!err)
+		err = add_row(r, event, i, (uint32_t)unit, post->object, 0);
+	if (!err && map_put(&r->requests, key_of(event->id, i), (uint64_t)unit))
+		err = fail_reading();
+	if (!err && post_is_send(post) && i < post_taken(post) && is_message(&post->wr[i]))
+		err = note_send(r, post, &post->wr[i], (uint32_t)unit);
+	if (err)
+		return err;
+	if (!i)
+		*first = (uint32_t)unit;
+	else if (post->ret) /* all or none: one of them is the reason */
+		join_units(r, *first, (uint32_t)unit);
+	return 0;
+}
+
+/* An event that has no requests or completions has a row itself. */
+static int read_rest(struct reading *r, const struct trace_event *event, enum unit_kind kind,
+		     uint32_t i, uint32_t object, uint32_t cq)
+{
+	int64_t unit = add_unit(r, kind, event);
+
+	return unit < 0 ? (int)unit : add_row(r, event, i, (uint32_t)unit, object, cq);
+}
+
+static int read_post(struct reading *r, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	uint32_t first = 0;
+	int err = 0;
+
+	if (!post->nwr)
+		return read_rest(r, event, UNIT_REST, UINT32_MAX, post->object, 0);
+	for (uint32_t i = 0; i < post->nwr && !err; i++)
+		err = read_request(r, event, i, &first);
+	return err;
+}
+
+/* The next message from its sender has come. */
+static void join_message(struct reading *r, const struct wc *wc, uint32_t unit)
+{
+	const struct reading_object *qp = object_of(r, wc->qp);
+	struct reading_stream *stream;
+
+	if (wc->status || !(wc->opcode & ABI_WC_RECV))
+		return;
+	stream = find_stream(r, wc->src_qp ?: qp->dest, qp->number);
+	if (stream && stream->first < stream->count)
+		join_units(r, stream->units[stream->first++], unit);
+}
+
+static int read_completion(struct reading *r, const struct trace_event *event, uint32_t i)
+{
+	const struct poll *poll = event->poll;
+	const struct wc *wc = &poll->wc[i];
+	struct reading_object *cq = object_of(r, poll->object);
+	uint64_t unit;
+	int64_t added;
+
+	if (!wc->request.thread ||
+	    !map_get(&r->requests, key_of(wc->request, wc->request_index), &unit)) {
+		added = add_unit(r, UNIT_MESSAGE, event);
+		if (added < 0)
+			return (int)added;
+		unit = (uint64_t)added;
+	}
+	join_message(r, wc, (uint32_t)unit);
+	if (cq->woken)
+		join_units(r, cq->woken - 1, (uint32_t)unit);
+	cq->woken = 0;
+	return add_row(r, event, i, (uint32_t)unit, wc->qp, poll->object);
+}
+
+static int read_poll(struct reading *r, const struct trace_event *event)
+{
+	int err = 0;
+
+	if (!event->poll->nwc)
+		return read_rest(r, event, UNIT_REST, UINT32_MAX, 0, event->poll->object);
+	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
+		err = read_completion(r, event, i);
+	return err;
+}
+
+static int read_notify(struct reading *r, const struct trace_event *event)
+{
+	int err = read_rest(r, event, UNIT_REST, 0, 0, event->notify->object);
+
+	object_of(r, event->notify->object)->armed = (uint32_t)r->units->count;
+	return err;
+}
+
+/* Calls */
+
+int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object)
+{
+	size_t n = *count;
+	struct unit_need *need = vec_push(*list, n);
+
+	if (!need)
+		return fail_reading();
+	*need = (struct unit_need){ who, object };
+	*count = n;
+	return 0;
+}
+
+/* What a call names; what it makes needs all that. */
+static int read_refs(struct reading *r, const struct trace_event *event, uint32_t unit)
+{
+	const struct call *call = event->call;
+	bool makes = verb_infos[call->verb].effect == EFFECT_CREATE && call->object;
+	int err;
+
+	sql_bind(r->refs, "ui", event->id.thread, event->id.n);
+	while ((err = sql_step(r->refs)) > 0) {
+		uint32_t object = sql_u32(r->refs, 0);
+
+		if (!object || object > r->units->most)
+			continue;
+		err = units_need(&r->units->calls, &r->units->ncalls, unit, object);
+		if (!err && makes && object != call->object)
+			err = units_need(&r->units->objects, &r->units->nobjects, call->object,
+					 object);
+		if (err)
+			break;
+		if (call->verb == VERB_get_cq_event && sqlite3_column_int(r->refs, 1)) {
+			struct reading_object *cq = object_of(r, object);
+
+			cq->woken = unit + 1;
+			if (cq->armed)
+				join_units(r, cq->armed - 1, unit);
+			cq->armed = 0;
+		}
+	}
+	sqlite3_reset(r->refs);
+	if (!err && call->object && call->object <= r->units->most)
+		err = units_need(&r->units->calls, &r->units->ncalls, unit, call->object);
+	return err;
+}
+
+static void note_modify(struct reading *r, const struct call *call)
+{
+	int64_t value;
+
+	if (call->verb == VERB_modify_qp && call->args &&
+	    args_get(call->args, "attr.dest_qp_num", &value))
+		object_of(r, call->object)->dest = (uint32_t)value;
+}
+
+static int read_call(struct reading *r, const struct trace_event *event)
+{
+	uint32_t *outer = &r->outer[event->id.thread <= r->nthreads ? event->id.thread : 0];
+	int err = read_rest(r, event, UNIT_CALL, 0, 0, 0);
+	uint32_t unit = (uint32_t)r->units->count - 1;
+
+	if (err)
+		return err;
+	r->units->units[unit].ours = event->call->ours;
+	if ((event->inner || event->call->depth) && *outer)
+		join_units(r, *outer - 1, unit);
+	else
+		*outer = unit + 1;
+	note_modify(r, event->call);
+	return read_refs(r, event, unit);
+}
+
+static int read_event(struct reading *r, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_CALL:
+		return read_call(r, event);
+	case TRACE_POST:
+		return read_post(r, event);
+	case TRACE_POLL:
+		return read_poll(r, event);
+	case TRACE_NOTIFY:
+		return read_notify(r, event);
+	case TRACE_FORK:
+	case TRACE_MARK:
+	case TRACE_MEMORY:
+	case TRACE_MISUSE:
+		return read_rest(r, event, UNIT_REST, 0, 0, 0);
+	default:
+		return 0;
+	}
+}
+
+static int open_reading(struct reading *r)
+{
+	const struct object *object;
+	int err = 0;
+
+	while (trace_object(r->trace, r->units->most + 1))
+		r->units->most++;
+	while (trace_thread(r->trace, r->nthreads + 1))
+		r->nthreads++;
+	r->objects = calloc(r->units->most + 1ul, sizeof(*r->objects));
+	r->outer = calloc(r->nthreads + 1ul, sizeof(*r->outer));
+	if (!r->objects || !r->outer)
+		return fail_reading();
+	for (uint32_t id = 1; (object = trace_object(r->trace, id)) && !err; id++) {
+		r->objects[id].number = object->number;
+		if (object->parent && object->parent <= r->units->most)
+			err = units_need(&r->units->objects, &r->units->nobjects, id,
+					 object->parent);
+	}
+	return err
+		       ?: sql_prepare(trace_db(r->trace),
+				      "SELECT object, path = 'out.cq' FROM ref WHERE thread = ?"
+				      " AND n = ? AND object NOT NULL",
+				      &r->refs);
+}
+
+int reading_run(struct reading *r)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = open_reading(r);
+
+	if (!err)
+		err = cursor_open(r->trace, NULL, &cursor);
+	if (err)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		err = read_event(r, event);
+		if (err < 0)
+			break;
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+void reading_fini(struct reading *r)
+{
+	for (size_t i = 0; i < r->nlist; i++)
+		free(r->list[i].units);
+	sqlite3_finalize(r->refs);
+	free(r->list);
+	free(r->joined);
+	free(r->objects);
+	free(r->outer);
+	map_fini(&r->requests);
+	map_fini(&r->streams);
+}

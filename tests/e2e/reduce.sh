@@ -1,0 +1,128 @@
+# A mistake in much traffic becomes a trace of a few events that still shows it. By default some of
+# the ten mistakes, in traces of 10,000 events; MESSAGES=25000 MISTAKES=10 is what docs tell.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+MESSAGES=${MESSAGES:-2500} MISTAKES=${MISTAKES:-4} SEED=${SEED:-$RANDOM}
+
+tidy() { rm -f "$tmp"/*.db "$tmp"/out "$tmp"/err; }
+events() { "$VERBATIM" dump "$1" 2>/dev/null | wc -l; }
+
+record_mistake() {
+	"$VERBATIM" record -q -o t.db "$apps/seeded" $1 $MESSAGES $SEED ||
+		{ echo "record $?"; return 1; }
+}
+
+reduce() { # WHAT
+	timeout 900 "$VERBATIM" reduce -o small.db --keep "$1" t.db >out 2>err
+	is "$1 $?" "$1 0" && says "^small.db: .* show" out || { cat err; return 1; }
+	is "more than 60: $(events small.db)" "more than 60: $(events small.db | awk '$1 < 60')" &&
+		is "$(ls -A "$TMPDIR"/verbatim-reduce-* 2>/dev/null)" ""
+}
+
+# It has the completion, and a replay gives its status without help.
+status_is_shown() { # MISTAKE
+	local event status
+	record_mistake $1 || return
+	IFS='|' read -r event status < <("$VERBATIM" sql t.db "SELECT event(thread, n), status_name
+		FROM wc WHERE status NOT IN (0, 5) ORDER BY time LIMIT 1" 2>/dev/null)
+	reduce "status of $event = ${status#IBV_WC_}" &&
+		is "$("$VERBATIM" sql small.db "SELECT status_name FROM wc
+			WHERE event(thread, n) = '$event'" 2>/dev/null)" "$status" &&
+		timeout 60 "$VERBATIM" replay --faults none small.db >out 2>&1 &&
+		says "^no divergence" out && ! grep "^made" out
+}
+
+finding_is_shown() { # MISTAKE RULE
+	record_mistake $1 && reduce $2 &&
+		is "$("$VERBATIM" check -f json small.db 2>/dev/null |
+			jq -r '[.findings[] | select(.severity == "error").rule] | unique[]')" $2
+}
+
+divergence_is_shown() {
+	local event
+	record_mistake none || return
+	mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db || return
+	IFS='|' read -r thread n < <("$VERBATIM" sql whole.db "SELECT thread, n FROM wc
+		WHERE opcode = 128 ORDER BY time LIMIT 1 OFFSET $((MESSAGES / 2))" 2>/dev/null)
+	sqlite3 t.db "UPDATE wc SET byte_len = 100 WHERE thread = $thread AND n = $n" || return
+	reduce "divergence at $thread:$n wc[0].byte_len" || return
+	timeout 60 "$VERBATIM" replay small.db >out 2>&1; is $? 1 &&
+		says "$thread:$n .*byte_len: recorded 100, replayed 256" out
+}
+
+# MISTAKE, and the rule that finds it, if no completion tells.
+mistakes() {
+	shuf --random-source=<(yes $SEED) <<-X
+		wrong_lkey
+		gone_rkey
+		out_of_bounds
+		short_receive
+		no_receive
+		peer_reset
+		gone_lkey MKEY-001
+		overflow QUEUE-002
+		too_early STATE-002
+		altered
+	X
+}
+
+what_is_not_shown_is_said() {
+	record_mistake none || return
+	"$VERBATIM" reduce -o small.db --keep LIFE-001 t.db >out 2>err; is $? 1 &&
+		says "does not show finding LIFE-001" err && [ ! -e small.db ] || return
+	"$VERBATIM" reduce -o small.db --keep divergence t.db >out 2>err; is $? 1 &&
+		says "does not show divergence" err && [ ! -e small.db ]
+}
+
+# A status that only the network caused: without help a replay does not give it.
+status_without_a_cause_is_said() {
+	record_mistake none && mv t.db whole.db && "$VERBATIM" unpack -o t.db whole.db &&
+		sqlite3 t.db "UPDATE wc SET status = 10 WHERE thread = 1 AND n =
+			(SELECT max(n) FROM wc WHERE thread = 1 AND opcode = 0)" || return
+	event=$("$VERBATIM" sql t.db "SELECT event(thread, n) FROM wc
+		WHERE status = 10" 2>/dev/null)
+	"$VERBATIM" reduce -o small.db --keep "status of $event = REM_ACCESS_ERR" t.db >out 2>err
+	is $? 1 && says "its replay differs at $event: wc.*status is IBV_WC_SUCCESS" err
+}
+
+smallest_so_far_is_kept() {
+	record_mistake wrong_lkey && rm -rf "$tmp"/verbatim-reduce-* || return
+	"$VERBATIM" reduce -o small.db --keep MKEY-001 t.db >out 2>err & local pid=$!
+	until [ -e "$(echo "$tmp"/verbatim-reduce-*/source.db)" ] || [ -z "$(jobs -r)" ]; do :; done
+	kill -INT $pid 2>/dev/null; wait $pid; is $? 0 || { cat err; return 1; }
+	"$VERBATIM" check small.db 2>/dev/null | grep -q "^E MKEY-001"
+}
+
+deadline_keeps_the_smallest() {
+	record_mistake wrong_lkey || return
+	"$VERBATIM" reduce --deadline 1ms -o small.db --keep MKEY-001 t.db >out 2>err; is $? 0 ||
+		{ cat err; return 1; }
+	"$VERBATIM" check small.db 2>/dev/null | grep -q "^E MKEY-001"
+}
+
+wrong_use_is_refused() {
+	local what
+	record_mistake none || return
+	for what in "" "status of 1:60" "status of 1:60 = NONE" "status of 1:1 = FLUSH_ERR" \
+		"divergence at here" "1:60" "LIFE-001 of qp1 of qp2"; do
+		"$VERBATIM" reduce -o x.db --keep "$what" t.db >out 2>err
+		is "$what $?" "$what 2" && is "$(grep -c . err)" 1 && [ ! -e x.db ] || return
+	done
+	"$VERBATIM" reduce --keep LIFE-001 t.db 2>err; is $? 2 || return
+	"$VERBATIM" reduce -o t.db --keep LIFE-001 t.db 2>err; is $? 2 || return
+	"$VERBATIM" reduce -o x.db --keep LIFE-001 out 2>err; is $? 3
+}
+
+export TMPDIR=$tmp
+needs "$VERBATIM" "$apps/seeded"
+while read -r mistake rule; do
+	if [ $mistake = altered ]; then try "an altered completion" divergence_is_shown
+	elif [ -n "$rule" ]; then try "$mistake: $rule" finding_is_shown $mistake $rule
+	else try "$mistake: status" status_is_shown $mistake; fi
+done < <(mistakes | head -n $MISTAKES)
+try what_is_not_shown_is_said
+try status_without_a_cause_is_said
+try smallest_so_far_is_kept
+try deadline_keeps_the_smallest
+try wrong_use_is_refused
+exit $failed
