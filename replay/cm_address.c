@@ -231,6 +231,7 @@ int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t po
 	place->refused = refused;
 	place->port = port;
 	place->keeper = keeper;
+	place->listened = false;
 	return 0;
 }
 

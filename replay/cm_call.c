@@ -148,12 +148,50 @@ static int resolve_route(struct cm_task *t)
 	return t->lib->resolve_route(t->end->id, (int)cm_task_number(t, "timeout_ms"));
 }
 
+/* Networks are slow, and devices patient: who asked before somebody listened was heard. */
+static bool is_listened(struct replay *r, const struct cm_end *end)
+{
+	const struct cm_place *place = cm_place_find(r, end->dst, end->refused);
+
+	return place && place->listened;
+}
+
+static void connect_waiting(struct replay *r)
+{
+	for (uint32_t i = 1; i < r->cm->nends; i++) {
+		struct cm_end *end = r->cm->ends[i];
+
+		if (!end || !end->waits || !end->id || !is_listened(r, end))
+			continue;
+		end->waits = false;
+		r->cm->lib.connect(end->id, &end->param);
+	}
+}
+
+static int note_listener(struct cm_task *t)
+{
+	uint16_t port = t->lib->get_src_port(t->end->id);
+	struct cm *cm = t->r->cm;
+	bool known = false;
+
+	for (size_t i = 0; i < cm->nplaces; i++)
+		known |= cm->places[i].port == port && !cm->places[i].keeper;
+	if (!known && *t->end->src && cm_place_note(t->r, t->end->src, false, port, NULL))
+		return -ENOMEM;
+	for (size_t i = 0; i < cm->nplaces; i++)
+		if (cm->places[i].port == port)
+			cm->places[i].listened = true;
+	return cm_note_port(t->r, t->end);
+}
+
 static int listen_end(struct cm_task *t)
 {
 	int ret = t->lib->listen(t->end->id, (int)cm_task_number(t, "backlog"));
 
-	if (!ret && cm_note_port(t->r, t->end))
+	if (!ret && note_listener(t))
 		return log_err(-ENOMEM, "note a port");
+	if (!ret)
+		connect_waiting(t->r);
 	return ret;
 }
 
@@ -220,10 +258,17 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 
 static int connect_end(struct cm_task *t)
 {
-	uint8_t data[CM_DATA];
-	struct rdma_conn_param param = read_parameters(t, data);
+	struct cm_end *end = t->end;
+	struct rdma_conn_param param = read_parameters(t, end->data);
+	int err = cm_note_connected(t->r, end);
 
-	return cm_note_connected(t->r, t->end) ?: t->lib->connect(t->end->id, &param);
+	if (err)
+		return err;
+	if (t->call->failed || !end->partner || is_listened(t->r, end))
+		return t->lib->connect(end->id, &param);
+	end->param = param;
+	end->waits = true;
+	return 0;
 }
 
 static int accept_end(struct cm_task *t)

@@ -111,8 +111,15 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 	} else {
 		end->lost = true;
 	}
-	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST"))
+	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST")) {
 		end->passive = true;
+		id = 0;
+		args_get(out, "event.listen_id", &id);
+		end = cm_end_at(r, event, (uint64_t)id, event->call->end);
+		if (end) /* its port, if it was bound to any */
+			keep_address(end->src, args_text(out, "event.src_addr"));
+		return;
+	}
 	if (!strcmp(type, "RDMA_CM_EVENT_REJECTED") && !is_by_program(status, length))
 		end->refused = true;
 	if (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && status == CM_SIDR_NO_SERVICE)

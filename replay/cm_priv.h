@@ -46,9 +46,12 @@ struct cm_end {
 	/* here */
 	struct rdma_cm_id *id;
 	struct cm_arrival *first, **last;
-	struct cm_end *asked;            /* the other end, as its request came, until it is taken */
-	struct cm_end *far;              /* the other end, made */
-	bool answered;                   /* by a made end */
+	struct cm_end *asked; /* the other end, as its request came, until it is taken */
+	struct cm_end *far;   /* the other end, made */
+	bool answered;        /* by a made end */
+	bool waits;           /* to connect, until somebody listens, with these: */
+	struct rdma_conn_param param;
+	uint8_t data[CM_DATA];
 	struct sockaddr_storage *groups; /* that it is in */
 	size_t ngroups;
 	bool datagrams;
@@ -63,6 +66,7 @@ struct cm_channel {
 struct cm_place {
 	char there[SOCKADDR_TEXT];
 	bool refused;
+	bool listened;         /* an identifier of the trace listens there */
 	uint16_t port;         /* here, network order */
 	struct cm_end *keeper; /* a made end that holds it, or listens there */
 };
