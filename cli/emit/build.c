@@ -132,8 +132,11 @@ int build_program(struct maker *maker, struct program *program)
 		return err;
 	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
 	maker->needed = calloc(program->nobjects + 1, sizeof(*maker->needed));
-	if (!maker->named || !maker->needed)
+	maker->last = calloc(program->nprocesses + 1, sizeof(*maker->last));
+	maker->ended = calloc(program->nprocesses + 1, sizeof(*maker->ended));
+	if (!maker->named || !maker->needed || !maker->last || !maker->ended)
 		return log_err(-ENOMEM, "emit");
+	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
 	err = read_all(maker, learn_event);
 	if (!err && memory_finish(&maker->memory))
 		err = log_err(-ENOMEM, "emit");
@@ -150,6 +153,8 @@ void build_fini(struct maker *maker)
 	}
 	free(maker->named);
 	free(maker->needed);
+	free(maker->last);
+	free(maker->ended);
 	order_fini(&maker->order);
 	memory_fini(&maker->memory);
 	links_fini(&maker->links);

@@ -519,10 +519,11 @@ static int reset_qp(struct maker *maker, uint32_t qp)
 int calls_add_end(struct maker *maker, uint32_t process)
 {
 	struct program *program = maker->program;
-	uint32_t thread = find_last_thread(program, process);
+	uint32_t thread = maker->ended[process] ? 0 : find_last_thread(program, process);
 	uint64_t silent;
 	int err = 0;
 
+	maker->ended[process] = true;
 	for (uint32_t i = 1; thread && !err && i <= program->nobjects; i++) {
 		const struct object *o = trace_object(program->trace, i);
 

@@ -225,7 +225,8 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 		add_indent(l, &frame);
 		text_addf(&l->text, "%s++;\n", frame.turn);
 	}
-	if (!err && frame.counts && s->event && !strstr(l->texts->at[s->text - 1], SLOT "n")) {
+	if (!err && frame.counts && s->event && (frame.advance == 1 || frame.skips) &&
+	    !strstr(l->texts->at[s->text - 1], SLOT "n")) {
 		add_indent(l, &frame);
 		add_counted(&frame, true, &l->text);
 		text_addf(&l->text, ";\n");

@@ -20,4 +20,6 @@ struct maker {
 	struct order order;
 	struct named *named;  /* by queue pair */
 	struct named *needed; /* what an object was made of, by object */
+	int64_t *last;        /* when a process did something last, by process */
+	bool *ended;          /* its end is in the program */
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <infiniband/verbs.h>
 
+#include "cli/emit/calls.h"
 #include "cli/emit/names.h"
 #include "cli/emit/request.h"
 #include "cli/emit/result.h"
@@ -151,6 +152,27 @@ static int order_post(struct maker *maker, const struct post *post)
 	return err;
 }
 
+/*
+ * A peer that does not answer, and does nothing any more: its process had ended by then, whenever
+ * the recorder has noticed.
+ */
+static int end_silent_peer(struct maker *maker, const struct post *post)
+{
+	uint32_t peer = maker->order.peer[post->object];
+	struct event_id at = maker->program->at;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && peer && post_is_send(post) && i < post->nwr; i++) {
+		uint32_t process = trace_object(maker->program->trace, peer)->process;
+
+		if (links_status(&maker->links, at, i) == IBV_WC_RETRY_EXC_ERR &&
+		    maker->last[process] < maker->program->time)
+			err = calls_add_end(maker, process);
+		maker->program->at = at;
+	}
+	return err;
+}
+
 int traffic_add_post(struct maker *maker, const struct post *post)
 {
 	int err = check_made(maker, post->object, "queue");
@@ -158,6 +180,8 @@ int traffic_add_post(struct maker *maker, const struct post *post)
 	if (!err && post->verb == VERB_post_wq_recv)
 		err = program_refuse(maker->program, "ibv_post_wq_recv cannot be made a part of a "
 						     "program");
+	if (!err)
+		err = end_silent_peer(maker, post);
 	if (!err)
 		err = order_post(maker, post);
 	if (!err)

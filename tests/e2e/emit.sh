@@ -88,7 +88,7 @@ app_becomes_a_program() { # name
 	"$VERBATIM" record -o "$1.db" -- "$apps/$1" >"$1.log" 2>&1
 	emit "$1" && runs "$1"
 }
-for each in posts threads first_error two_threads overlap faulted payload \
+for each in posts threads first_error two_threads overlap faulted payload killed_peer \
 	state_001 state_004 mkey_001 mkey_003 mkey_005 compl_003 thread_002; do
 	try "$each becomes a program" app_becomes_a_program $each
 done
