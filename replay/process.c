@@ -9,7 +9,6 @@
 #include "replay/process.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "replay/outcome.h"
 #include "replay/process_ask.h"
 #include "replay/process_data.h"
+#include "replay/process_priv.h"
 
 struct span {
 	uint64_t start, end;
@@ -55,6 +55,11 @@ static bool is_mapped(uint64_t address)
 		if (address >= all.spans[i].start && address < all.spans[i].end)
 			return true;
 	return false;
+}
+
+void *process_object(const struct mirror *mirror, uint64_t real)
+{
+	return mirror_at(all.mirrors, mirror->process, real);
 }
 
 /* The process to ask about an object. */
@@ -339,143 +344,6 @@ static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 	return true;
 }
 
-/* Events */
-
-static bool has_event(struct mirror *mirror)
-{
-	struct channel *c = begin_asking(mirror);
-	bool there;
-
-	c->args[0] = mirror->real;
-	c->args[1] = mirror->kind;
-	there = !ask_there(c, PROCESS_LOOK) && c->ret;
-	end_asking(c);
-	return there;
-}
-
-static bool is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1;
-}
-
-bool process_has_cq_event(struct ibv_comp_channel *channel)
-{
-	struct mirror *mirror = mirror_of(channel);
-
-	return mirror ? has_event(mirror) : is_readable(channel->fd);
-}
-
-bool process_has_async_event(struct ibv_context *context)
-{
-	struct mirror *mirror = mirror_of(context);
-
-	return mirror ? has_event(mirror) : is_readable(context->async_fd);
-}
-
-int process_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq,
-			 void **ret_context)
-{
-	const struct mirror *mirror = mirror_of(channel);
-	struct channel *c;
-	int ret = -1;
-
-	if (!mirror)
-		return ibv_get_cq_event(channel, ret_cq, ret_context);
-	c = begin_asking(mirror);
-	c->args[0] = mirror->real;
-	if (!ask_there(c, PROCESS_CQ_EVENT)) {
-		ret = (int)c->ret;
-		*ret_cq = mirror_at(all.mirrors, mirror->process, c->args[1]);
-		*ret_context = (void *)(uintptr_t)c->args[2];
-	}
-	end_asking(c);
-	return ret;
-}
-
-/* Of a port or the device it is a number. */
-static bool is_about_object(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_DEVICE_FATAL:
-	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_GID_CHANGE:
-		return false;
-	default:
-		return true;
-	}
-}
-
-int process_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-	const struct mirror *mirror = mirror_of(context);
-	struct process_room room;
-	struct channel *c;
-	int ret = -1;
-
-	if (!mirror)
-		return ibv_get_async_event(context, event);
-	c = begin_asking(mirror);
-	room = process_room_of(c);
-	c->args[0] = mirror->real;
-	c->args[1] = (uintptr_t)process_room_take(&room, sizeof(*event));
-	if (!ask_there(c, PROCESS_ASYNC)) {
-		ret = (int)c->ret;
-		*event = *(struct ibv_async_event *)(uintptr_t)c->args[1];
-		if (!ret && is_about_object(event->event_type))
-			event->element.qp = mirror_at(all.mirrors, mirror->process,
-						      (uintptr_t)event->element.qp);
-	}
-	end_asking(c);
-	return ret;
-}
-
-/* A copy of @event for the process, in @c's room. */
-static uint64_t pack_event(struct channel *c, const struct ibv_async_event *event)
-{
-	struct process_room room = process_room_of(c);
-	struct ibv_async_event *packed = process_room_take(&room, sizeof(*packed));
-
-	*packed = *event;
-	if (is_about_object(event->event_type))
-		packed->element.qp = (void *)(uintptr_t)mirror_real((uintptr_t)event->element.qp);
-	return (uintptr_t)packed;
-}
-
-/* Only those about an object are counted by it. */
-void process_ack_async_event(struct ibv_async_event *event)
-{
-	const struct mirror *mirror =
-		is_about_object(event->event_type) ? mirror_of(event->element.qp) : NULL;
-	struct channel *c;
-
-	if (!mirror) {
-		if (!all.ask)
-			ibv_ack_async_event(event);
-		return;
-	}
-	c = begin_asking(mirror);
-	c->args[0] = pack_event(c, event);
-	ask_there(c, PROCESS_ACK_ASYNC);
-	end_asking(c);
-}
-
-void process_ack_cq_events(struct ibv_cq *cq, unsigned int n)
-{
-	const uint64_t args[16] = { (uintptr_t)cq, n };
-
-	if (mirror_of(cq))
-		dispatch_call(VERB_ack_cq_events, args);
-	else
-		ibv_ack_cq_events(cq, n);
-}
-
 /* Builders */
 
 const struct ibv_qp_ex *process_qp_ex(struct ibv_qp *qp)
@@ -599,23 +467,6 @@ int process_fault(int (*fault)(const char *rule), const char *rule)
 	c->args[0] = (uintptr_t)text;
 	ret = ask_there(c, PROCESS_FAULT) ? EINVAL : (int)c->ret;
 	process_ask_unlock(all.ask, c);
-	return ret;
-}
-
-int process_raise(int (*raise)(struct ibv_context *context, const struct ibv_async_event *event),
-		  struct ibv_context *context, const struct ibv_async_event *event)
-{
-	const struct mirror *mirror = mirror_of(context);
-	struct channel *c;
-	int ret;
-
-	if (!mirror)
-		return raise(context, event);
-	c = begin_asking(mirror);
-	c->args[1] = pack_event(c, event);
-	c->args[0] = mirror->real;
-	ret = ask_there(c, PROCESS_RAISE) ? EINVAL : (int)c->ret;
-	end_asking(c);
 	return ret;
 }
 
