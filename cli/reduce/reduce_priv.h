@@ -1,0 +1,56 @@
+#pragma once
+/*
+ * The insides of `verbatim reduce`: reduce.c has the command, reduce_steps.c what is tried. One
+ * thread.
+ */
+#include <signal.h>
+
+#include "cli/reduce/goal.h"
+#include "cli/reduce/trial.h"
+#include "cli/reduce/units.h"
+
+enum { SHOW_NS = 1000000000, WAIT_NS = 2000000, GRACE = 3 };
+
+struct settings {
+	const char *keep, *path;
+	struct goal_how how;
+	uint32_t jobs;
+	int64_t deadline, patience;
+};
+
+enum item_kind { ITEM_PROCESS, ITEM_THREAD, ITEM_OBJECT, ITEM_MESSAGES, ITEM_OTHERS };
+
+struct reduction {
+	const struct settings *set;
+	struct goal goal;
+	struct trace *trace; /* the smallest so far, but for @gone and @until */
+	struct units units;
+	struct removal gone;              /* what is taken out of it for good */
+	struct removal tried[TRIALS_MAX]; /* what a trial takes out */
+	struct excerpt_place until, next; /* the end; that of a trial */
+	struct trial trials[TRIALS_MAX];
+	enum item_kind kind; /* of what is taken out now */
+	const char *source;  /* name of the whole */
+	char folder[TRIAL_PATH / 2], smallest[TRIAL_PATH];
+	struct excerpt_size first, size; /* of the whole; of the smallest so far */
+	uint64_t ntrials, begin, shown;
+	int64_t patience;
+	bool found; /* the smallest is in @smallest */
+};
+
+/* Set by a signal: what is smallest so far is the result. */
+extern volatile sig_atomic_t reduce_stopped;
+
+/* Is it to end? */
+bool reduce_is_over(const struct reduction *r);
+
+/* Make units of r->trace, from which nothing is taken out yet. 0 or -errno after log_err(). */
+int reduce_open(struct reduction *r);
+void reduce_close(struct reduction *r);
+
+/* Write what is left without @gone up to @until as @path. 0 or -errno after log_err(). */
+int reduce_write(struct reduction *r, struct removal *gone, struct excerpt_place until,
+		 const char *path, struct excerpt_size *ret_size);
+
+/* As small as it gets, or until it is to end. 0 or -errno after log_err(). */
+int reduce_all(struct reduction *r);
