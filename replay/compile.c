@@ -11,9 +11,9 @@
 
 #include "core/wire/log.h"
 #include "replay/calls.h"
-#include "replay/owner.h"
-#include "replay/source.h"
-#include "replay/state.h"
+#include "replay/score/owner.h"
+#include "replay/score/source.h"
+#include "replay/state/state.h"
 
 enum { PLAYERS_MAX = 256 };
 

@@ -15,14 +15,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/differ.h"
-#include "replay/expect.h"
-#include "replay/faults.h"
-#include "replay/pace.h"
-#include "replay/polls.h"
-#include "replay/process.h"
-#include "replay/state.h"
-#include "replay/translate.h"
+#include "replay/report/differ.h"
+#include "replay/data/expect.h"
+#include "replay/data/faults.h"
+#include "replay/report/pace.h"
+#include "replay/data/polls.h"
+#include "replay/process/process.h"
+#include "replay/state/state.h"
+#include "replay/state/translate.h"
 
 static const char merged[] = "a completion event whose completion came before the queue was armed";
 static const char before_cut[] = "an event of the time before the trace begins";

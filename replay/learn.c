@@ -13,12 +13,12 @@
 #include <stdlib.h>
 
 #include "core/wire/log.h"
-#include "replay/cm.h"
-#include "replay/dispatch.h"
-#include "replay/made.h"
-#include "replay/process.h"
-#include "replay/recorded.h"
-#include "replay/state.h"
+#include "replay/cm/cm.h"
+#include "replay/device/dispatch.h"
+#include "replay/made/made.h"
+#include "replay/process/process.h"
+#include "replay/state/recorded.h"
+#include "replay/state/state.h"
 
 enum { MIB = 1 << 20 };
 

@@ -17,12 +17,12 @@
 
 #include "core/wire/log.h"
 #include "replay/compile.h"
-#include "replay/expect.h"
-#include "replay/fast.h"
-#include "replay/gate.h"
-#include "replay/pace.h"
-#include "replay/player.h"
-#include "replay/state.h"
+#include "replay/data/expect.h"
+#include "replay/data/fast.h"
+#include "replay/state/gate.h"
+#include "replay/report/pace.h"
+#include "replay/score/player.h"
+#include "replay/state/state.h"
 
 #define PATIENCE 5000000000ll /* ns in which nothing moves */
 

@@ -5,7 +5,7 @@
  * All recorded processes are replayed by one process, each of their threads by a thread of its own,
  * or all by one. One thread calls it.
  */
-#include "replay/options.h"
+#include "replay/report/options.h"
 
 struct outcome;
 struct trace;

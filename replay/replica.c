@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/dispatch.h"
+#include "replay/device/dispatch.h"
 #include "replay/events.h"
-#include "replay/expect.h"
-#include "replay/full.h"
-#include "replay/made.h"
-#include "replay/state.h"
+#include "replay/data/expect.h"
+#include "replay/data/full.h"
+#include "replay/made/made.h"
+#include "replay/state/state.h"
 
 static int made_mr(struct replay *r, uint32_t id, struct replica *replica)
 {

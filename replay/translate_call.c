@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "replay/cm.h"
-#include "replay/cut.h"
-#include "replay/made.h"
-#include "replay/sent.h"
-#include "replay/state.h"
-#include "replay/translate.h"
+#include "replay/cm/cm.h"
+#include "replay/state/cut.h"
+#include "replay/made/made.h"
+#include "replay/state/sent.h"
+#include "replay/state/state.h"
+#include "replay/state/translate.h"
 
 static void *to_pointer(uint64_t value)
 {

@@ -7,7 +7,7 @@
  *	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
  *	                -> remove the fabric, the child's status
  *
- * Not here: the replay (replay/replay.c), its report (replay/outcome.c).
+ * Not here: the replay (replay/replay.c), its report (replay/report/outcome.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "replay/replay.h"
-#include "replay/outcome.h"
-#include "replay/tolerate.h"
+#include "replay/report/outcome.h"
+#include "replay/report/tolerate.h"
 
 enum { PACE_MAX = 1000000000 };
 

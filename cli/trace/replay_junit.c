@@ -14,7 +14,7 @@
 #include "analyzer/report/junit.h"
 #include "core/wire/desc.h"
 #include "core/wire/log.h"
-#include "replay/outcome.h"
+#include "replay/report/outcome.h"
 
 static void put_divergence(struct junit *junit, const struct outcome *outcome, size_t i)
 {

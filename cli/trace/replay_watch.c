@@ -22,7 +22,7 @@
 #include "cli/format.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
-#include "replay/outcome.h"
+#include "replay/report/outcome.h"
 
 enum { SHOW_NS = 500000000, GRACE_NS = 1000000000 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/store/db/args.h"
-#include "replay/device_attr.h"
+#include "replay/device/device_attr.h"
 #include "tests/test.h"
 
 static const struct ibv_device_attr ours = { .fw_ver = "1.2",

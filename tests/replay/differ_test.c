@@ -5,8 +5,8 @@
 #include <arpa/inet.h>
 
 #include "core/wire/event.h"
-#include "replay/differ.h"
-#include "replay/outcome.h"
+#include "replay/report/differ.h"
+#include "replay/report/outcome.h"
 #include "tests/test.h"
 
 static const struct event_id here = { 3, 7 };

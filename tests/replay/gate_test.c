@@ -3,7 +3,7 @@
  */
 #include <pthread.h>
 
-#include "replay/gate.h"
+#include "replay/state/gate.h"
 #include "tests/test.h"
 
 enum { THREADS = 4, TURNS = 20000 };

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/memory.h"
+#include "replay/device/memory.h"
 #include "tests/test.h"
 
 static struct memory *make_memory(const uint64_t ranges[][2], size_t n)

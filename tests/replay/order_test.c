@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#include "replay/order.h"
+#include "replay/score/order.h"
 #include "tests/test.h"
 
 enum { QP = 1, PEER, REGION, OBJECTS, EVENTS = 6000, PROCESSES = 3, KEY = 0x77 };

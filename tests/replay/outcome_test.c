@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/outcome.h"
+#include "replay/report/outcome.h"
 #include "tests/test.h"
 
 enum { QP = 1, PEER, CQ, PEER_CQ, OTHER };

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "replay/peers.h"
+#include "replay/state/peers.h"
 #include "tests/test.h"
 
 static struct peers *make_peers(void)

@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "replay/player.h"
+#include "replay/score/player.h"
 #include "tests/test.h"
 
 enum { PLAYERS = 6, STEPS = 5000 };

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "replay/queue.h"
+#include "replay/state/queue.h"
 #include "tests/test.h"
 
 static uint32_t put_request(struct requests *r, uint64_t wr_id)

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/recorded.h"
+#include "replay/state/recorded.h"
 #include "tests/test.h"
 
 TEST(a_gid_is_read_with_colons_and_without)

@@ -4,7 +4,7 @@
  */
 #include <infiniband/verbs.h>
 
-#include "replay/score.h"
+#include "replay/score/score.h"
 #include "tests/test.h"
 
 enum { QP = 1, PEER, DATAGRAMS, CQ, PEER_CQ, OBJECTS, PLAYERS = 9 };

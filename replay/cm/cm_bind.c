@@ -1,0 +1,183 @@
+/*
+ * Calls of librdmacm that name an address: to bind, to resolve, to join a group
+ *
+ * Recorded addresses are translated (cm_address.c), but for those that could not be used there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+#include "replay/cm/cm_priv.h"
+
+static const char other_family[] = "an address of a family that is not IP";
+static const char in_use[] = "an address that a program outside the trace had";
+
+static void free_place(struct replay *r, struct cm_place *place)
+{
+	if (place && place->keeper) {
+		cm_close_end(r, place->keeper);
+		place->keeper = NULL;
+	}
+}
+
+/* The port that stands for the recorded one; any free one, where it has none yet. */
+static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
+{
+	struct cm_place *place = cm_place_find(t->r, there, false);
+	bool chosen = *cm_address_port(address);
+	int ret;
+
+	*cm_address_port(address) = chosen && place ? place->port : 0;
+	if (chosen)
+		free_place(t->r, place);
+	ret = t->lib->bind_addr(t->end->id, (struct sockaddr *)address);
+	if (ret && errno == EADDRINUSE && !t->call->failed && *cm_address_port(address)) {
+		*cm_address_port(address) = 0;
+		ret = t->lib->bind_addr(t->end->id, (struct sockaddr *)address);
+	}
+	if (!ret && cm_note_port(t->r, t->end))
+		return log_err(-ENOMEM, "note a port");
+	if (!ret && chosen &&
+	    cm_place_note(t->r, there, false, t->lib->get_src_port(t->end->id), NULL))
+		return log_err(-ENOMEM, "note a port");
+	return ret;
+}
+
+/* Its text, and the address as recorded; false: not an IP address. */
+static bool find_address(struct cm_task *t, const char *name, const char **ret_text,
+			 struct sockaddr_storage *ret_address)
+{
+	*ret_text = args_text(t->args, name);
+	if (*ret_text && cm_address_parse(*ret_text, ret_address))
+		return true;
+	t->needless = true;
+	outcome_tolerated(t->r->outcome, other_family);
+	return false;
+}
+
+/* The address was that of another host, or taken by another program. */
+static bool is_elsewhere(struct cm_task *t, const char *text)
+{
+	if (!t->call->failed)
+		return false;
+	if (t->call->error != EADDRINUSE || cm_place_find(t->r, text, false))
+		return t->call->error == EADDRNOTAVAIL || t->call->error == ENODEV;
+	t->needless = true;
+	outcome_tolerated(t->r->outcome, in_use);
+	return true;
+}
+
+int cm_bind(struct cm_task *t, const char *name)
+{
+	struct sockaddr_storage address;
+	const char *text;
+
+	if (!find_address(t, name, &text, &address))
+		return 0;
+	if (is_elsewhere(t, text))
+		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
+	cm_address_here(t->r, &address);
+	return bind_end(t, text, &address);
+}
+
+/* Where the recorded program connected to: who stands for it here. */
+static int find_destination(struct cm_task *t, const char *text, struct sockaddr_storage *dst)
+{
+	struct cm_place *place;
+	uint16_t port;
+
+	if (t->end->lost || cm_address_is_general(dst))
+		return 0;
+	place = cm_place_find(t->r, text, t->end->refused);
+	port = place ? place->port : cm_made_listen(t->r, t->end, dst);
+	if (!port)
+		return -errno;
+	if (!place &&
+	    cm_place_note(t->r, text, t->end->refused, port, t->r->cm->made[t->r->cm->nmade - 1]))
+		return -ENOMEM;
+	cm_address_here(t->r, dst);
+	*cm_address_port(dst) = port;
+	return 0;
+}
+
+int cm_resolve(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms)
+{
+	const char *from = args_text(t->args, src_name), *to;
+	struct sockaddr_storage src, dst;
+	int ret;
+
+	if (!find_address(t, dst_name, &to, &dst))
+		return 0;
+	if (from && cm_address_parse(from, &src)) {
+		cm_address_here(t->r, &src);
+		if (*cm_address_port(&src)) { /* as that of rdma_bind_addr() */
+			ret = bind_end(t, from, &src);
+			if (ret)
+				return ret;
+			from = NULL;
+		}
+	} else {
+		from = NULL;
+	}
+	if (find_destination(t, to, &dst))
+		return -1;
+	return t->lib->resolve_addr(t->end->id, from ? (struct sockaddr *)&src : NULL,
+				    (struct sockaddr *)&dst, timeout_ms);
+}
+
+/* librdmacm frees what it keeps of a group only when that is left. */
+void cm_leave_groups(struct replay *r, struct cm_end *end)
+{
+	for (size_t i = 0; end->id && i < end->ngroups; i++)
+		r->cm->lib.leave_multicast(end->id, (struct sockaddr *)&end->groups[i]);
+	free(end->groups);
+	end->groups = NULL;
+	end->ngroups = 0;
+}
+
+static int join_group(struct cm_task *t, struct sockaddr_storage *address)
+{
+	struct rdma_cm_join_mc_attr_ex attr = {
+		.comp_mask = (uint32_t)cm_task_number(t, "mc_join_attr.comp_mask"),
+		.join_flags = (uint32_t)cm_task_number(t, "mc_join_attr.join_flags"),
+		.addr = (struct sockaddr *)address,
+	};
+
+	if (t->call->verb == VERB_rdma_join_multicast_ex && t->lib->join_multicast_ex)
+		return t->lib->join_multicast_ex(t->end->id, &attr, NULL);
+	return t->lib->join_multicast(t->end->id, (struct sockaddr *)address, NULL);
+}
+
+int cm_join(struct cm_task *t)
+{
+	bool ex = t->call->verb == VERB_rdma_join_multicast_ex;
+	struct sockaddr_storage address, *group;
+	const char *text;
+	int ret;
+
+	if (!find_address(t, ex ? "mc_join_attr.addr" : "addr", &text, &address))
+		return 0;
+	ret = join_group(t, &address);
+	group = ret ? NULL : vec_push(t->end->groups, t->end->ngroups);
+	if (group)
+		*group = address;
+	return ret;
+}
+
+int cm_leave(struct cm_task *t)
+{
+	struct cm_end *end = t->end;
+	struct sockaddr_storage address;
+	const char *text;
+	int ret;
+
+	if (!find_address(t, "addr", &text, &address))
+		return 0;
+	ret = t->lib->leave_multicast(end->id, (struct sockaddr *)&address);
+	for (size_t i = 0; !ret && i < end->ngroups; i++)
+		if (!memcmp(&end->groups[i], &address, sizeof(address)))
+			end->groups[i--] = end->groups[--end->ngroups];
+	return ret;
+}

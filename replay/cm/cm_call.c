@@ -1,0 +1,485 @@
+/*
+ * Calls of librdmacm, made again
+ *
+ * A call that waits, because its identifier is synchronous, is only begun here: the event that
+ * ended it is a call of its own in the trace, inside. So are those that rdma_create_ep() and its
+ * like consist of.
+ *
+ * Not here: addresses and groups (cm_bind.c), events (cm_event.c); queue pairs, which the verbs
+ * inside make and connect.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+#include "replay/cm/cm_priv.h"
+#include "replay/report/differ.h"
+
+static const char gave_up[] = "an identifier that librdmacm made and gave up inside another call";
+static const char option[] = "an option that sets a path of the recorded network";
+
+int64_t cm_task_number(const struct cm_task *t, const char *name)
+{
+	int64_t value = 0;
+
+	args_get(t->args, name, &value);
+	return value;
+}
+
+int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
+		enum rdma_port_space ps)
+{
+	struct rdma_cm_id *id;
+
+	if (!channel || r->cm->lib.create_id(channel, &id, end, ps))
+		return channel ? -errno : -ENODEV;
+	end->id = id;
+	end->datagrams = id->qp_type == IBV_QPT_UD;
+	return 0;
+}
+
+void cm_close_end(struct replay *r, struct cm_end *end)
+{
+	if (end->asked) {
+		cm_close_end(r, end->asked);
+		free(end->asked);
+		end->asked = NULL;
+	}
+	cm_leave_groups(r, end);
+	if (end->id) {
+		uint64_t has;
+		uint64_t key = (uint64_t)end->id->ps << 16 | r->cm->lib.get_src_port(end->id);
+
+		if (map_get(&r->cm->ports, key, &has) && has == (uintptr_t)end)
+			map_remove(&r->cm->ports, key);
+		r->cm->lib.destroy_id(end->id);
+	}
+	end->id = NULL;
+	cm_arrivals_drop(end);
+}
+
+static struct rdma_event_channel *find_channel(const struct cm_task *t)
+{
+	const struct object *o =
+		trace_object_at(t->r->trace, t->event->process, OBJECT_cm_channel,
+				(uint64_t)cm_task_number(t, "channel"), t->event->time);
+
+	return cm_channel_of(t->r, cm_task_number(t, "channel") && o ? o->id : 0);
+}
+
+static int create_channel(struct cm_task *t)
+{
+	if (t->call->depth) { /* of a synchronous identifier: all of them have ours */
+		t->needless = true;
+		return 0;
+	}
+	return cm_channel_of(t->r, t->call->object) ? 0 : -1;
+}
+
+/* It is closed at the end: here, identifiers may still have it. */
+static int destroy_channel(struct cm_task *t)
+{
+	t->needless = t->call->depth;
+	return 0;
+}
+
+static enum rdma_port_space port_space(const struct cm_task *t, const char *path)
+{
+	int64_t ps = cm_task_number(t, path);
+
+	return ps ? (enum rdma_port_space)ps : RDMA_PS_TCP;
+}
+
+static int open_new(struct cm_task *t, struct rdma_event_channel *channel, enum rdma_port_space ps)
+{
+	int err;
+
+	t->end = cm_end_of(t->r, t->call->object);
+	if (!t->end || t->end->id) {
+		t->needless = true;
+		return 0;
+	}
+	err = cm_open_end(t->r, t->end, channel, ps);
+	if (err)
+		errno = -err;
+	return err ? -1 : 0;
+}
+
+static int create_id(struct cm_task *t)
+{
+	return open_new(t, find_channel(t), port_space(t, "ps"));
+}
+
+static int destroy_id(struct cm_task *t)
+{
+	cm_close_end(t->r, t->end);
+	return 0;
+}
+
+static int bind_addr(struct cm_task *t)
+{
+	return cm_bind(t, "addr");
+}
+
+static int resolve_addr(struct cm_task *t)
+{
+	return cm_resolve(t, "src_addr", "dst_addr", (int)cm_task_number(t, "timeout_ms"));
+}
+
+/* The rest of rdma_create_ep() are calls inside it; its addresses may be in none. */
+static int create_ep(struct cm_task *t)
+{
+	enum { MS = 2000 };
+	int ret = open_new(t, cm_channel_of(t->r, 0), port_space(t, "res.ai_port_space"));
+	uint64_t inside;
+
+	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
+		return ret;
+	if (cm_task_number(t, "res.ai_flags") & RAI_PASSIVE)
+		return cm_bind(t, "res.ai_src_addr");
+	return cm_resolve(t, "res.ai_src_addr", "res.ai_dst_addr", MS);
+}
+
+static int resolve_route(struct cm_task *t)
+{
+	return t->lib->resolve_route(t->end->id, (int)cm_task_number(t, "timeout_ms"));
+}
+
+/* Networks are slow, and devices patient: who asked before somebody listened was heard. */
+static bool is_listened(struct replay *r, const struct cm_end *end)
+{
+	const struct cm_place *place = cm_place_find(r, end->dst, end->refused);
+
+	return place && place->listened;
+}
+
+static void connect_waiting(struct replay *r)
+{
+	for (uint32_t i = 1; i < r->cm->nends; i++) {
+		struct cm_end *end = r->cm->ends[i];
+
+		if (!end || !end->waits || !end->id || !is_listened(r, end))
+			continue;
+		end->waits = false;
+		r->cm->lib.connect(end->id, &end->param);
+	}
+}
+
+static int note_listener(struct cm_task *t)
+{
+	uint16_t port = t->lib->get_src_port(t->end->id);
+	struct cm *cm = t->r->cm;
+	bool known = false;
+
+	for (size_t i = 0; i < cm->nplaces; i++)
+		known |= cm->places[i].port == port && !cm->places[i].keeper;
+	if (!known && *t->end->src && cm_place_note(t->r, t->end->src, false, port, NULL))
+		return -ENOMEM;
+	for (size_t i = 0; i < cm->nplaces; i++)
+		if (cm->places[i].port == port)
+			cm->places[i].listened = true;
+	return cm_note_port(t->r, t->end);
+}
+
+static int listen_end(struct cm_task *t)
+{
+	int ret = t->lib->listen(t->end->id, (int)cm_task_number(t, "backlog"));
+
+	if (!ret && note_listener(t))
+		return log_err(-ENOMEM, "note a port");
+	if (!ret)
+		connect_waiting(t->r);
+	return ret;
+}
+
+/* The number here of the queue pair of @t->end; or of that which the program named. */
+static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
+{
+	const struct replica *replica = replica_of(t->r, t->end->qp);
+	const struct object *o;
+
+	if (replica && replica->number)
+		return replica->number;
+	for (uint32_t i = 1; !replica && named && (o = trace_object(t->r->trace, i)); i++)
+		if (o->kind == OBJECT_qp && o->process == t->event->process && o->number == named &&
+		    o->created_at <= t->event->time && t->event->time < o->destroyed_at)
+			return replica_of(t->r, i)->number;
+	return named;
+}
+
+/* What a device cannot is lowered, as librdmacm lowers it where nothing is asked for. */
+static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
+{
+	const struct ibv_context *context = t->end->id->verbs;
+	const struct device *device = context ? devices_of(t->r->devices, context) : NULL;
+	int max = !device     ? 0
+		  : initiator ? device->attr.max_qp_init_rd_atom
+			      : device->attr.max_qp_rd_atom;
+
+	return max > 0 && value > max && value != RDMA_MAX_RESP_RES && !t->call->failed
+		       ? RDMA_MAX_RESP_RES
+		       : value;
+}
+
+/*
+ * What is passed for identifiers without a queue pair; what librdmacm takes where a program passes
+ * nothing.
+ */
+static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t data[CM_DATA])
+{
+	static const char prefix[] = "conn_param";
+	struct rdma_conn_param param = { .responder_resources = RDMA_MAX_RESP_RES,
+					 .initiator_depth = RDMA_MAX_INIT_DEPTH,
+					 .retry_count = 7,
+					 .rnr_retry_count = 7,
+					 .qp_num = find_qpn(t, 0) };
+	int64_t given;
+	bool known;
+
+	if (!args_get(t->args, "conn_param.responder_resources", &given))
+		return param;
+	param = (struct rdma_conn_param){
+		.private_data = data,
+		.private_data_len = cm_private(t->args, prefix, data, &known),
+		.responder_resources = at_most(t, (uint8_t)given, false),
+		.initiator_depth =
+			at_most(t, (uint8_t)cm_number(t->args, prefix, "initiator_depth"), true),
+		.flow_control = (uint8_t)cm_number(t->args, prefix, "flow_control"),
+		.retry_count = (uint8_t)cm_number(t->args, prefix, "retry_count"),
+		.rnr_retry_count = (uint8_t)cm_number(t->args, prefix, "rnr_retry_count"),
+		.srq = (uint8_t)cm_number(t->args, prefix, "srq"),
+		.qp_num = find_qpn(t, (uint32_t)cm_number(t->args, prefix, "qp_num")),
+	};
+	return param;
+}
+
+static int connect_end(struct cm_task *t)
+{
+	struct cm_end *end = t->end;
+	struct rdma_conn_param param = read_parameters(t, end->data);
+	int err = cm_note_connected(t->r, end);
+
+	if (err)
+		return err;
+	if (t->call->failed || !end->partner || is_listened(t->r, end))
+		return t->lib->connect(end->id, &param);
+	end->param = param;
+	end->waits = true;
+	return 0;
+}
+
+static int accept_end(struct cm_task *t)
+{
+	uint8_t data[CM_DATA];
+	struct rdma_conn_param param = read_parameters(t, data);
+
+	return cm_note_connected(t->r, t->end) ?: t->lib->accept(t->end->id, &param);
+}
+
+static int establish_end(struct cm_task *t)
+{
+	return t->lib->establish(t->end->id);
+}
+
+static uint8_t read_private(const struct cm_task *t, uint8_t data[CM_DATA])
+{
+	const char *hex = args_text(t->args, "private_data");
+	size_t length = (size_t)cm_task_number(t, "private_data_len");
+
+	memset(data, 0, CM_DATA);
+	for (size_t i = 0; hex && i < length && i < CM_DATA && strlen(hex) >= 2 * i + 2; i++)
+		sscanf(hex + 2 * i, "%2hhx", &data[i]);
+	return (uint8_t)length;
+}
+
+static int reject_end(struct cm_task *t)
+{
+	uint8_t data[CM_DATA], length = read_private(t, data);
+
+	if (t->call->verb == VERB_rdma_reject_ece && t->lib->reject_ece)
+		return t->lib->reject_ece(t->end->id, data, length);
+	return t->lib->reject(t->end->id, data, length);
+}
+
+static int notify_end(struct cm_task *t)
+{
+	return t->lib->notify(t->end->id, (enum ibv_event_type)cm_task_number(t, "event"));
+}
+
+static int disconnect_end(struct cm_task *t)
+{
+	return t->lib->disconnect(t->end->id);
+}
+
+/* A port is compared by what it stands for. */
+static int get_port(struct cm_task *t)
+{
+	t->needless = !*t->end->dst && !t->end->id->route.addr.src_addr.sa_family;
+	if (t->call->verb == VERB_rdma_get_src_port)
+		return t->lib->get_src_port(t->end->id);
+	return t->lib->get_dst_port(t->end->id);
+}
+
+static int set_option(struct cm_task *t)
+{
+	uint8_t value[CM_DATA] = { 0 };
+	const char *hex = args_text(t->args, "optval");
+	size_t length = (size_t)cm_task_number(t, "optlen");
+
+	if (cm_task_number(t, "level") != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
+		outcome_tolerated(t->r->outcome, option);
+		t->needless = true;
+		return 0;
+	}
+	for (size_t i = 0; i < length && strlen(hex) >= 2 * i + 2; i++)
+		sscanf(hex + 2 * i, "%2hhx", &value[i]);
+	return t->lib->set_option(t->end->id, RDMA_OPTION_ID, (int)cm_task_number(t, "optname"),
+				  value, length);
+}
+
+static int migrate_id(struct cm_task *t)
+{
+	if (t->call->depth) { /* to a channel of its own, when it becomes synchronous */
+		t->needless = true;
+		return 0;
+	}
+	return t->lib->migrate_id(t->end->id, find_channel(t));
+}
+
+/* Which are made again; the others consist of these, or of verbs. */
+static int (*const calls[VERB_COUNT])(struct cm_task *) = {
+	[VERB_rdma_create_event_channel] = create_channel,
+	[VERB_rdma_destroy_event_channel] = destroy_channel,
+	[VERB_rdma_create_id] = create_id,
+	[VERB_rdma_create_ep] = create_ep,
+	[VERB_rdma_destroy_id] = destroy_id,
+	[VERB_rdma_bind_addr] = bind_addr,
+	[VERB_rdma_resolve_addr] = resolve_addr,
+	[VERB_rdma_resolve_route] = resolve_route,
+	[VERB_rdma_listen] = listen_end,
+	[VERB_rdma_connect] = connect_end,
+	[VERB_rdma_accept] = accept_end,
+	[VERB_rdma_establish] = establish_end,
+	[VERB_rdma_reject] = reject_end,
+	[VERB_rdma_reject_ece] = reject_end,
+	[VERB_rdma_notify] = notify_end,
+	[VERB_rdma_disconnect] = disconnect_end,
+	[VERB_rdma_join_multicast] = cm_join,
+	[VERB_rdma_join_multicast_ex] = cm_join,
+	[VERB_rdma_leave_multicast] = cm_leave,
+	[VERB_rdma_get_src_port] = get_port,
+	[VERB_rdma_get_dst_port] = get_port,
+	[VERB_rdma_set_option] = set_option,
+	[VERB_rdma_migrate_id] = migrate_id,
+};
+
+bool cm_takes(const struct trace_event *event)
+{
+	const struct call *call = event->call;
+
+	if (call->ours)
+		return false;
+	if (call->verb == VERB_rdma_get_cm_event)
+		return (event->kind == TRACE_RETURN) == (call->end >= 0);
+	return event->kind == TRACE_CALL && calls[call->verb];
+}
+
+static bool makes_end(enum verb verb)
+{
+	return verb == VERB_rdma_create_id || verb == VERB_rdma_create_ep ||
+	       verb == VERB_rdma_create_event_channel || verb == VERB_rdma_destroy_event_channel;
+}
+
+/* It waited inside for the event: that it was begun is all that this call itself tells. */
+static bool has_waited(const struct cm_task *t)
+{
+	uint64_t waited;
+
+	return map_get(&t->r->cm->waited, event_key(t->event->id), &waited);
+}
+
+static void compare_result(const struct cm_task *t, int ret, int err)
+{
+	struct call there = *t->call;
+
+	if (there.end < 0)
+		return;
+	if (has_waited(t)) {
+		there.failed = false;
+		there.ret = 0;
+	}
+	if (there.verb == VERB_rdma_get_src_port || there.verb == VERB_rdma_get_dst_port) {
+		if (!there.ret == !ret)
+			return;
+	} else if (verb_infos[there.verb].fail == FAIL_NULL) {
+		differ_result(t->r->outcome, t->event->id, &there, !ret, err);
+		return;
+	}
+	differ_result(t->r->outcome, t->event->id, &there, ret, err);
+}
+
+/* Why it is not made; NULL: it is. */
+static const char *why_not(const struct cm_task *t)
+{
+	if (makes_end(t->call->verb) || (t->end && t->end->id))
+		return NULL;
+	return t->end ? "its identifier is not there" : "the trace does not know its identifier";
+}
+
+/* librdmacm follows its pointer to the device in these without having one. */
+static bool lacks_device(const struct cm_task *t)
+{
+	switch (t->call->verb) {
+	case VERB_rdma_resolve_route:
+	case VERB_rdma_connect:
+	case VERB_rdma_accept:
+	case VERB_rdma_establish:
+	case VERB_rdma_join_multicast:
+	case VERB_rdma_join_multicast_ex:
+	case VERB_rdma_leave_multicast:
+		return !t->end->id->verbs;
+	default:
+		return false;
+	}
+}
+
+static int refuse_call(void)
+{
+	errno = EINVAL;
+	return -1;
+}
+
+int cm_call(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct cm_task t = { r, event, call, call->args, NULL, &r->cm->lib, false };
+	const char *why;
+	int ret, err = args_parse(call->args);
+
+	if (err)
+		return err;
+	if (!makes_end(call->verb))
+		t.end = cm_end_at(r, event, (uint64_t)cm_task_number(&t, "id"), event->time);
+	why = why_not(&t);
+	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not taken */
+		outcome_tolerated(r->outcome, gave_up);
+		return 0;
+	}
+	if (why) {
+		outcome_skipped(r->outcome, event->id, call->verb, t.end ? t.end->object : 0, why);
+		return 0;
+	}
+	errno = 0;
+	ret = lacks_device(&t) ? refuse_call() : calls[call->verb](&t);
+	err = errno;
+	if (ret < -1)
+		return ret;
+	if (t.needless)
+		return 0;
+	outcome_called(r->outcome, call->verb);
+	compare_result(&t, ret, err);
+	return 0;
+}

@@ -1,0 +1,554 @@
+/*
+ * Events of librdmacm
+ *
+ * What comes here is kept with its identifier until the recorded program asks for it: events of
+ * different identifiers may come in another order. A request is kept with the end that it came
+ * from, which its source port tells.
+ *
+ * Events are acknowledged as soon as they have been copied, so that no destroy waits for them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hex.h"
+#include "core/base/vec.h"
+#include "replay/cm/cm_priv.h"
+#include "replay/report/differ.h"
+#include "replay/report/pace.h"
+
+static const char no_event[] = "a request for an event that returned without one";
+static const char still_waiting[] = "a call that waited for an event until its process ended";
+static const char silence[] = "a connection that nobody answered: it is not waited for";
+static const char padded[] = "the length of private data, which each kind of link pads";
+
+struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object)
+{
+	struct cm *cm = r->cm;
+	struct cm_channel *add;
+
+	for (size_t i = 0; i < cm->nchannels; i++)
+		if (cm->channels[i].object == object)
+			return cm->channels[i].channel;
+	add = vec_push(cm->channels, cm->nchannels);
+	if (!add)
+		return NULL;
+	add->object = object;
+	add->channel = cm->lib.create_event_channel();
+	if (add->channel)
+		fcntl(add->channel->fd, F_SETFL, fcntl(add->channel->fd, F_GETFL) | O_NONBLOCK);
+	return add->channel;
+}
+
+static void keep_arrival(struct cm_end *end, struct cm_arrival *arrival)
+{
+	*end->last = arrival;
+	end->last = &arrival->next;
+}
+
+static void copy_event(const struct rdma_cm_event *event, struct cm_arrival *arrival)
+{
+	const void *data;
+
+	arrival->type = event->event;
+	arrival->status = event->status;
+	arrival->datagrams = event->id->qp_type == IBV_QPT_UD;
+	if (arrival->datagrams)
+		arrival->ud = event->param.ud;
+	else
+		arrival->conn = event->param.conn;
+	data = arrival->datagrams ? arrival->ud.private_data : arrival->conn.private_data;
+	if (arrival->datagrams)
+		arrival->conn.private_data_len = arrival->ud.private_data_len;
+	if (data)
+		memcpy(arrival->data, data, arrival->conn.private_data_len);
+}
+
+static uint64_t port_key(enum rdma_port_space ps, uint16_t port)
+{
+	return (uint64_t)ps << 16 | port;
+}
+
+int cm_note_port(struct replay *r, struct cm_end *end)
+{
+	uint16_t port = r->cm->lib.get_src_port(end->id);
+
+	return port ? map_put(&r->cm->ports, port_key(end->id->ps, port), (uintptr_t)end) : 0;
+}
+
+/* Somebody of this replay, or another program: that is sent away. */
+static struct cm_end *find_asking(struct replay *r, struct rdma_cm_id *id)
+{
+	uint64_t end;
+
+	if (!map_get(&r->cm->ports, port_key(id->ps, r->cm->lib.get_dst_port(id)), &end))
+		return NULL;
+	return (struct cm_end *)(uintptr_t)end;
+}
+
+static void take_request(struct replay *r, struct rdma_cm_id *id, struct cm_arrival *arrival)
+{
+	struct cm_end *asking = find_asking(r, id), *asked;
+
+	asked = asking && !asking->asked ? calloc(1, sizeof(*asked)) : NULL;
+	if (!asked) {
+		r->cm->lib.destroy_id(id);
+		free(arrival);
+		return;
+	}
+	asked->id = id;
+	asked->datagrams = arrival->datagrams;
+	asked->last = &asked->first;
+	id->context = asked;
+	asking->asked = asked;
+	keep_arrival(asked, arrival);
+}
+
+static void take_event(struct replay *r, struct rdma_cm_event *event)
+{
+	struct cm_arrival *arrival = calloc(1, sizeof(*arrival));
+	struct rdma_cm_id *id = event->id;
+	bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+
+	if (arrival)
+		copy_event(event, arrival);
+	r->cm->lib.ack_cm_event(event);
+	if (!arrival)
+		return;
+	if (request)
+		take_request(r, id, arrival);
+	else if (id->context && arrival->type == RDMA_CM_EVENT_ADDR_RESOLVED)
+		cm_note_port(r, id->context); /* known from here on */
+	if (!request && id->context)
+		keep_arrival(id->context, arrival);
+	else if (!request)
+		free(arrival);
+}
+
+void cm_pump(struct replay *r)
+{
+	struct rdma_cm_event *event;
+
+	for (size_t i = 0; i < r->cm->nchannels; i++) {
+		struct rdma_event_channel *channel = r->cm->channels[i].channel;
+		struct pollfd p = { .fd = channel ? channel->fd : -1, .events = POLLIN };
+
+		while (channel && poll(&p, 1, 0) == 1 && !r->cm->lib.get_cm_event(channel, &event))
+			take_event(r, event);
+	}
+}
+
+struct cm_arrival *cm_arrival_take(struct cm_end *end)
+{
+	struct cm_arrival *arrival = end->first;
+
+	if (!arrival)
+		return NULL;
+	end->first = arrival->next;
+	if (!end->first)
+		end->last = &end->first;
+	arrival->next = NULL;
+	return arrival;
+}
+
+void cm_arrivals_drop(struct cm_end *end)
+{
+	struct cm_arrival *arrival;
+
+	while ((arrival = cm_arrival_take(end)))
+		free(arrival);
+}
+
+bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline)
+{
+	unsigned int turns = 0;
+
+	for (cm_pump(r); !end->first; cm_pump(r))
+		if (!pace_wait(&turns, deadline))
+			return false;
+	return true;
+}
+
+bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
+		   int64_t deadline)
+{
+	while (cm_await(r, end, deadline)) {
+		struct cm_arrival *arrival = cm_arrival_take(end);
+		bool is = arrival->type == type;
+
+		free(arrival);
+		if (is)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An identifier that has a queue pair is established by librdmacm itself, while the program gets
+ * the reply.
+ */
+static void establish_end(struct replay *r, struct cm_end *end)
+{
+	struct cm_arrival *arrival = end->first;
+
+	if (!arrival || arrival->type != RDMA_CM_EVENT_CONNECT_RESPONSE || !end->qp)
+		return;
+	arrival->type = r->cm->lib.establish(end->id) ? RDMA_CM_EVENT_CONNECT_ERROR
+						      : RDMA_CM_EVENT_ESTABLISHED;
+}
+
+/*
+ * Wait for that which says that the other end is established: it was so before the recorded call
+ * that did it had returned.
+ */
+static bool await_established(struct replay *r, struct cm_end *end, int64_t deadline)
+{
+	struct cm_end *partner = cm_end_of(r, end->partner);
+	unsigned int turns = 0;
+
+	for (cm_pump(r); !end->first; cm_pump(r)) {
+		if (partner)
+			establish_end(r, partner);
+		if (!pace_wait(&turns, deadline))
+			return false;
+	}
+	return true;
+}
+
+bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline)
+{
+	unsigned int turns = 0;
+
+	for (cm_pump(r); !end->asked; cm_pump(r))
+		if (!pace_wait(&turns, deadline))
+			return false;
+	return true;
+}
+
+uint64_t cm_number(const struct args *args, const char *prefix, const char *name)
+{
+	char path[64];
+	int64_t value = 0;
+
+	snprintf(path, sizeof(path), "%s.%s", prefix, name);
+	args_get(args, path, &value);
+	return (uint64_t)value;
+}
+
+static int digit_of(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+uint8_t cm_private(const struct args *args, const char *prefix, uint8_t data[CM_DATA],
+		   bool *ret_known)
+{
+	uint8_t length = (uint8_t)cm_number(args, prefix, "private_data_len");
+	const char *hex;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s.private_data", prefix);
+	hex = args_text(args, path);
+	memset(data, 0, CM_DATA);
+	*ret_known = !length || hex;
+	for (unsigned int i = 0; hex && i < length && hex[2 * i] && hex[2 * i + 1]; i++) {
+		int high = digit_of(hex[2 * i]), low = digit_of(hex[2 * i + 1]);
+
+		if (high < 0 || low < 0) {
+			*ret_known = false;
+			break;
+		}
+		data[i] = (uint8_t)(high << 4 | low);
+	}
+	return length;
+}
+
+/* What is compared of one event. */
+struct comparison {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct args *there;
+	const struct cm_arrival *here;
+	uint32_t object;
+	bool made; /* the other end gives the recorded numbers */
+};
+
+static void differ_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
+{
+	if (there != here)
+		differ_numbers(c->r->outcome, c->event->id, c->event->call->verb, c->object, path,
+			       there, here);
+}
+
+static void print_bytes(const uint8_t *data, unsigned int length, char text[2 * CM_DATA + 1])
+{
+	for (unsigned int i = 0; i < length; i++)
+		snprintf(text + 2 * i, 3, "%02x", data[i]);
+	text[2 * length] = 0;
+}
+
+static unsigned int used_length(const uint8_t data[CM_DATA], unsigned int length)
+{
+	while (length && !data[length - 1])
+		length--;
+	return length;
+}
+
+/* The links of InfiniBand pad it with zeros; what is beyond a length is zero in both. */
+static void compare_private(const struct comparison *c, const char *prefix)
+{
+	uint8_t there[CM_DATA];
+	bool known;
+	uint8_t length = cm_private(c->there, prefix, there, &known);
+	uint8_t here = c->here->conn.private_data_len;
+	char a[2 * CM_DATA + 1], b[2 * CM_DATA + 1], path[64];
+
+	if (length != here)
+		outcome_tolerated(c->r->outcome, padded);
+	if (!known || !memcmp(there, c->here->data, sizeof(there)))
+		return;
+	print_bytes(there, used_length(there, length), a);
+	print_bytes(c->here->data, used_length(c->here->data, here), b);
+	snprintf(path, sizeof(path), "%s.private_data", prefix);
+	differ_texts(c->r->outcome, c->event->id, c->event->call->verb, c->object, path, a, b);
+}
+
+/* The number there of the queue pair that is @here; itself if it is none of the trace. */
+static uint32_t number_there(const struct comparison *c, uint32_t here)
+{
+	uint64_t id;
+
+	if (c->made || !map_get(&c->r->numbers, here, &id))
+		return here;
+	return trace_object(c->r->trace, (uint32_t)id)->number;
+}
+
+static void compare_connection(const struct comparison *c)
+{
+	static const char prefix[] = "event.conn";
+	const struct rdma_conn_param *here = &c->here->conn;
+	const struct {
+		const char *name;
+		uint64_t here;
+	} fields[] = {
+		{ "responder_resources", here->responder_resources },
+		{ "initiator_depth", here->initiator_depth },
+		{ "flow_control", here->flow_control },
+		{ "retry_count", here->retry_count },
+		{ "rnr_retry_count", here->rnr_retry_count },
+		{ "srq", here->srq },
+		{ "qp_num", number_there(c, here->qp_num) },
+	};
+	char path[64];
+
+	compare_private(c, prefix);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		snprintf(path, sizeof(path), "%s.%s", prefix, fields[i].name);
+		differ_field(c, path, (int64_t)cm_number(c->there, prefix, fields[i].name),
+			     (int64_t)fields[i].here);
+	}
+}
+
+static void compare_datagrams(const struct comparison *c)
+{
+	static const char prefix[] = "event.ud";
+
+	compare_private(c, prefix);
+	differ_field(c, "event.ud.qp_num", (int64_t)cm_number(c->there, prefix, "qp_num"),
+		     number_there(c, c->here->ud.qp_num));
+	differ_field(c, "event.ud.qkey", (int64_t)cm_number(c->there, prefix, "qkey"),
+		     c->here->ud.qkey);
+}
+
+static void differ_event(const struct comparison *c, const char *field, const char *there,
+			 const char *here)
+{
+	outcome_divergence(c->r->outcome, &(struct divergence){
+						  .event = c->event->id,
+						  .verb = c->event->call->verb,
+						  .field = field,
+						  .recorded = there,
+						  .replayed = here,
+						  .object = c->object,
+						  .breaks = true,
+					  });
+}
+
+static void compare_event(const struct comparison *c)
+{
+	const char *type = args_text(c->there, "event.event");
+	const char *here = c->r->cm->lib.event_str(c->here->type);
+	char a[24], b[24];
+	int64_t status = 0, value;
+
+	args_get(c->there, "event.status", &status);
+	if (!type || strcmp(type, here)) {
+		differ_event(c, "event.event", type ? type : "an unknown event", here);
+		return;
+	}
+	if (status != c->here->status) {
+		snprintf(a, sizeof(a), "%" PRId64, status);
+		snprintf(b, sizeof(b), "%d", c->here->status);
+		differ_event(c, "event.status", a, b);
+	}
+	if (args_get(c->there, "event.conn.private_data_len", &value))
+		compare_connection(c);
+	else if (args_get(c->there, "event.ud.private_data_len", &value))
+		compare_datagrams(c);
+	outcome_agreed(c->r->outcome, c->object);
+}
+
+static bool is_request(const char *type)
+{
+	return type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST");
+}
+
+/* What came with a request is the identifier from now on. */
+static void become_asked(struct replay *r, struct cm_end *end, struct cm_end *asking)
+{
+	struct cm_end *asked = asking->asked;
+
+	asking->asked = NULL;
+	end->id = asked->id;
+	end->datagrams = asked->datagrams;
+	end->id->context = end;
+	end->first = asked->first;
+	end->last = end->first ? asked->last : &end->first;
+	free(asked);
+	if (end->object && asking->object) {
+		outcome_related(r->outcome, end->object, asking->object);
+		outcome_related(r->outcome, asking->object, end->object);
+	}
+}
+
+/* When @process had its last event. */
+static int64_t last_time(struct replay *r, uint32_t process)
+{
+	struct cm *cm = r->cm;
+
+	if (!cm->last) {
+		cm->last = calloc(r->nprocesses, sizeof(*cm->last));
+		if (cm->last)
+			trace_last_times(r->trace, cm->last, r->nprocesses);
+	}
+	return cm->last && process < r->nprocesses ? cm->last[process] : INT64_MAX;
+}
+
+/* The kernel told @end of its partner's end, which the recorder noticed later. */
+static void end_partner(struct replay *r, struct cm_end *end, const struct trace_event *event,
+			const char *type)
+{
+	struct cm_end *partner = cm_end_of(r, end->partner);
+
+	if (!type || !partner || !partner->id || partner->process == end->process ||
+	    (strcmp(type, "RDMA_CM_EVENT_DISCONNECTED") && strcmp(type, "RDMA_CM_EVENT_REJECTED")))
+		return;
+	cm_pump(r);
+	if (!end->first && last_time(r, partner->process) < event->time)
+		cm_close_end(r, partner);
+}
+
+/* Wait for what @event says that @end got: true if anything has come for it. */
+static bool await_event(struct replay *r, struct cm_end *end, const struct trace_event *event,
+			const char *type)
+{
+	struct cm_end *asking;
+	int64_t deadline;
+
+	if (outcome_is_explained(r->outcome, end->object) && end->silent < 20)
+		end->silent++;
+	deadline = pace_now() + (r->options->timeout >> (end->silent < 20 ? end->silent : 20));
+	cm_made_before(r, end, event, deadline);
+	end_partner(r, end, event, type);
+	if (!is_request(type))
+		return type && !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED")
+			       ? await_established(r, end, deadline)
+			       : cm_await(r, end, deadline);
+	asking = end->partner ? cm_end_of(r, end->partner) : end->far;
+	if (!asking || end->id || !cm_await_asked(r, asking, deadline))
+		return false;
+	become_asked(r, end, asking);
+	return end->first;
+}
+
+static void miss_event(struct replay *r, const struct trace_event *event, struct cm_end *end,
+		       const char *type)
+{
+	end->silent++;
+	differ_no_event(r->outcome, event->id, event->call->verb, end->object, "event.event",
+			type ? type : "an event");
+}
+
+/* Nothing here makes them. */
+static const char *why_not_caused(const char *type)
+{
+	if (type && (!strcmp(type, "RDMA_CM_EVENT_DEVICE_REMOVAL") ||
+		     !strcmp(type, "RDMA_CM_EVENT_ADDR_CHANGE")))
+		return "a device that is removed, or an address that changes";
+	return NULL;
+}
+
+/* Nobody answered, for minutes on a network. */
+static bool is_silence(const struct args *out, const char *type)
+{
+	int64_t status = 0;
+
+	args_get(out, "event.status", &status);
+	return type && !strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && status == -ETIMEDOUT;
+}
+
+static int get_event(struct replay *r, const struct trace_event *event, struct cm_end *end)
+{
+	const struct args *out = event->call->out;
+	const char *type = args_text(out, "event.event"), *why = why_not_caused(type);
+	struct cm_arrival *arrival;
+
+	if (!why && !is_request(type) && !end->id)
+		why = "its identifier is not there";
+	if (why) {
+		outcome_skipped(r->outcome, event->id, event->call->verb, end->object, why);
+		return 0;
+	}
+	outcome_called(r->outcome, event->call->verb);
+	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
+	if (is_silence(out, type)) {
+		outcome_tolerated(r->outcome, silence);
+		return 0;
+	}
+	if (!await_event(r, end, event, type)) {
+		miss_event(r, event, end, type);
+		return 0;
+	}
+	establish_end(r, end);
+	arrival = cm_arrival_take(end);
+	compare_event(&(struct comparison){ r, event, out, arrival, end->object, !end->partner });
+	free(arrival);
+	return 0;
+}
+
+int cm_get_event(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct cm_end *end;
+	int64_t id = 0;
+	int err;
+
+	if (call->end < 0 || call->failed) {
+		outcome_tolerated(r->outcome, call->end < 0 ? still_waiting : no_event);
+		return 0;
+	}
+	err = args_parse(call->out);
+	if (err)
+		return err;
+	args_get(call->out, "event.id", &id);
+	end = cm_end_at(r, event, (uint64_t)id, call->end);
+	if (end)
+		return get_event(r, event, end);
+	outcome_skipped(r->outcome, event->id, call->verb, 0,
+			"the trace does not know its "
+			"identifier");
+	return 0;
+}

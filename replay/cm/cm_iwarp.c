@@ -1,0 +1,162 @@
+/*
+ * Queue pairs of an iWARP device, which librdmacm alone connects
+ *
+ *	recorded with librdmacm	its rdma_connect() and rdma_accept() do it here, too
+ *	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
+ *				address of the device, the other connects there
+ *
+ * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c) are not connected.
+ */
+#include <stdlib.h>
+
+#include "core/base/vec.h"
+#include "replay/cm/cm_priv.h"
+#include "replay/state/cut.h"
+#include "replay/report/pace.h"
+#include "replay/state/recorded.h"
+
+static const char by_librdmacm[] = "queue pairs of an iWARP device are connected by librdmacm";
+
+static bool is_iwarp(const struct ibv_device *device)
+{
+	return device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+bool cm_has_iwarp(const struct replay *r)
+{
+	const struct device *device;
+
+	for (unsigned int i = 0; (device = devices_player(r->devices, i)); i++)
+		if (is_iwarp(device->device))
+			return true;
+	return false;
+}
+
+bool cm_connects(const struct replay *r, uint32_t object)
+{
+	const struct replica *replica =
+		object < r->nreplicas && object ? &r->replicas[object] : NULL;
+	const struct ibv_qp *qp = replica && replica->qp ? replica->handle : NULL;
+
+	return qp && r->cm && r->cm->driven && is_iwarp(qp->context->device);
+}
+
+static bool is_joined(const struct cm *cm, uint32_t qp)
+{
+	uint64_t at;
+
+	return map_get(&cm->joined, qp, &at);
+}
+
+/* Each is the other's peer from now on. */
+static void note_peers(struct replay *r, uint32_t a, uint32_t b)
+{
+	struct replica *one = replica_of(r, a), *other = replica_of(r, b);
+
+	if (!one || !other || !one->qp || !other->qp || one->qp->peer == b)
+		return;
+	one->qp->peer = b;
+	other->qp->peer = a;
+	outcome_related(r->outcome, a, b);
+	outcome_related(r->outcome, b, a);
+}
+
+int cm_note_connected(struct replay *r, const struct cm_end *end)
+{
+	const struct cm_end *partner = cm_end_of(r, end->partner);
+
+	if (!end->qp || !cm_connects(r, end->qp))
+		return 0;
+	if (partner)
+		note_peers(r, end->qp, partner->qp);
+	return map_put(&r->cm->joined, end->qp, 1);
+}
+
+static struct rdma_conn_param make_parameters(const struct replay *r, uint32_t qp)
+{
+	return (struct rdma_conn_param){ .responder_resources = 1,
+					 .initiator_depth = 1,
+					 .retry_count = 7,
+					 .rnr_retry_count = 7,
+					 .qp_num = r->replicas[qp].number };
+}
+
+/* @asking is connected to a listener at an address of @context's device; it has @qp. */
+static bool ask_here(struct replay *r, struct cm_end *asking, struct cm_end *listening, uint32_t qp,
+		     int64_t deadline)
+{
+	const struct ibv_qp *here = r->replicas[qp].handle;
+	struct rdma_conn_param param = make_parameters(r, qp);
+	const struct cm_lib *lib = &r->cm->lib;
+	struct sockaddr_storage own;
+
+	if (!cm_address_own(r, ibv_get_device_name(here->context->device), &own) ||
+	    cm_open_end(r, listening, cm_channel_of(r, 0), RDMA_PS_TCP) ||
+	    cm_open_end(r, asking, cm_channel_of(r, 0), RDMA_PS_TCP) ||
+	    lib->bind_addr(listening->id, (struct sockaddr *)&own) || lib->listen(listening->id, 1))
+		return false;
+	*cm_address_port(&own) = lib->get_src_port(listening->id);
+	return !lib->resolve_addr(asking->id, NULL, (struct sockaddr *)&own, 2000) &&
+	       cm_await_type(r, asking, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) &&
+	       !lib->resolve_route(asking->id, 2000) &&
+	       cm_await_type(r, asking, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline) &&
+	       !lib->connect(asking->id, &param) && cm_await_asked(r, asking, deadline);
+}
+
+/* They stay connected as long as their identifiers are there: to the end. */
+static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
+{
+	int64_t deadline = pace_now() + r->options->timeout;
+	struct cm_end *listening = cm_made_new(r), *asking = cm_made_new(r);
+	struct rdma_conn_param param = make_parameters(r, peer);
+
+	if (!listening || !asking || map_put(&r->cm->joined, qp, 1) ||
+	    map_put(&r->cm->joined, peer, 1))
+		return false;
+	return ask_here(r, asking, listening, qp, deadline) &&
+	       !r->cm->lib.accept(asking->asked->id, &param) &&
+	       cm_await_type(r, asking->asked, RDMA_CM_EVENT_ESTABLISHED, deadline) &&
+	       cm_await_type(r, asking, RDMA_CM_EVENT_ESTABLISHED, deadline);
+}
+
+/* Queue pair @qp is connected to @peer (0: not in the trace) by ibv_modify_qp() there. */
+static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
+{
+	const struct replica *other = replica_of(r, peer);
+	const char *why = NULL;
+
+	if (is_joined(r->cm, qp))
+		return NULL;
+	if (!peer)
+		why = "the other side of its queue pair is not made on an iWARP device";
+	else if (other->qp && other->qp->cut)
+		why = "the other side of its queue pair is not driven here";
+	else if (!other->handle && other->made)
+		why = "the other side of its queue pair was not made here";
+	else if (other->handle && !join_pair(r, qp, peer))
+		why = "librdmacm could not connect its queue pair here";
+	if (why)
+		cut_connection(r, qp, 0, why);
+	else
+		note_peers(r, qp, peer);
+	return why;
+}
+
+bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp_attr *attr,
+	       int mask, const char **ret_needless, const char **ret_why)
+{
+	uint64_t of_program;
+
+	if (!(mask & IBV_QP_STATE) || !cm_connects(r, qp) || attr->qp_state == IBV_QPS_RESET ||
+	    attr->qp_state > IBV_QPS_RTS)
+		return false;
+	if (attr->qp_state == IBV_QPS_INIT ||
+	    devices_was_iwarp(r->devices, recorded_device_name(r, qp))) {
+		*ret_needless = is_joined(r->cm, qp) ? by_librdmacm : NULL;
+		return *ret_needless;
+	}
+	*ret_needless = by_librdmacm;
+	if (mask & IBV_QP_DEST_QPN && !map_get(&r->cm->of_qp, qp, &of_program))
+		*ret_why = connect_pair(r, qp, peer);
+	return true;
+}

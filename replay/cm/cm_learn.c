@@ -1,0 +1,285 @@
+/*
+ * What must be known of identifiers before the first is made
+ *
+ * The addresses of each, and the queue pair that was made on it. Then who talked to whom: the
+ * source of one is the destination of the other, with ports, and the n-th that had an address
+ * talked to the n-th that had its reverse.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "replay/cm/cm_priv.h"
+
+struct cm_end *cm_end_of(const struct replay *r, uint32_t object)
+{
+	return object && object < r->cm->nends ? r->cm->ends[object] : NULL;
+}
+
+/* The identifier at @handle; one that a request brings may not be there before its call ends. */
+static const struct object *find_object(struct replay *r, uint32_t process, uint64_t handle,
+					int64_t time)
+{
+	const struct object *o = trace_object_at(r->trace, process, OBJECT_cm_id, handle, time);
+	const struct object *next = NULL, *other;
+
+	if (!handle || (o && o->created_at <= time && time <= o->destroyed_at))
+		return handle ? o : NULL;
+	for (uint32_t i = 1; (other = trace_object(r->trace, i)); i++)
+		if (other->kind == OBJECT_cm_id && other->process == process &&
+		    other->handle == handle && other->created_at > time &&
+		    (!next || other->created_at < next->created_at))
+			next = other;
+	return next ? next : o;
+}
+
+struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint64_t handle,
+			 int64_t time)
+{
+	const struct object *o = find_object(r, event->process, handle, time);
+
+	return o && o->process == event->process ? cm_end_of(r, o->id) : NULL;
+}
+
+static int begin_learning(struct replay *r)
+{
+	const struct object *o;
+
+	r->cm = calloc(1, sizeof(*r->cm));
+	if (!r->cm)
+		return -ENOMEM;
+	r->cm->ends = calloc(r->nreplicas, sizeof(*r->cm->ends));
+	if (!r->cm->ends)
+		return -ENOMEM;
+	r->cm->nends = r->nreplicas;
+	for (uint32_t i = 1; (o = trace_object(r->trace, i)) && i < r->nreplicas; i++) {
+		if (o->kind != OBJECT_cm_id)
+			continue;
+		r->cm->ends[i] = calloc(1, sizeof(**r->cm->ends));
+		if (!r->cm->ends[i])
+			return -ENOMEM;
+		r->cm->ends[i]->object = i;
+		r->cm->ends[i]->process = o->process;
+		r->cm->ends[i]->last = &r->cm->ends[i]->first;
+	}
+	return 0;
+}
+
+int cm_learn_nothing(struct replay *r)
+{
+	return r->cm ? 0 : begin_learning(r);
+}
+
+static struct cm_inside *inside_of(struct replay *r, uint32_t thread)
+{
+	struct cm *cm = r->cm;
+
+	while (cm->ninside <= thread)
+		if (!vec_push(cm->inside, cm->ninside))
+			return NULL;
+	return &cm->inside[thread];
+}
+
+static void keep_address(char *to, const char *address)
+{
+	if (address)
+		snprintf(to, SOCKADDR_TEXT, "%s", address);
+}
+
+/* Was it rejected by somebody who listened? iWARP knows one status only. */
+static bool is_by_program(int64_t status, int64_t length)
+{
+	return status < 0 ? length : status == CM_REJ_CONSUMER || status == CM_REJ_VENDOR;
+}
+
+static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out)
+{
+	const char *type = args_text(out, "event.event");
+	int64_t status = 0, id = 0, length = 0;
+	struct cm_end *end;
+
+	args_get(out, "event.id", &id);
+	args_get(out, "event.status", &status);
+	args_get(out, "event.conn.private_data_len", &length);
+	end = cm_end_at(r, event, (uint64_t)id, event->call->end);
+	if (!type || !end)
+		return;
+	if (strcmp(type, "RDMA_CM_EVENT_ADDR_ERROR")) {
+		keep_address(end->src, args_text(out, "event.src_addr"));
+		keep_address(end->dst, args_text(out, "event.dst_addr"));
+	} else {
+		end->lost = true;
+	}
+	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST")) {
+		end->passive = true;
+		id = 0;
+		args_get(out, "event.listen_id", &id);
+		end = cm_end_at(r, event, (uint64_t)id, event->call->end);
+		if (end) /* its port, if it was bound to any */
+			keep_address(end->src, args_text(out, "event.src_addr"));
+		return;
+	}
+	if (!strcmp(type, "RDMA_CM_EVENT_REJECTED") && !is_by_program(status, length))
+		end->refused = true;
+	if (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && status == CM_SIDR_NO_SERVICE)
+		end->refused = true;
+}
+
+static int64_t end_of_call(const struct call *call)
+{
+	return call->end < 0 ? INT64_MAX : call->end;
+}
+
+/* Calls that wait for an event if their identifier is synchronous. */
+static bool may_wait(enum verb verb)
+{
+	switch (verb) {
+	case VERB_rdma_resolve_addr:
+	case VERB_rdma_resolve_route:
+	case VERB_rdma_connect:
+	case VERB_rdma_accept:
+	case VERB_rdma_disconnect:
+	case VERB_rdma_join_multicast:
+	case VERB_rdma_join_multicast_ex:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Where an address could not be used there, it is not translated. */
+static void learn_failed(struct replay *r, const struct call *call)
+{
+	struct cm_end *end = cm_end_of(r, call->object);
+
+	if (end && call->failed && call->error != EAGAIN && call->error != EINPROGRESS &&
+	    (call->verb == VERB_rdma_resolve_addr || call->verb == VERB_rdma_resolve_route))
+		end->lost = true;
+}
+
+/* librdmacm may give rdma_create_ep()'s addresses without calling functions that are seen. */
+static int learn_ep(struct replay *r, const struct trace_event *event, struct cm_inside *inside)
+{
+	const struct call *call = event->call;
+
+	if (call->verb == VERB_rdma_create_ep) {
+		inside->ep = event->id;
+		inside->ep_end = end_of_call(call);
+	}
+	if ((call->verb != VERB_rdma_bind_addr && call->verb != VERB_rdma_resolve_addr) ||
+	    !call->depth || call->begin > inside->ep_end || call->object == 0 ||
+	    (call->failed && call->error == EAFNOSUPPORT))
+		return 0;
+	return map_put(&r->cm->inside_ep, event_key(inside->ep), call->object);
+}
+
+static int learn_cm_call(struct replay *r, const struct trace_event *event,
+			 struct cm_inside *inside, const struct args *out)
+{
+	const struct call *call = event->call;
+
+	int err = learn_ep(r, event, inside);
+
+	if (err)
+		return err;
+	learn_failed(r, call);
+	if (call->verb == VERB_rdma_create_qp || call->verb == VERB_rdma_create_qp_ex) {
+		inside->id = call->object;
+		inside->id_end = end_of_call(call);
+	}
+	if (may_wait(call->verb)) {
+		inside->call = event->id;
+		inside->call_end = end_of_call(call);
+	}
+	if (call->verb != VERB_rdma_get_cm_event)
+		return 0;
+	if (!call->failed && out)
+		learn_got(r, event, out);
+	if (!call->depth || call->begin > inside->call_end)
+		return 0;
+	return map_put(&r->cm->waited, event_key(inside->call), 1);
+}
+
+int cm_learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
+		  const struct args *out)
+{
+	const struct call *call = event->call;
+	struct cm_inside *inside;
+	struct cm_end *end;
+	int err;
+
+	(void)in;
+	if (verb_infos[call->verb].via != VIA_CM && !r->cm)
+		return 0;
+	err = r->cm ? 0 : begin_learning(r);
+	inside = err ? NULL : inside_of(r, event->id.thread);
+	if (!inside)
+		return -ENOMEM;
+	if (verb_infos[call->verb].via == VIA_CM)
+		return learn_cm_call(r, event, inside, out);
+	if (verb_infos[call->verb].object != OBJECT_qp || call->failed ||
+	    verb_infos[call->verb].effect != EFFECT_CREATE || call->begin > inside->id_end)
+		return 0;
+	end = cm_end_of(r, inside->id);
+	if (!end)
+		return 0;
+	end->qp = call->object;
+	return map_put(&r->cm->of_qp, call->object, 1);
+}
+
+/* Of both addresses, in the order of the side that asks. */
+static uint64_t hash_pair(const char *from, const char *to)
+{
+	uint64_t hash = 14695981039346656037ull;
+
+	for (const char *at = from; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 1099511628211ull;
+	hash = (hash ^ ' ') * 1099511628211ull;
+	for (const char *at = to; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 1099511628211ull;
+	return hash;
+}
+
+static int add_alike(struct map *asking, struct cm_end *end)
+{
+	uint64_t key = hash_pair(end->src, end->dst), at;
+	struct cm_end *last;
+
+	if (!map_get(asking, key, &at))
+		return map_put(asking, key, (uintptr_t)end);
+	for (last = (void *)(uintptr_t)at; last->next_alike; last = last->next_alike)
+		;
+	last->next_alike = end;
+	return 0;
+}
+
+static void pair_end(struct map *asking, struct cm_end *end)
+{
+	uint64_t key = hash_pair(end->dst, end->src), at;
+	struct cm_end *other;
+
+	if (!map_get(asking, key, &at) || !at)
+		return;
+	other = (void *)(uintptr_t)at;
+	map_put(asking, key, (uintptr_t)other->next_alike);
+	other->refused = false; /* whatever it was told */
+	end->partner = other->object;
+	other->partner = end->object;
+}
+
+/* Objects are in the order of their creation. */
+int cm_pair(struct replay *r)
+{
+	struct map asking = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
+		if (r->cm->ends[i] && !r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
+			err = add_alike(&asking, r->cm->ends[i]);
+	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
+		if (r->cm->ends[i] && r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
+			pair_end(&asking, r->cm->ends[i]);
+	map_fini(&asking);
+	return err;
+}

@@ -1,0 +1,186 @@
+/*
+ * The other end of a connection of librdmacm, where the trace does not have it
+ *
+ *	recorded side got	the made end
+ *	CONNECT_REQUEST		connects, with the private data and parameters of that event
+ *	ESTABLISHED		accepts what was asked, with those; or answers to the reply
+ *	CONNECT_RESPONSE	accepts
+ *	REJECTED		rejects, with the private data; nobody listens where nobody did
+ *	DISCONNECTED		disconnects
+ *
+ * Each just before the recorded event that shows it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "replay/cm/cm_priv.h"
+
+struct cm_end *cm_made_new(struct replay *r)
+{
+	struct cm_end **slot = vec_push(r->cm->made, r->cm->nmade);
+
+	if (!slot)
+		return NULL;
+	*slot = calloc(1, sizeof(**slot));
+	if (!*slot) {
+		r->cm->nmade--;
+		return NULL;
+	}
+	(*slot)->last = &(*slot)->first;
+	return *slot;
+}
+
+/*
+ * An end is made that listens, or that holds a port where nobody does; for a listener of the trace
+ * that is not there yet the port is held, too.
+ */
+uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst)
+{
+	const struct cm_lib *lib = &r->cm->lib;
+	struct sockaddr_storage here = *dst;
+	struct cm_end *made = cm_made_new(r);
+
+	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), end->id->ps))
+		return 0;
+	cm_address_here(r, &here);
+	*cm_address_port(&here) = 0;
+	if (lib->bind_addr(made->id, (struct sockaddr *)&here))
+		return 0;
+	if (!end->refused && !end->partner && lib->listen(made->id, 0))
+		return 0;
+	return lib->get_src_port(made->id);
+}
+
+/* The parameters that the other end saw, as this end must give them. */
+static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t data[CM_DATA])
+{
+	int64_t value;
+	bool known;
+	const char *prefix =
+		args_get(out, "event.ud.private_data_len", &value) ? "event.ud" : "event.conn";
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = cm_private(out, prefix, data, &known),
+		.responder_resources = (uint8_t)cm_number(out, prefix, "initiator_depth"),
+		.initiator_depth = (uint8_t)cm_number(out, prefix, "responder_resources"),
+		.flow_control = (uint8_t)cm_number(out, prefix, "flow_control"),
+		.retry_count = (uint8_t)cm_number(out, prefix, "retry_count"),
+		.rnr_retry_count = (uint8_t)cm_number(out, prefix, "rnr_retry_count"),
+		.srq = (uint8_t)cm_number(out, prefix, "srq"),
+		.qp_num = (uint32_t)cm_number(out, prefix, "qp_num"),
+	};
+
+	return param;
+}
+
+/* What listens for @end there, of the trace. */
+static bool find_listener(struct replay *r, const struct cm_end *end,
+			  struct sockaddr_storage *ret_address)
+{
+	const struct cm_place *place = cm_place_find(r, end->src, false);
+
+	if (!place || !cm_address_parse(end->src, ret_address))
+		return false;
+	cm_address_here(r, ret_address);
+	*cm_address_port(ret_address) = place->port;
+	return true;
+}
+
+/* Connect to the listener that got the request of @end. */
+static void ask_listener(struct replay *r, struct cm_end *end, const struct trace_event *event,
+			 int64_t deadline)
+{
+	const struct args *out = event->call->out;
+	const struct cm_lib *lib = &r->cm->lib;
+	struct sockaddr_storage dst;
+	struct rdma_conn_param param;
+	uint8_t data[CM_DATA];
+	int64_t datagrams;
+	struct cm_end *made = cm_made_new(r);
+
+	if (!made || !find_listener(r, end, &dst) ||
+	    cm_open_end(r, made, cm_channel_of(r, 0),
+			args_get(out, "event.ud.qp_num", &datagrams) ? RDMA_PS_UDP : RDMA_PS_TCP))
+		return;
+	if (lib->resolve_addr(made->id, NULL, (struct sockaddr *)&dst, 2000) ||
+	    !cm_await_type(r, made, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) ||
+	    lib->resolve_route(made->id, 2000) ||
+	    !cm_await_type(r, made, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline))
+		return;
+	end->far = made;
+	param = mirror_parameters(out, data);
+	lib->connect(made->id, &param);
+}
+
+/* Answer the request of @end. */
+static void answer_request(struct replay *r, struct cm_end *end, const struct trace_event *event,
+			   bool accepts, int64_t deadline)
+{
+	struct rdma_conn_param param;
+	uint8_t data[CM_DATA];
+
+	if (end->answered || !cm_await_asked(r, end, deadline))
+		return;
+	end->answered = true;
+	param = mirror_parameters(event->call->out, data);
+	if (accepts)
+		r->cm->lib.accept(end->asked->id, &param);
+	else
+		r->cm->lib.reject(end->asked->id, param.private_data, param.private_data_len);
+}
+
+/* The other end asked, and got the reply of the trace. */
+static void answer_reply(struct replay *r, struct cm_end *end, const struct trace_event *event,
+			 bool accepts, int64_t deadline)
+{
+	struct rdma_conn_param param;
+	uint8_t data[CM_DATA];
+
+	if (!end->far || !cm_await_type(r, end->far, RDMA_CM_EVENT_CONNECT_RESPONSE, deadline))
+		return;
+	param = mirror_parameters(event->call->out, data);
+	if (accepts)
+		r->cm->lib.establish(end->far->id);
+	else
+		r->cm->lib.reject(end->far->id, param.private_data, param.private_data_len);
+}
+
+static void hang_up(struct replay *r, struct cm_end *end)
+{
+	struct cm_end *far = end->far ? end->far : end->asked;
+
+	cm_pump(r);
+	if (far && far->id && !end->first)
+		r->cm->lib.disconnect(far->id);
+}
+
+/* Does the made end cause it? */
+static bool is_answer(const struct cm_end *end, const char *type)
+{
+	return !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED") ||
+	       !strcmp(type, "RDMA_CM_EVENT_CONNECT_RESPONSE") ||
+	       (!strcmp(type, "RDMA_CM_EVENT_REJECTED") && !end->refused) ||
+	       (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && end->datagrams);
+}
+
+void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		    int64_t deadline)
+{
+	const char *type = args_text(event->call->out, "event.event");
+	bool accepts;
+
+	if (end->partner || !type)
+		return;
+	accepts = strcmp(type, "RDMA_CM_EVENT_REJECTED") != 0 &&
+		  strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") != 0;
+	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST"))
+		ask_listener(r, end, event, deadline);
+	else if (!strcmp(type, "RDMA_CM_EVENT_DISCONNECTED"))
+		hang_up(r, end);
+	else if (is_answer(end, type) && end->passive)
+		answer_reply(r, end, event, accepts, deadline);
+	else if (is_answer(end, type))
+		answer_request(r, end, event, accepts, deadline);
+}

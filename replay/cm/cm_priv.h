@@ -1,0 +1,191 @@
+#pragma once
+/*
+ * What the files of librdmacm's calls (cm*.c) share.
+ *
+ *	end      an identifier: a recorded one, or the other end of one, which is made
+ *	arrival  an event that came here, and that no recorded call has got yet
+ *	place    a recorded address and port, and the port that stands for it here
+ *
+ * The ends of a connection find each other by their addresses: what one calls its source is the
+ * other's destination. Here, a request is known by the port that it comes from.
+ */
+#include <netinet/in.h>
+
+#include "core/base/map.h"
+#include "core/store/db/sockaddr.h"
+#include "replay/cm/cm.h"
+#include "replay/cm/cm_lib.h"
+#include "replay/state/state.h"
+
+enum { CM_DATA = 256 }; /* private data: its length is a byte */
+
+/* Reasons of a rejection that a program can give, and one of datagrams: the specification, 12.6 */
+enum { CM_REJ_CONSUMER = 28, CM_REJ_VENDOR = 35, CM_SIDR_NO_SERVICE = 1 };
+
+struct cm_arrival {
+	struct cm_arrival *next;
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_conn_param conn; /* or those of @ud */
+	struct rdma_ud_param ud;
+	bool datagrams;
+	uint8_t data[CM_DATA];
+};
+
+struct cm_end {
+	/* learned */
+	uint32_t object; /* 0: made */
+	uint32_t process;
+	uint32_t partner; /* object of the other end; 0: not in the trace */
+	uint32_t qp;      /* object, made by rdma_create_qp(); 0: none */
+	char src[SOCKADDR_TEXT], dst[SOCKADDR_TEXT];
+	bool passive; /* it came with a request */
+	bool refused; /* nobody listened where it connected to */
+	bool lost;    /* its address was not found */
+	struct cm_end *next_alike;
+	/* here */
+	struct rdma_cm_id *id;
+	struct cm_arrival *first, **last;
+	struct cm_end *asked; /* the other end, as its request came, until it is taken */
+	struct cm_end *far;   /* the other end, made */
+	bool answered;        /* by a made end */
+	bool waits;           /* to connect, until somebody listens, with these: */
+	struct rdma_conn_param param;
+	uint8_t data[CM_DATA];
+	struct sockaddr_storage *groups; /* that it is in */
+	size_t ngroups;
+	bool datagrams;
+	unsigned int silent; /* events that did not come */
+};
+
+struct cm_channel {
+	uint32_t object; /* 0: ours, of identifiers that had their own */
+	struct rdma_event_channel *channel;
+};
+
+struct cm_place {
+	char there[SOCKADDR_TEXT];
+	bool refused;
+	bool listened;         /* an identifier of the trace listens there */
+	uint16_t port;         /* here, network order */
+	struct cm_end *keeper; /* a made end that holds it, or listens there */
+};
+
+/* A thread of the recording, while it is learned: the last calls that others may be inside of. */
+struct cm_inside {
+	uint32_t id;        /* object, of rdma_create_qp() */
+	int64_t id_end;     /* when that ended */
+	struct event_id ep; /* rdma_create_ep() */
+	int64_t ep_end;
+	struct event_id call; /* what waits, where the identifier is synchronous */
+	int64_t call_end;
+};
+
+struct cm {
+	struct cm_lib lib;
+	bool driven;
+	struct cm_end **ends; /* by object */
+	uint32_t nends;       /* objects and one */
+	struct cm_end **made;
+	size_t nmade;
+	struct cm_inside *inside; /* by thread */
+	size_t ninside;
+	struct map waited; /* calls inside of which events were got: of synchronous identifiers */
+	struct map of_qp;  /* queue pairs of identifiers there (objects) */
+	struct map joined; /* those that librdmacm has connected on an iWARP device here */
+	struct map inside_ep; /* rdma_create_ep() that have their addresses in calls inside */
+	struct map ports;     /* here, to the end that has it: its address */
+	struct cm_channel *channels;
+	size_t nchannels;
+	struct cm_place *places;
+	size_t nplaces;
+	struct sockaddr_storage *hosts; /* in pairs: a recorded IP address, and that here */
+	size_t nhosts;
+	int64_t *last; /* by process: the time of its last event; NULL: not asked for yet */
+};
+
+/* cm_learn.c */
+struct cm_end *cm_end_of(const struct replay *r, uint32_t object);
+struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint64_t handle,
+			 int64_t time);
+int cm_pair(struct replay *r);
+/* Where nothing was learned of librdmacm: 0 or -ENOMEM. */
+int cm_learn_nothing(struct replay *r);
+
+/* cm_address.c: @text as core/store/db/sockaddr.h has it */
+bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address);
+uint16_t *cm_address_port(struct sockaddr_storage *address);
+/* Is it an address that means the same everywhere: of a group, or any? */
+bool cm_address_is_general(const struct sockaddr_storage *address);
+/* Is there any address at which the device here is reached? */
+bool cm_address_probe(struct replay *r);
+/* Of the device of that name alone. */
+bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
+/* Translate the IP address alone. */
+void cm_address_here(struct replay *r, struct sockaddr_storage *address);
+struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused);
+/* Port @port has it here; @keeper: the made end that holds it, or NULL. Returns 0 or -ENOMEM. */
+int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t port,
+		  struct cm_end *keeper);
+/* In the report. */
+void cm_place_tell(struct replay *r);
+
+/* cm_event.c */
+struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object);
+/* Take what has come here. */
+void cm_pump(struct replay *r);
+struct cm_arrival *cm_arrival_take(struct cm_end *end);
+void cm_arrivals_drop(struct cm_end *end);
+int cm_get_event(struct replay *r, const struct trace_event *event);
+/* Wait for it; the type that @end gets first; false if nothing comes. */
+bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
+bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
+
+/* The same of one type; those before it are dropped. */
+bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
+		   int64_t deadline);
+
+/* A call that is made again. */
+struct cm_task {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct call *call;
+	const struct args *args;
+	struct cm_end *end; /* NULL: none, or not known */
+	const struct cm_lib *lib;
+	bool needless; /* out: it was not made */
+};
+
+/* cm_bind.c: the arguments by their names; as the functions of librdmacm return */
+int cm_bind(struct cm_task *t, const char *name);
+int cm_resolve(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms);
+int cm_join(struct cm_task *t);
+int cm_leave(struct cm_task *t);
+void cm_leave_groups(struct replay *r, struct cm_end *end);
+
+/* cm_call.c: an argument; 0 if it is not there */
+int64_t cm_task_number(const struct cm_task *t, const char *name);
+int cm_call(struct replay *r, const struct trace_event *event);
+/* Make an identifier here for it: 0 or -errno. */
+int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
+		enum rdma_port_space ps);
+void cm_close_end(struct replay *r, struct cm_end *end);
+/* Note which end has the port that it was bound to. */
+int cm_note_port(struct replay *r, struct cm_end *end);
+
+/* cm_iwarp.c */
+bool cm_has_iwarp(const struct replay *r);
+/* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
+int cm_note_connected(struct replay *r, const struct cm_end *end);
+
+/* cm_made.c: an end that is made; NULL without memory */
+struct cm_end *cm_made_new(struct replay *r);
+/* The other end does what brings @event, got by @end */
+void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		    int64_t deadline);
+/* Before @end resolves its destination: somebody must be there. Returns the port here, or 0. */
+uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);
+/* Private data at @prefix of @args: its length; the bytes, or zeros where they were not kept. */
+uint8_t cm_private(const struct args *args, const char *prefix, uint8_t data[CM_DATA],
+		   bool *ret_known);
+uint64_t cm_number(const struct args *args, const char *prefix, const char *name);

@@ -1,0 +1,411 @@
+/*
+ * Contents of messages, as they were recorded
+ *
+ *	post of a send    recorded bytes -> the buffers here
+ *	post of a receive where its buffers are: noted with the request
+ *	completion        the buffers here = recorded bytes?
+ *
+ * Received bytes are compared only if the sender, too, sent the recorded bytes. Where the recorder
+ * could not tell which request a message took, what was sent stands for what was received. A buffer
+ * that was posted again since is not looked at where another message may be in it.
+ *
+ * Not here: what reads and atomics fetch (fetched.c).
+ */
+#include "replay/data/contents.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/payload.h"
+#include "replay/data/fetched.h"
+#include "replay/made/made.h"
+#include "replay/process/process.h"
+#include "replay/state/state.h"
+#include "replay/state/translate.h"
+
+struct span {
+	const uint8_t *at;
+	uint64_t length;
+};
+
+/* Where a receive lands. */
+struct landing {
+	uint32_t nspans;
+	uint32_t next_free; /* of an entry that is not used */
+	struct span *spans; /* NULL: not used */
+	uint32_t place;     /* of a read or atomic: fetched.h */
+	uint32_t process;   /* that posted it */
+};
+
+struct contents {
+	struct landing *landings; /* from 1 */
+	uint32_t nlandings, size, free;
+	struct map latest; /* address of a buffer, to the landing that it was last posted with */
+	struct fetched *fetched;
+	uint8_t *inlined; /* of the list that is being posted */
+	size_t inlined_used, inlined_size;
+	int err;
+};
+
+int contents_init(struct replay *r)
+{
+	const char *mode = trace_meta(r->trace, "payload");
+
+	/* hashes alone cannot be sent */
+	if (!trace_has_payloads(r->trace) || (mode && !strcmp(mode, "hash")))
+		return 0;
+	r->contents = calloc(1, sizeof(*r->contents));
+	return r->contents && !fetched_new(&r->contents->fetched) ? 0 : -ENOMEM;
+}
+
+void contents_fini(struct replay *r)
+{
+	struct contents *p = r->contents;
+
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->nlandings; i++)
+		free(p->landings[i].spans);
+	free(p->landings);
+	map_fini(&p->latest);
+	fetched_free(p->fetched);
+	free(p->inlined);
+	free(p);
+	r->contents = NULL;
+}
+
+static bool is_inline(const struct wr *wr)
+{
+	return wr->opcode >= 0 && wr->send_flags & IBV_SEND_INLINE;
+}
+
+static uint64_t bytes_of(const struct wr *wr)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		bytes += wr->sge[i].length;
+	return bytes;
+}
+
+int contents_begin(struct replay *r, const struct post *post)
+{
+	struct contents *p = r->contents;
+	uint64_t need = 0;
+	uint8_t *more;
+
+	for (uint32_t i = 0; p && i < post->nwr; i++)
+		need += is_inline(&post->wr[i]) ? bytes_of(&post->wr[i]) : 0;
+	if (!need)
+		return 0;
+	p->inlined_used = 0;
+	if (need <= p->inlined_size || need > PAYLOAD_CALL_MAX) /* no device accepts it */
+		return 0;
+	more = realloc(p->inlined, need);
+	if (!more)
+		return -ENOMEM;
+	p->inlined = more;
+	p->inlined_size = need;
+	return 0;
+}
+
+/* Copy one element's part of the recorded bytes; the rest stays as it is. */
+static void fill_one(struct replay *r, uint32_t process, const struct sge *there,
+		     struct ibv_sge *here, bool inlined, const uint8_t *bytes, uint64_t n)
+{
+	struct contents *p = r->contents;
+	void *at = NULL;
+
+	if (!inlined) {
+		at = translate_host(r, process, there->addr, there->length, there->lkey);
+	} else if (there->length <= p->inlined_size - p->inlined_used) {
+		at = p->inlined + p->inlined_used;
+		p->inlined_used += there->length;
+		memset(at, 0, there->length);
+		here->addr = (uintptr_t)at;
+	}
+	if (at && n && inlined)
+		memcpy(at, bytes, n);
+	else if (at && n)
+		process_write(process, at, bytes, n);
+}
+
+int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
+		  struct ibv_sge *sges)
+{
+	const struct wr *wr = &event->post->wr[i];
+	struct payload payload;
+	uint64_t at = 0;
+	int found = r->contents ? trace_payload(r->trace, event->id, i, &payload) : 0;
+
+	for (uint32_t k = 0; found > 0 && k < wr->nsge && at < payload.nbytes; k++) {
+		uint64_t left = payload.nbytes - at, n = wr->sge[k].length;
+
+		n = n < left ? n : left;
+		fill_one(r, event->process, &wr->sge[k], &sges[k], is_inline(wr),
+			 (const uint8_t *)payload.bytes + at, n);
+		at += n;
+	}
+	return found < 0 ? found : 0;
+}
+
+static uint32_t new_landing(struct contents *p)
+{
+	uint32_t i = p->free;
+
+	if (i) {
+		p->free = p->landings[i].next_free;
+		return i;
+	}
+	if (p->nlandings == p->size) {
+		uint32_t size = p->size ? p->size * 2 : 64;
+		struct landing *more = reallocarray(p->landings, size, sizeof(*more));
+
+		if (!more)
+			return 0;
+		p->landings = more;
+		p->size = size;
+	}
+	if (!p->nlandings) /* 0 is none */
+		p->landings[p->nlandings++] = (struct landing){ 0 };
+	p->landings[p->nlandings] = (struct landing){ 0 };
+	return p->nlandings++;
+}
+
+static void free_landing(struct contents *p, uint32_t i)
+{
+	free(p->landings[i].spans);
+	p->landings[i] = (struct landing){ .next_free = p->free };
+	p->free = i;
+}
+
+uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr)
+{
+	uint32_t i = r->contents && wr->nsge ? new_landing(r->contents) : 0;
+	struct landing *landing = i ? &r->contents->landings[i] : NULL;
+
+	if (!landing)
+		return 0;
+	landing->process = process;
+	landing->spans = calloc(wr->nsge, sizeof(*landing->spans));
+	for (uint32_t k = 0; landing->spans && k < wr->nsge; k++, landing->nspans++) {
+		const struct sge *sge = &wr->sge[k];
+		const void *at = translate_host(r, process, sge->addr, sge->length, sge->lkey);
+
+		if (!at)
+			break;
+		landing->spans[k] = (struct span){ at, sge->length };
+	}
+	if (landing->nspans && map_put(&r->contents->latest, (uintptr_t)landing->spans[0].at, i))
+		r->contents->err = -ENOMEM;
+	return i;
+}
+
+uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const struct wr *wr,
+			const struct replica_qp *qp)
+{
+	uint32_t i;
+
+	if (!r->contents || !fetched_is_kind(wr->opcode))
+		return 0;
+	i = contents_landing(r, event->process, wr);
+	if (i && fetched_post(r->contents->fetched, wr, qp, &r->contents->landings[i].place))
+		r->contents->err = -ENOMEM;
+	return i;
+}
+
+static bool was_posted_again(struct replay *r, uint32_t i)
+{
+	const struct landing *landing = &r->contents->landings[i];
+	uint64_t latest;
+
+	return landing->nspans &&
+	       map_get(&r->contents->latest, (uintptr_t)landing->spans[0].at, &latest) &&
+	       latest != i;
+}
+
+/* The index of the first byte from @from to @n that differs, or @n; *@ret_here: our byte. */
+static uint64_t compare_bytes(const struct landing *landing, const uint8_t *bytes, uint64_t from,
+			      uint64_t n, uint8_t *ret_here)
+{
+	uint64_t at = 0;
+
+	for (uint32_t k = 0; k < landing->nspans && at < n; k++) {
+		const struct span *span = &landing->spans[k];
+
+		uint64_t length = span->length < n - at ? span->length : n - at;
+
+		for (uint64_t done = 0, part; done < length; done += part) {
+			uint8_t here[4096];
+
+			part = length - done < sizeof(here) ? length - done : sizeof(here);
+			process_read(landing->process, here, span->at + done, part);
+			for (uint64_t i = 0; i < part; i++, at++) {
+				*ret_here = here[i];
+				if (at >= from && here[i] != bytes[at])
+					return at;
+			}
+		}
+	}
+	return n; /* bytes outside our buffers are not known */
+}
+
+/* A completion whose bytes are compared. */
+struct check {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct wc *wc;
+	uint32_t i;
+	const struct arrival *arrival;
+	const struct landing *landing;
+};
+
+static void report_difference(const struct check *c, uint64_t at, const struct payload *payload,
+			      uint8_t there, uint8_t here)
+{
+	char field[40], there_text[80], here_text[16];
+
+	snprintf(field, sizeof(field), "wc[%u].payload", c->i);
+	snprintf(there_text, sizeof(there_text), "byte %" PRIu64 " of %" PRIu64 " is 0x%02x", at,
+		 payload->total, there);
+	snprintf(here_text, sizeof(here_text), "0x%02x", here);
+	outcome_divergence(c->r->outcome, &(struct divergence){ .event = c->event->id,
+								.verb = VERB_poll_cq,
+								.field = field,
+								.recorded = there_text,
+								.replayed = here_text,
+								.about = c->arrival->request.event,
+								.sender = c->arrival->sender,
+								.object = c->wc->qp });
+}
+
+/* What was sent: 1 and a payload, 0: it is not recorded, or -errno. */
+static int find_sent(const struct check *c, struct payload *ret_sent)
+{
+	if (!c->arrival->sender.thread)
+		return 0;
+	return trace_payload(c->r->trace, c->arrival->sender, c->arrival->sender_index, ret_sent);
+}
+
+/* The message lies behind what is before it: the GRH of a datagram. */
+static void compare_message(const struct check *c, const struct payload *payload, uint64_t n)
+{
+	const uint8_t *bytes = payload->bytes;
+	uint8_t here = 0;
+	uint64_t at;
+
+	if (n <= payload->before)
+		return;
+	outcome_count(c->r->outcome, OUTCOME_PAYLOADS, 1);
+	at = compare_bytes(c->landing, bytes, payload->before, n, &here);
+	if (at < n)
+		report_difference(c, at, payload, bytes[at], here);
+}
+
+static bool is_unknown_request(const struct payload *payload)
+{
+	return !payload->nbytes && payload->why &&
+	       (!strcmp(payload->why, "ambiguous") || !strcmp(payload->why, "unknown-request"));
+}
+
+static int check_received(const struct check *c)
+{
+	bool made = made_has(c->r, c->wc->qp); /* which sends what was received */
+	struct payload sent = { 0 }, payload;
+	uint64_t n;
+	int found = made ? 1 : find_sent(c, &sent);
+
+	if (found <= 0)
+		return found;
+	n = made ? UINT64_MAX : sent.nbytes;
+	found = trace_payload(c->r->trace, c->event->id, c->i, &payload);
+	if (found <= 0)
+		return found;
+	if (is_unknown_request(&payload) && !made && c->arrival->wc.byte_len >= n &&
+	    c->wc->byte_len == c->arrival->wc.byte_len) {
+		found = find_sent(c, &payload);
+		if (found > 0 && !payload.before)
+			compare_message(c, &payload, payload.nbytes);
+		return found;
+	}
+	if (n < UINT64_MAX - payload.before)
+		n += payload.before;
+	compare_message(c, &payload, payload.nbytes < n ? payload.nbytes : n);
+	return 0;
+}
+
+/* The first bytes of what was fetched. */
+static size_t copy_landing(const struct landing *landing, void *to, size_t size)
+{
+	size_t n = 0;
+
+	for (uint32_t k = 0; k < landing->nspans && n < size; k++) {
+		size_t more =
+			landing->spans[k].length < size - n ? landing->spans[k].length : size - n;
+
+		process_read(landing->process, (char *)to + n, landing->spans[k].at, more);
+		n += more;
+	}
+	return n;
+}
+
+static int check_fetched(const struct check *c)
+{
+	struct payload payload;
+	uint64_t here = 0;
+	int found = trace_payload(c->r->trace, c->event->id, c->i, &payload);
+	struct fetch fetch = { .event = c->event->id,
+			       .about = c->arrival->request.event,
+			       .index = c->i,
+			       .object = c->wc->qp };
+
+	if (found <= 0 || !payload.nbytes || !c->landing->place)
+		return found < 0 ? found : 0;
+	fetch.total = payload.total;
+	fetch.at = compare_bytes(c->landing, payload.bytes, 0, payload.nbytes, &fetch.here_byte);
+	fetch.same = fetch.at == payload.nbytes;
+	if (!fetch.same)
+		fetch.there_byte = ((const uint8_t *)payload.bytes)[fetch.at];
+	if (payload.nbytes == sizeof(fetch.there))
+		memcpy(&fetch.there, payload.bytes, sizeof(fetch.there));
+	if (copy_landing(c->landing, &here, sizeof(here)) == sizeof(here))
+		fetch.here = here;
+	fetched_check(c->r->contents->fetched, c->r->outcome, c->landing->place, &fetch);
+	return 0;
+}
+
+void contents_check(struct replay *r, const struct trace_event *event, uint32_t i,
+		    const struct wc *wc, const struct arrival *arrival, bool doubt)
+{
+	uint32_t landing = arrival->request.landing;
+	struct check c = { r, event, wc, i, arrival, NULL };
+	bool success = arrival->wc.status == IBV_WC_SUCCESS && wc->status == IBV_WC_SUCCESS;
+	int err = 0;
+
+	if (!r->contents || !landing)
+		return;
+	c.landing = &r->contents->landings[landing];
+	if (success && !(doubt && was_posted_again(r, landing))) {
+		if (arrival->wc.opcode == IBV_WC_RECV)
+			err = check_received(&c);
+		else if (!(arrival->wc.opcode & IBV_WC_RECV))
+			err = check_fetched(&c);
+	}
+	free_landing(r->contents, landing);
+	if (err < 0)
+		r->contents->err = err;
+}
+
+void contents_end(struct replay *r)
+{
+	if (r->contents)
+		fetched_end(r->contents->fetched, r->outcome);
+}
+
+int contents_error(const struct replay *r)
+{
+	return r->contents ? r->contents->err : 0;
+}

@@ -1,0 +1,420 @@
+/*
+ * Completions that are left over
+ *
+ * Here: those that nobody asked for. There: those of a queue pair, or from a sender, that the trace
+ * does not have, and those that the trace lacks. At the end the ones may explain the others:
+ *
+ *	left here       there                           so there
+ *	a completion    one of no queue pair, its wr_id the number was another one
+ *	a datagram      one from nobody, as long        the sender was another one
+ *	a completion    a poll that had more            it is missing in the trace
+ *	a completion    polls in vain for long          it never came
+ *
+ * A program that ends has often not asked for everything, so the rest is only counted.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/db/sql.h"
+#include "replay/data/contents.h"
+#include "replay/report/differ.h"
+#include "replay/data/expect_priv.h"
+#include "replay/data/polls.h"
+
+enum { STRANGERS_MAX = 4096, IN_VAIN = 1000 };
+
+/* ns: of a long wait with more empty polls than IN_VAIN, and of such a poll at least and at most */
+#define HANGS_AFTER 1000000000ll
+enum { POLL_NS = 10, SLOW_POLL_NS = 200 };
+
+struct kept {
+	struct event_id event;
+	enum verb verb;
+	enum stranger kind;
+	uint32_t index, cq, qp;
+	struct wc wc;
+	const char *why;
+	bool found;
+};
+
+struct strangers {
+	size_t n, unfound;
+	struct kept kept[STRANGERS_MAX];
+};
+
+static uint32_t id_of(const struct replay *r, const struct replica *replica)
+{
+	return replica ? (uint32_t)(replica - r->replicas) : 0;
+}
+
+int expect_stranger(const struct expected *e, enum stranger kind, const char *why)
+{
+	struct strangers *s = e->r->strangers;
+
+	if (!s)
+		s = e->r->strangers = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	if (s->n < STRANGERS_MAX) {
+		s->kept[s->n++] = (struct kept){ .event = e->event->id,
+						 .verb = e->event->poll->verb,
+						 .kind = kind,
+						 .index = e->index,
+						 .cq = id_of(e->r, e->cq),
+						 .qp = e->wc->qp,
+						 .wc = *e->wc,
+						 .why = why };
+		s->unfound++;
+	} else if (kind == STRANGER_QUEUE || kind == STRANGER_SENDER) {
+		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp, why);
+	}
+	return 0;
+}
+
+void expect_fini(struct replay *r)
+{
+	free(r->strangers);
+	r->strangers = NULL;
+}
+
+/* Others from there: it is a sender that was not recorded. */
+static bool is_of_many(const struct strangers *s, const struct kept *k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->kept[i].qp == k->qp && s->kept[i].wc.src_qp == k->wc.src_qp;
+	return n > 1;
+}
+
+static bool is_same_datagram(const struct wc *there, const struct ibv_wc *here)
+{
+	return here->status == IBV_WC_SUCCESS && there->byte_len == here->byte_len &&
+	       (!(there->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
+}
+
+static bool may_be(const struct strangers *s, const struct kept *k, uint32_t qp, enum side side,
+		   const struct arrival *a)
+{
+	switch (k->kind) {
+	case STRANGER_LOST:
+		return k->cq == a->cq;
+	case STRANGER_QUEUE:
+		return k->cq == a->cq && k->wc.wr_id == a->request.wr_id &&
+		       k->wc.status == (int)a->wc.status &&
+		       (k->wc.status || !(k->wc.opcode & IBV_WC_RECV) == (side == SIDE_SEND));
+	default:
+		return k->qp == qp && side == SIDE_RECV && is_same_datagram(&k->wc, &a->wc) &&
+		       !is_of_many(s, k);
+	}
+}
+
+static struct kept *find_stranger(struct strangers *s, uint32_t qp, enum side side,
+				  const struct arrival *a)
+{
+	for (size_t i = 0; s && s->unfound && i < s->n; i++)
+		if (!s->kept[i].found && may_be(s, &s->kept[i], qp, side, a))
+			return &s->kept[i];
+	return NULL;
+}
+
+/* What the queue pair that had number @here here had there. */
+static uint32_t number_there(struct replay *r, uint32_t here)
+{
+	const struct object *o = NULL;
+	uint64_t id;
+
+	if (map_get(&r->numbers, here, &id))
+		o = trace_object(r->trace, (uint32_t)id);
+	return o ? o->number : here;
+}
+
+static void report_stranger(struct replay *r, const struct kept *k, uint32_t qp,
+			    const struct arrival *a)
+{
+	bool queue = k->kind == STRANGER_QUEUE, lost = k->kind == STRANGER_LOST;
+	char field[64], there[96], here[96];
+
+	snprintf(field, sizeof(field), "wc[%u]%s", k->index,
+		 lost    ? ""
+		 : queue ? ".qp_num"
+			 : ".src_qp");
+	snprintf(there, sizeof(there), "%u, which the trace does not have",
+		 queue ? k->wc.qp_num : k->wc.src_qp);
+	if (lost)
+		snprintf(there, sizeof(there), "one that the trace lacks");
+	if (lost)
+		snprintf(here, sizeof(here), "%s",
+			 a ? ibv_wc_status_str(a->wc.status) : "no other completion");
+	else
+		snprintf(here, sizeof(here), "%u (numbered as recorded)",
+			 number_there(r, queue ? a->wc.qp_num : a->wc.src_qp));
+	outcome_divergence(r->outcome,
+			   &(struct divergence){ .event = k->event,
+						 .verb = k->verb,
+						 .field = field,
+						 .recorded = there,
+						 .replayed = here,
+						 .about = a ? a->request.event : k->event,
+						 .object = qp });
+}
+
+/* Polls of a queue there, by all threads. */
+struct polled {
+	uint64_t empty, given;
+};
+
+bool expect_is_raced(const struct expected *e)
+{
+	sqlite3 *db = trace_db(e->r->trace);
+	char sql[96];
+
+	if (!db || e->r->nthreads[e->event->process] < 2)
+		return false;
+	if (!e->cq->pollers) {
+		snprintf(sql, sizeof(sql),
+			 "SELECT count(DISTINCT thread) FROM poll_count WHERE"
+			 " cq = %u",
+			 id_of(e->r, e->cq));
+		e->cq->pollers = (unsigned int)sql_int(db, sql, 1);
+	}
+	return e->cq->pollers > 1;
+}
+
+/* Those of a flight recorder's trace were counted before it begins, too. */
+static bool are_counted(const struct replay *r)
+{
+	return r->cut == INT64_MIN || trace_meta(r->trace, "carried");
+}
+
+static int count_polls(struct replay *r, uint32_t cq, struct polled *ret_polled)
+{
+	static const char sql[] = "SELECT sum(empty), sum(completions) FROM poll_count"
+				  " WHERE cq = ?1";
+	sqlite3 *db = are_counted(r) ? trace_db(r->trace) : NULL;
+	sqlite3_stmt *stmt;
+	int err;
+
+	*ret_polled = (struct polled){ 0 };
+	err = db ? sql_prepare(db, sql, &stmt) : -ENOENT; /* joint traces have none */
+	if (err)
+		return err;
+	sql_bind(stmt, "u", cq);
+	err = sql_step(stmt);
+	if (err > 0) {
+		ret_polled->empty = (uint64_t)sqlite3_column_int64(stmt, 0);
+		ret_polled->given = (uint64_t)sqlite3_column_int64(stmt, 1);
+	}
+	sqlite3_finalize(stmt);
+	return err < 0 ? err : 0;
+}
+
+static const struct process *process_of(struct replay *r, uint32_t object)
+{
+	const struct object *o = trace_object(r->trace, object);
+
+	return o ? trace_process(r->trace, o->process) : NULL;
+}
+
+static bool was_killed(struct replay *r, uint32_t object)
+{
+	const struct process *process = process_of(r, object);
+
+	return process && process->ending && !strcmp(process->ending, "killed");
+}
+
+/* When nobody polled @cq any more, ns. */
+static int64_t end_of_polls(struct replay *r, uint32_t cq)
+{
+	const struct object *o = trace_object(r->trace, cq);
+	const struct process *process = process_of(r, cq);
+
+	if (o && o->destroyed_at != INT64_MAX)
+		return o->destroyed_at;
+	return process && process->end >= 0 ? process->end : r->last;
+}
+
+/*
+ * Of @empty polls of @cq since time @from, how many were after @time, at least; 0 if that is no
+ * long wait. When a killed process ended is not known well: the polls themselves took their time.
+ */
+static uint64_t polls_in_vain(struct replay *r, uint32_t cq, uint64_t empty, int64_t from,
+			      int64_t time)
+{
+	const struct object *o = trace_object(r->trace, cq);
+	int64_t since = o && o->created_at > from ? o->created_at : from;
+	uint64_t before = time > since ? (uint64_t)(time - since) / POLL_NS : 0;
+	uint64_t after = empty > before ? empty - before : 0;
+
+	if (was_killed(r, cq))
+		return after > HANGS_AFTER / SLOW_POLL_NS ? after : 0;
+	return after > IN_VAIN && end_of_polls(r, cq) - time > HANGS_AFTER ? after : 0;
+}
+
+/* Was its queue polled in vain for long, after it had come here? */
+static bool never_came(struct replay *r, const struct arrival *a, uint64_t *ret_empty)
+{
+	struct polled polled;
+
+	if (a->wc.status != IBV_WC_SUCCESS || count_polls(r, a->cq, &polled) ||
+	    polled.empty <= a->empty)
+		return false;
+	*ret_empty = polls_in_vain(r, a->cq, polled.empty - a->empty, a->polled, a->time);
+	return *ret_empty;
+}
+
+static void report_hang(struct replay *r, uint32_t qp, enum side side, const struct arrival *a,
+			uint64_t empty)
+{
+	char there[96];
+
+	snprintf(there, sizeof(there), "none, in %" PRIu64 " empty polls", empty);
+	outcome_divergence(
+		r->outcome,
+		&(struct divergence){ .event = a->request.event,
+				      .verb = side == SIDE_SEND ? VERB_post_send : VERB_post_recv,
+				      .field = "completion",
+				      .recorded = there,
+				      .replayed = "IBV_WC_SUCCESS (0)",
+				      .about = a->request.event,
+				      .object = qp,
+				      .class = DIVERGENCE_FAILED_THERE });
+}
+
+/* Do the polls of the trace give fewer than were counted when it was recorded? */
+static bool lacks_completions(struct replay *r, uint32_t cq, struct polled *ret_polled)
+{
+	const struct replica *replica = replica_of(r, cq);
+
+	return replica && replica->poll.thread && !r->lossy && !r->gaps &&
+	       !count_polls(r, cq, ret_polled) && ret_polled->given > replica->given;
+}
+
+static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *a, uint64_t counted)
+{
+	struct replica *cq = replica_of(r, a->cq);
+	char there[96];
+
+	cq->given++;
+	snprintf(there, sizeof(there),
+		 "%" PRIu64 " completions of its queue, and the trace has %" PRIu64, counted,
+		 cq->given - 1);
+	outcome_divergence(r->outcome,
+			   &(struct divergence){ .event = cq->poll,
+						 .verb = VERB_poll_cq,
+						 .field = "wc",
+						 .recorded = there,
+						 .replayed = ibv_wc_status_str(a->wc.status),
+						 .about = a->request.event,
+						 .object = qp });
+}
+
+static void explain_leftover(struct replay *r, uint32_t qp, enum side side, const struct arrival *a,
+			     bool passed)
+{
+	struct kept *k = find_stranger(r->strangers, qp, side, a);
+	bool usual = a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR;
+	struct polled polled;
+	uint64_t empty;
+
+	if (k) {
+		report_stranger(r, k, qp, a);
+		k->found = true;
+		r->strangers->unfound--;
+	} else if (passed) {
+		expect_report_extra(r, a->passed_by, a);
+	} else if (never_came(r, a, &empty)) {
+		report_hang(r, qp, side, a, empty);
+	} else if (lacks_completions(r, a->cq, &polled)) {
+		report_lacking(r, qp, a, polled.given);
+	} else if (usual || a->unasked) {
+		outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);
+	} else {
+		expect_report_extra(r, a->request.event, a);
+	}
+}
+
+static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
+{
+	struct replica_qp *qp = r->replicas[id].qp;
+	struct arrivals *passed = &qp->passed[side], *in = &qp->in[side];
+	const struct arrival *a;
+
+	expect_settle(r, qp, side, SETTLE_ALL);
+	for (; (a = arrivals_first(passed)); arrivals_drop(passed))
+		explain_leftover(r, id, side, a, true);
+	for (; (a = arrivals_first(in)); arrivals_drop(in))
+		explain_leftover(r, id, side, a, false);
+}
+
+/* Those that nothing here explains. */
+static void end_stranger(struct replay *r, const struct kept *k)
+{
+	if (k->found || k->kind == STRANGER_MADE)
+		return;
+	if (k->kind == STRANGER_LOST)
+		report_stranger(r, k, k->cq, NULL);
+	else
+		outcome_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
+}
+
+/* A program that waited for a request there until its end would do so here. */
+static void tell_same_hang(struct replay *r, uint32_t id, enum side side, const void *handle)
+{
+	const struct replica *cq, *qp = replica_of(r, id);
+	const struct request *request = requests_oldest(&qp->qp->out[side], side == SIDE_SEND);
+	struct polled polled;
+	uint64_t cq_id;
+	char text[32];
+
+	if (!request || (side == SIDE_RECV && !was_killed(r, id)) ||
+	    !map_get(&r->handles, (uintptr_t)handle, &cq_id))
+		return;
+	cq = replica_of(r, (uint32_t)cq_id);
+	if (count_polls(r, (uint32_t)cq_id, &polled) || polled.empty <= cq->empty)
+		return;
+	polled.empty -= cq->empty;
+	if (!polls_in_vain(r, (uint32_t)cq_id, polled.empty, cq->polled, cq->polled))
+		return;
+	outcome_note(r->outcome,
+		     "the %s of %s was outstanding at the end of the recording, after %" PRIu64
+		     " empty polls, and is here: it hangs here, too",
+		     side == SIDE_SEND ? "send" : "receive", event_id_text(request->event, text),
+		     polled.empty);
+}
+
+void expect_leave(struct replay *r, uint32_t object)
+{
+	struct replica *replica = replica_of(r, object), *peer;
+
+	if (!replica || !replica->handle)
+		return;
+	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
+	if (peer && peer->qp) /* what it sends to this queue pair would fail from here on */
+		expect_settle(r, peer->qp, SIDE_SEND, SETTLE_ALL);
+	r->leaving = true;
+	if (replica->qp)
+		polls_drain(r, replica);
+	r->leaving = false;
+	if (replica->qp && !replica->qp->cut && !r->no_posts) {
+		const struct ibv_qp *qp = replica->handle;
+
+		tell_same_hang(r, object, SIDE_SEND, qp->send_cq);
+		tell_same_hang(r, object, SIDE_RECV, qp->recv_cq);
+	}
+	for (int side = 0; replica->qp && side < SIDES; side++)
+		expect_settle(r, replica->qp, (enum side)side, SETTLE_ALL);
+}
+
+void expect_end(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->nreplicas; i++)
+		for (int side = 0; r->replicas[i].qp && side < SIDES; side++)
+			explain_leftovers(r, i, (enum side)side);
+	for (size_t i = 0; r->strangers && i < r->strangers->n; i++)
+		end_stranger(r, &r->strangers->kept[i]);
+	contents_end(r);
+}

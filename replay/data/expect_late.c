@@ -1,0 +1,114 @@
+/*
+ * Recorded completions that come here later
+ *
+ * A message waits at a shared receive queue that has no request. Which queue pair gets the next one
+ * depends on timing, so one that had it there may wait here for a request that a later event posts:
+ * then we go on, and compare when its completion has come. Completions of one side of a queue pair
+ * keep their order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "replay/data/expect_priv.h"
+#include "replay/data/polls.h"
+
+struct late {
+	struct late *next;
+	struct trace_event event; /* its poll is the next */
+	struct poll poll;
+	struct wc wc;
+	uint32_t index;
+	struct replica *cq, *replica;
+};
+
+static struct replica *find_replica(struct replay *r, const void *handle)
+{
+	uint64_t id;
+
+	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? replica_of(r, (uint32_t)id)
+								      : NULL;
+}
+
+void expect_spare(const struct expected *e)
+{
+	const struct ibv_qp *qp = e->replica->handle;
+	struct replica *srq = qp ? find_replica(e->r, qp->srq) : NULL;
+
+	if (!srq || !srq->requests || e->wc->status != IBV_WC_SUCCESS ||
+	    !(e->wc->opcode & IBV_WC_RECV))
+		return;
+	srq->spare++;
+	srq->spare_of = e->wc->qp;
+}
+
+bool expect_is_starved(const struct expected *e, enum side side)
+{
+	struct replica *taker = side == SIDE_SEND ? replica_of(e->r, e->qp->peer) : e->replica;
+	const struct ibv_qp *qp = taker ? taker->handle : NULL;
+	const struct replica *srq = qp ? find_replica(e->r, qp->srq) : NULL;
+
+	if (e->wc->status != IBV_WC_SUCCESS || !srq || !srq->requests)
+		return false;
+	polls_drain(e->r, taker); /* what has come has taken its request */
+	return !requests_oldest(srq->requests, false);
+}
+
+int expect_defer(const struct expected *e, enum side side)
+{
+	struct late *late = malloc(sizeof(*late)), **at = &e->qp->late[side];
+
+	if (!late)
+		return -ENOMEM;
+	*late = (struct late){ .event = *e->event,
+			       .poll = *e->event->poll,
+			       .wc = *e->wc,
+			       .index = e->index,
+			       .cq = e->cq,
+			       .replica = e->replica };
+	late->event.poll = &late->poll;
+	late->poll.wc = NULL;
+	while (*at)
+		at = &(*at)->next;
+	*at = late;
+	e->r->nlate++;
+	return 0;
+}
+
+/* Others of its side stay behind it, so it is in the list until it has been compared. */
+int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
+{
+	struct late *late;
+	int err = 0;
+
+	while (!err && (late = qp->late[side]) &&
+	       (which != SETTLE_COME || arrivals_first(&qp->in[side]))) {
+		struct expected e = { .r = r,
+				      .event = &late->event,
+				      .wc = &late->wc,
+				      .index = late->index,
+				      .cq = late->cq,
+				      .replica = late->replica,
+				      .qp = qp,
+				      .settled = true,
+				      .last = which == SETTLE_ALL };
+
+		err = expect_one(&e);
+		if (e.again || qp->late[side] != late)
+			break;
+		qp->late[side] = late->next;
+		r->nlate--;
+		free(late);
+	}
+	return err;
+}
+
+void expect_forget_late(struct replica_qp *qp)
+{
+	for (int side = 0; side < SIDES; side++)
+		while (qp->late[side]) {
+			struct late *late = qp->late[side];
+
+			qp->late[side] = late->next;
+			free(late);
+		}
+}

@@ -1,0 +1,71 @@
+#pragma once
+/* Shared by the files that compare recorded completions with those here. */
+#include "replay/data/expect.h"
+#include "replay/state/state.h"
+
+/* One recorded completion that is waited for. */
+struct expected {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct wc *wc;
+	uint32_t index;
+	struct replica *cq, *replica; /* replica: of the queue pair */
+	struct replica_qp *qp;
+	bool starved; /* it needs a receive request that a later event posts */
+	bool settled; /* it was deferred before */
+	bool last;    /* no event will post one any more */
+	bool again;   /* it is to be deferred again */
+};
+
+static inline bool is_same_event(struct event_id a, struct event_id b)
+{
+	return a.thread == b.thread && a.n == b.n;
+}
+
+/* Compare one that may come. 0 or -ENOMEM. */
+int expect_one(struct expected *e);
+
+/* Is there no receive request that its message could take? */
+bool expect_is_starved(const struct expected *e, enum side side);
+
+/* It does not come: the shared queue keeps the request that it took there. */
+void expect_spare(const struct expected *e);
+
+/* Compare it later. 0 or -ENOMEM. */
+int expect_defer(const struct expected *e, enum side side);
+
+/*
+ * Compare those that were deferred as far as they have come; or as long as there are receive
+ * requests for them; or, with nothing that will post one, all. 0 or -ENOMEM.
+ */
+enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
+int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
+
+/* Was the queue of @e polled by several threads there? */
+bool expect_is_raced(const struct expected *e);
+
+/* Why it is compared with none here. */
+enum stranger {
+	STRANGER_QUEUE,  /* its queue pair is not in the trace */
+	STRANGER_SENDER, /* nor is the sender of the datagram */
+	STRANGER_MADE,   /* likewise, but the made peer sends it: it was compared */
+	STRANGER_LOST,   /* itself is not in the trace: its poll had more than that has */
+};
+
+/* Keep it until the end, when something unasked here may turn out to be it. 0 or -ENOMEM. */
+int expect_stranger(const struct expected *e, enum stranger kind, const char *why);
+
+/* The queue pair that sent a datagram; 0 if it is not known. */
+uint32_t expect_sender(const struct expected *e);
+
+/* How long to wait: less for a queue pair from which completions have been missing. */
+int64_t expect_wait_time(const struct expected *e);
+
+/* It did not come; @waited: though it could. */
+void expect_report_missing(struct expected *e, bool waited);
+
+/* It came before another one that was recorded before it; @there: where. */
+void expect_report_order(const struct expected *e, const struct arrival *a, const char *there);
+
+/* One came that was not recorded, by @event. */
+void expect_report_extra(struct replay *r, struct event_id event, const struct arrival *a);

@@ -1,0 +1,503 @@
+/*
+ * Recorded errors that the traffic alone does not cause, caused again
+ *
+ * A retry exceeded by a real network, a local error of an adapter, a port that went down, a
+ * creation without memory: nothing that the trace does brings them about, so on a device without
+ * errors of its own they would not come, and what the program did then would not be replayed. The
+ * software device lets them happen at a request, a call or at once; other devices have none of its
+ * functions (docs/SOFT-DEVICE.md).
+ *
+ * What the trace does cause (a wrong key, a missing receive, a peer that was destroyed) must not be
+ * caused a second time, so nothing is decided here from the status:
+ *
+ *	a request	the device carries it out as far as it checks anything, and lets it fail
+ *			only where it would succeed, or wait for what ends in another status
+ *	a creation	is called, and if it succeeds, undone and called again to fail
+ *	ibv_modify_qp	is checked by the device first, as a request is
+ *	other calls	fail for want of something (ENOMEM, EIO); EINVAL comes by itself
+ *	a post		ENOMEM only where the queue here has room
+ *	an event	of a port or device at once, others if they do not come
+ *	a queue pair	that was flushed without a cause fails where that was first seen, unless
+ *			it has failed by itself, or its peer had an error
+ */
+#include "replay/data/faults.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/map.h"
+#include "core/wire/log.h"
+#include "replay/device/dispatch.h"
+#include "replay/report/pace.h"
+#include "replay/process/process.h"
+#include "replay/state/state.h"
+
+#define OWN_FAILURE_NS 50000000 /* that a queue pair is waited for, to fail by itself */
+
+enum { OWN_EVENT_SHARE = 4 }; /* of --timeout: what events that the traffic causes are waited for */
+
+/* The software device's, shim/soft/verbs/inject.h. */
+struct soft_faults {
+	int (*fault)(const char *rule);
+	int (*event)(struct ibv_context *context, const struct ibv_async_event *event);
+	unsigned int (*struck)(void);
+};
+
+struct fault_plan {
+	struct soft_faults soft;
+	struct map doomed; /* event of a post, to the request of it that failed: pack_doom() */
+	struct map sudden; /* event of a poll, to what failed before it: pack_sudden() */
+	bool *erred;       /* by object: a queue pair whose requests or receives failed */
+	uint64_t raised;   /* events */
+};
+
+/* What is known of a queue pair, up to a time there. */
+struct suspect {
+	uint64_t flushed; /* the poll that was the first to see it flushed, without a cause; or 0 */
+	bool failed;      /* by a request or the program, so that flushes have a cause */
+};
+
+/* The pass over the trace. */
+struct study {
+	struct replay *r;
+	struct fault_plan *plan;
+	struct suspect *suspects; /* by object */
+};
+
+/* index << 32 | status << 8 | vendor_err */
+static uint64_t pack_doom(const struct wc *wc)
+{
+	return (uint64_t)wc->request_index << 32 | (uint64_t)(wc->status & 0xff) << 8 |
+	       (wc->vendor_err & 0xff);
+}
+
+static bool find_functions(struct soft_faults *soft)
+{
+	soft->fault = (int (*)(const char *))dlsym(RTLD_DEFAULT, "verbatim_soft_fault");
+	soft->event = (int (*)(struct ibv_context *, const struct ibv_async_event *))dlsym(
+		RTLD_DEFAULT, "verbatim_soft_event");
+	soft->struck = (unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_faults_struck");
+	return soft->fault && soft->event && soft->struck;
+}
+
+static struct suspect *find_suspect(const struct study *s, uint32_t object)
+{
+	return &s->suspects[object < s->r->nreplicas ? object : 0];
+}
+
+static uint64_t pack_sudden(uint32_t qp, int64_t event_type)
+{
+	return (uint64_t)event_type << 32 | qp;
+}
+
+/* The first flush without a cause: the queue pair has failed before it. */
+static int learn_flush(struct study *s, const struct trace_event *event, uint32_t id)
+{
+	struct suspect *qp = find_suspect(s, id);
+
+	if (!id || qp->failed || qp->flushed)
+		return 0;
+	qp->flushed = event_key(event->id);
+	return map_put(&s->plan->sudden, qp->flushed, pack_sudden(id, IBV_EVENT_QP_FATAL));
+}
+
+static int learn_completion(struct study *s, const struct trace_event *event, const struct wc *wc)
+{
+	if (wc->status == IBV_WC_SUCCESS)
+		return 0;
+	if (wc->status == IBV_WC_WR_FLUSH_ERR)
+		return learn_flush(s, event, wc->qp);
+	find_suspect(s, wc->qp)->failed = true;
+	s->plan->erred[wc->qp < s->r->nreplicas ? wc->qp : 0] = true;
+	return wc->request.thread ? map_put(&s->plan->doomed, event_key(wc->request), pack_doom(wc))
+				  : 0;
+}
+
+static int learn_poll(struct study *s, const struct trace_event *event)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < event->poll->nwc && !err && !event->inner; i++)
+		err = learn_completion(s, event, &event->poll->wc[i]);
+	return err;
+}
+
+/* The program is told why a queue pair has failed. */
+static int learn_async(struct study *s, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const struct object *o;
+	struct suspect *qp;
+	int64_t type, element;
+	int err = args_parse(call->out);
+
+	if (err || call->failed || !args_get(call->out, "event.event_type", &type) ||
+	    !args_get(call->out, "event.element", &element))
+		return err;
+	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
+	    type != IBV_EVENT_QP_ACCESS_ERR)
+		return 0;
+	o = trace_object_at(s->r->trace, event->process, OBJECT_qp, (uint64_t)element, event->time);
+	if (!o)
+		return 0;
+	qp = find_suspect(s, o->id);
+	qp->failed = true;
+	return qp->flushed ? map_put(&s->plan->sudden, qp->flushed, pack_sudden(o->id, type)) : 0;
+}
+
+static int learn_modify(struct study *s, const struct call *call)
+{
+	struct suspect *qp = find_suspect(s, call->object);
+	int64_t state;
+	int err = args_parse(call->args);
+
+	if (err || call->failed || !args_get(call->args, "attr.qp_state", &state))
+		return err;
+	if (state == IBV_QPS_ERR)
+		qp->failed = true;
+	if (state == IBV_QPS_RESET)
+		*qp = (struct suspect){ 0 };
+	return 0;
+}
+
+static int learn_event(struct study *s, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_POLL:
+		return learn_poll(s, event);
+	case TRACE_CALL:
+		return event->call->verb == VERB_modify_qp ? learn_modify(s, event->call) : 0;
+	case TRACE_RETURN:
+		return event->call->verb == VERB_get_async_event ? learn_async(s, event) : 0;
+	default:
+		return 0;
+	}
+}
+
+static int study_events(struct study *s)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(s->r->trace, NULL, &cursor);
+
+	if (err < 0)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0) {
+		err = learn_event(s, event);
+		if (err < 0)
+			break;
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+/* All of the trace is read only if something in it failed, which is quickly known. */
+static int learn_errors(struct replay *r, struct fault_plan *plan)
+{
+	struct study s = { .r = r, .plan = plan };
+	int err;
+
+	if (!trace_has_errors(r->trace))
+		return 0;
+	s.suspects = calloc(r->nreplicas, sizeof(*s.suspects));
+	plan->erred = calloc(r->nreplicas, sizeof(*plan->erred));
+	err = s.suspects && plan->erred ? study_events(&s) : log_err(-ENOMEM, "prepare the replay");
+	free(s.suspects);
+	return err;
+}
+
+int faults_new(struct replay *r)
+{
+	struct fault_plan *plan;
+
+	if (r->options->faults == FAULTS_NONE)
+		return 0;
+	plan = calloc(1, sizeof(*plan));
+	if (!plan)
+		return log_err(-ENOMEM, "prepare the replay");
+	if (find_functions(&plan->soft)) {
+		r->faults = plan;
+		return learn_errors(r, plan);
+	}
+	free(plan);
+	if (r->options->faults == FAULTS_DEFAULT)
+		return 0;
+	log_note("replay: --faults recorded is for the software device (--device soft): no other "
+		 "can be made to fail");
+	return -EOPNOTSUPP;
+}
+
+void faults_free(struct replay *r)
+{
+	if (!r->faults)
+		return;
+	map_fini(&r->faults->doomed);
+	map_fini(&r->faults->sudden);
+	free(r->faults->erred);
+	free(r->faults);
+	r->faults = NULL;
+}
+
+/* "RETRY_EXC_ERR" */
+static const char *status_name(int status)
+{
+	const char *name = enum_name(enum_find("ibv_wc_status"), status);
+
+	return name && !strncmp(name, "IBV_WC_", 7) ? name + 7 : NULL;
+}
+
+static void doom_request(struct fault_plan *plan, const struct ibv_qp *qp, uint64_t doom)
+{
+	const char *name = status_name((int)(doom >> 8 & 0xff));
+	char rule[128];
+
+	if (!name)
+		return;
+	snprintf(rule, sizeof(rule), "qp=%u n=%u status=%s vendor_err=%u", qp->qp_num,
+		 (unsigned int)(doom >> 32) + 1, name, (unsigned int)(doom & 0xff));
+	process_fault(plan->soft.fault,
+		      rule); /* a status that the device does not know differs, and is reported */
+}
+
+static void fail_call(struct fault_plan *plan, int error)
+{
+	const char *name = strerrorname_np(error);
+	char rule[64];
+
+	if (!name)
+		return;
+	snprintf(rule, sizeof(rule), "verb=any errno=%s", name);
+	process_fault(plan->soft.fault, rule);
+}
+
+/* What a call lacked, which is no consequence of its arguments. */
+static bool is_want(int error)
+{
+	switch (error) {
+	case ENOMEM:
+	case EIO:
+	case EAGAIN:
+	case EINTR:
+	case ENODEV:
+	case ENXIO:
+	case ENOSPC:
+	case ENOBUFS:
+	case ETIMEDOUT:
+	case EMFILE:
+	case ENFILE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Objects may be those of another process: dispatch_call() knows. */
+static int query_qp(struct ibv_qp *qp, int mask, struct ibv_qp_attr *attr,
+		    struct ibv_qp_init_attr *init)
+{
+	const uint64_t args[16] = { (uintptr_t)qp, (uintptr_t)attr, (uint64_t)mask,
+				    (uintptr_t)init };
+
+	return (int)dispatch_call(VERB_query_qp, args);
+}
+
+static int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	const uint64_t args[16] = { (uintptr_t)srq, (uintptr_t)attr };
+
+	return (int)dispatch_call(VERB_query_srq, args);
+}
+
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
+{
+	const uint64_t args[16] = { (uintptr_t)context, port, (uintptr_t)attr, sizeof(*attr) };
+
+	return (int)dispatch_call(VERB_query_port, args);
+}
+
+static uint32_t queue_size(const struct trace_event *event, const struct replica *queue)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_srq_attr srq;
+	struct ibv_qp_attr attr;
+
+	if (!queue->qp)
+		return query_srq(queue->handle, &srq) ? 0 : srq.max_wr;
+	if (query_qp(queue->handle, IBV_QP_CAP, &attr, &init))
+		return 0;
+	return post_is_send(event->post) ? init.cap.max_send_wr : init.cap.max_recv_wr;
+}
+
+/* Did the post fail there at its first request, for want of what there is here? */
+static bool is_refused(const struct trace_event *event, const struct replica *queue,
+		       uint32_t under_way)
+{
+	const struct post *post = event->post;
+
+	if (!is_want(post->ret) || post->bad > 1)
+		return false;
+	if (post->verb != VERB_post_send && post->verb != VERB_post_recv &&
+	    post->verb != VERB_post_srq_recv)
+		return false;
+	return post->ret != ENOMEM || under_way < queue_size(event, queue);
+}
+
+bool faults_are_due(const struct replay *r, const struct trace_event *event)
+{
+	const struct map *plan;
+	uint64_t what;
+
+	if (!r->faults)
+		return false;
+	plan = event->kind == TRACE_POLL ? &r->faults->sudden : &r->faults->doomed;
+	return plan->used && map_get(plan, event_key(event->id), &what);
+}
+
+void faults_begin_post(struct replay *r, const struct trace_event *event,
+		       const struct replica *queue, uint32_t under_way)
+{
+	uint64_t doom;
+
+	if (!r->faults)
+		return;
+	if (post_is_send(event->post) && queue->qp &&
+	    map_get(&r->faults->doomed, event_key(event->id), &doom))
+		doom_request(r->faults, queue->handle, doom);
+	if (event->post->ret && is_refused(event, queue, under_way))
+		fail_call(r->faults, event->post->ret);
+}
+
+void faults_end_post(struct replay *r, const struct trace_event *event)
+{
+	if (r->faults && event->post->ret)
+		process_fault(r->faults->soft.fault, NULL);
+}
+
+/* The errno of a call that failed there; 0: it tells by other numbers. */
+static int recorded_error(const struct call *call)
+{
+	if (call->verb == VERB_rereg_mr) /* enum ibv_rereg_mr_err_code, negative */
+		return 0;
+	if (verb_infos[call->verb].fail == FAIL_NULL || call->ret == -1)
+		return call->error;
+	return (int)(call->ret < 0 ? -call->ret : call->ret);
+}
+
+static bool is_query_port(enum verb verb)
+{
+	return verb == VERB_query_port || verb == VERB_query_port_compat;
+}
+
+static void raise_now(struct fault_plan *plan, struct ibv_context *context,
+		      enum ibv_event_type type, uint8_t port)
+{
+	const struct ibv_async_event async = { .event_type = type, .element.port_num = port };
+
+	if (!process_raise(plan->soft.event, context, &async))
+		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
+}
+
+/* The program saw a port that was down, or up again, and may not have asked for the event. */
+static void follow_port(struct replay *r, const struct call *call, const uint64_t *args)
+{
+	struct ibv_context *context = (void *)(uintptr_t)args[0];
+	uint8_t port = (uint8_t)args[1];
+	struct ibv_port_attr attr;
+	int64_t there;
+
+	if (!args_get(call->out, "port_attr.state", &there) || query_port(context, port, &attr) ||
+	    there == attr.state)
+		return;
+	if (there == IBV_PORT_DOWN && attr.state == IBV_PORT_ACTIVE)
+		raise_now(r->faults, context, IBV_EVENT_PORT_ERR, port);
+	if (there == IBV_PORT_ACTIVE && attr.state == IBV_PORT_DOWN)
+		raise_now(r->faults, context, IBV_EVENT_PORT_ACTIVE, port);
+}
+
+int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args)
+{
+	const struct call *call = event->call;
+	bool creates = verb_infos[call->verb].effect == EFFECT_CREATE;
+	int error = call->failed ? recorded_error(call) : 0;
+	int64_t ret;
+
+	if (r->faults && !call->failed && is_query_port(call->verb))
+		follow_port(r, call, args);
+	if (!r->faults || !error)
+		return dispatch_call(call->verb, args);
+	if (!creates && (call->verb == VERB_modify_qp || is_want(error)))
+		fail_call(r->faults, error);
+	ret = dispatch_call(call->verb, args);
+	if (creates && !verb_failed(call->verb, ret)) {
+		dispatch_undo(call->verb, ret);
+		fail_call(r->faults, error);
+		ret = dispatch_call(call->verb, args);
+	}
+	error = errno;
+	process_fault(r->faults->soft.fault, NULL);
+	errno = error;
+	return ret;
+}
+
+static bool is_in_error(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return query_qp(qp, IBV_QP_STATE, &attr, &init) || attr.qp_state == IBV_QPS_ERR;
+}
+
+/* The queue pair; NULL if it may fail because of its peer, which had an error. */
+static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
+{
+	const struct replica *replica = replica_of(r, id);
+	const struct replica_qp *qp = replica ? replica->qp : NULL;
+
+	if (!qp || !replica->handle || qp->cut ||
+	    (qp->type != IBV_QPT_RC && qp->type != IBV_QPT_UC))
+		return NULL;
+	return qp->peer && r->faults->erred[qp->peer] ? NULL : replica->handle;
+}
+
+void faults_begin_poll(struct replay *r, const struct trace_event *event)
+{
+	struct ibv_async_event async = { 0 };
+	unsigned int turns = 0;
+	int64_t deadline;
+	uint64_t what;
+
+	if (!r->faults || !map_get(&r->faults->sudden, event_key(event->id), &what))
+		return;
+	deadline = pace_now() + OWN_FAILURE_NS;
+	do {
+		async.element.qp = find_sudden(r, (uint32_t)what);
+		if (!async.element.qp || is_in_error(async.element.qp))
+			return;
+	} while (pace_wait(&turns, deadline));
+	async.event_type = (enum ibv_event_type)(what >> 32);
+	if (!process_raise(r->faults->soft.event, async.element.qp->context, &async))
+		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
+}
+
+bool faults_raise(struct replay *r, struct ibv_context *context,
+		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit)
+{
+	if (!r->faults || (!outside && waited < limit / OWN_EVENT_SHARE))
+		return false;
+	if ((!outside && !async->element.qp) ||
+	    process_raise(r->faults->soft.event, context, async))
+		return false;
+	__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+uint64_t faults_caused(const struct replay *r)
+{
+	if (!r->faults)
+		return 0;
+	return r->faults->soft.struck() + processes_struck() +
+	       __atomic_load_n(&r->faults->raised, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,320 @@
+/*
+ * Work requests, posted again
+ *
+ * A recorded list is posted as a list, and a list that ibv_wr_*() built is built again;
+ * the device's answer is compared with the recorded one. If the device here refuses
+ * requests that the recorded one took, its queue may have no room for them (posts_wait.c).
+ *
+ * Not here: translating requests (posts_fill.c), builders (posts_build.c).
+ */
+#include "replay/data/posts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/wire/log.h"
+#include "replay/data/contents.h"
+#include "replay/state/cut.h"
+#include "replay/report/differ.h"
+#include "replay/data/faults.h"
+#include "replay/data/posting.h"
+#include "replay/state/sent.h"
+#include "replay/state/translate.h"
+
+static bool takes_receive(const struct wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+/* The queue pair that datagram @i is sent to, where contents are compared. */
+static struct replica_qp *find_target(struct posting *p, uint32_t i)
+{
+	struct replica *target;
+	uint64_t id;
+
+	if (!p->r->contents || !map_get(&p->r->numbers, p->wrs->send[i].wr.ud.remote_qpn, &id))
+		return NULL;
+	target = replica_of(p->r, (uint32_t)id);
+	return target ? target->qp : NULL;
+}
+
+/* Where it is noted what the peer, or the target of datagrams, will receive in order; or NULL. */
+static struct requests *find_sent(struct posting *p, uint32_t i)
+{
+	struct replica_qp *qp = p->replica->qp;
+
+	if (p->side != SIDE_SEND || !takes_receive(&p->post->wr[i]))
+		return NULL;
+	if (qp->type == IBV_QPT_UD)
+		qp = find_target(p, i);
+	else if (qp->type != IBV_QPT_RC && qp->type != IBV_QPT_UC)
+		qp = NULL;
+	return qp ? &qp->sent : NULL;
+}
+
+/* Before it is posted, because it may be received before that returns. */
+static int note_sent(struct posting *p)
+{
+	if (p->replica->qp && requests_count(&p->replica->qp->sent) >= SENT_MOST)
+		sent_settle_of(p->r, p->replica->qp);
+	for (uint32_t i = 0; i < p->post->nwr; i++) {
+		struct requests *sent = find_sent(p, i);
+		struct request *request = sent ? requests_add(sent) : NULL;
+
+		if (sent && !request)
+			return -ENOMEM;
+		if (request)
+			*request = (struct request){ .event = p->event->id,
+						     .index = i,
+						     .length = posts_length(&p->post->wr[i]),
+						     .wr_id = p->replica->number };
+	}
+	return 0;
+}
+
+static void forget_sent(struct posting *p, uint32_t taken)
+{
+	for (uint32_t i = p->post->nwr; i-- > taken;) {
+		struct requests *sent = find_sent(p, i);
+
+		if (sent)
+			requests_undo(sent, 1);
+	}
+}
+
+/* Returns the verb's result, and how many were taken. */
+static int post_list(struct posting *p, uint32_t *ret_taken)
+{
+	struct wrs *wrs = p->wrs;
+	struct ibv_send_wr *bad_send = NULL, *send = p->post->nwr ? wrs->send : NULL;
+	struct ibv_recv_wr *bad_recv = NULL, *recv = p->post->nwr ? wrs->recv : NULL;
+	int ret;
+
+	if (p->built) {
+		ret = posts_build(p);
+		*ret_taken = ret ? 0 : p->post->nwr;
+		return ret;
+	}
+	if (p->side == SIDE_SEND)
+		ret = ibv_post_send(p->replica->handle, send, &bad_send);
+	else if (p->post->verb == VERB_post_recv)
+		ret = ibv_post_recv(p->replica->handle, recv, &bad_recv);
+	else if (p->post->verb == VERB_post_wq_recv)
+		ret = ibv_post_wq_recv(p->replica->handle, recv, &bad_recv);
+	else
+		ret = ibv_post_srq_recv(p->replica->handle, recv, &bad_recv);
+	*ret_taken = p->post->nwr;
+	if (ret && bad_send)
+		*ret_taken = (uint32_t)(bad_send - wrs->send);
+	if (ret && bad_recv)
+		*ret_taken = (uint32_t)(bad_recv - wrs->recv);
+	return ret;
+}
+
+/*
+ * Post it. *@ret_ret is the verb's result, which some devices make negative, *@ret_taken how many
+ * requests were taken. 0 or -ENOMEM.
+ */
+static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
+{
+	int ret = ENOMEM;
+	int64_t taken = 0;
+
+	*ret_taken = 0;
+	if (!p->requests->held) {
+		faults_begin_post(p->r, p->event, p->replica,
+				  requests_count(p->requests) - p->post->nwr);
+		ret = post_list(p, ret_taken);
+		faults_end_post(p->r, p->event);
+	}
+	*ret_ret = ret;
+	if (ret != ENOMEM || p->post->ret)
+		return 0;
+	taken = posts_wait(p, *ret_taken);
+	if (taken < 0)
+		return -ENOMEM;
+	*ret_taken = (uint32_t)taken;
+	*ret_ret = taken == p->post->nwr ? 0 : ret;
+	return 0;
+}
+
+/* A window has its new key from now on. */
+static void note_binds(const struct posting *p, uint32_t taken)
+{
+	const struct ibv_send_wr *wr = p->wrs->send;
+
+	for (uint32_t i = 0; p->side == SIDE_SEND && i < taken; i++)
+		if (wr[i].opcode == IBV_WR_BIND_MW)
+			wr[i].bind_mw.mw->rkey = wr[i].bind_mw.rkey;
+}
+
+/* Requests from @from on will never complete here. */
+static int leave_out(struct posting *p, uint32_t from)
+{
+	return map_put(&p->r->left_out, event_key(p->event->id), from + 1);
+}
+
+static int compare_result(struct posting *p, int ret, uint32_t taken)
+{
+	const struct post *post = p->post;
+
+	differ_ret(p->r->outcome, p->event->id, post->verb, post->object, post->ret, ret);
+	if (ret && ret == post->ret && post->bad && post->bad != taken + 1)
+		differ_numbers(p->r->outcome, p->event->id, post->verb, post->object, "bad_wr",
+			       post->bad - 1, taken);
+	if (!ret)
+		return 0;
+	requests_undo(p->requests, post->nwr - taken);
+	return leave_out(p, taken);
+}
+
+static int skip_post(struct posting *p, const char *why)
+{
+	outcome_skipped(p->r->outcome, p->event->id, p->post->verb,
+			p->lacking ? p->lacking : p->post->object, why);
+	return leave_out(p, 0);
+}
+
+/* What comes after it on a connection would differ, too. */
+static void cut_lacking(const struct posting *p)
+{
+	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
+		cut_connection(p->r, p->post->object, p->lacking,
+			       "a request of its queue pair named an object that is not here");
+}
+
+static int fill_and_post(struct posting *p)
+{
+	uint32_t taken;
+	int ret, err;
+
+	if (posts_reserve(p->wrs, p->post) || contents_begin(p->r, p->post))
+		return -ENOMEM;
+	err = posts_fill(p);
+	if (err)
+		return err;
+	if (p->missing) {
+		if (p->post->verb != VERB_wr_abort)
+			requests_undo(p->requests, p->post->nwr);
+		cut_lacking(p);
+		return skip_post(p, p->missing);
+	}
+	outcome_count(p->r->outcome, OUTCOME_POSTS, 1);
+	if (p->post->verb == VERB_wr_abort)
+		return posts_build(p);
+	outcome_count(p->r->outcome, OUTCOME_REQUESTS, p->post->nwr);
+	if (note_sent(p) || post_patiently(p, &ret, &taken))
+		return -ENOMEM;
+	forget_sent(p, taken);
+	note_binds(p, taken);
+	return compare_result(p, ret, taken);
+}
+
+static int post_again(struct posting *p)
+{
+	struct replay *r = p->r;
+	int err;
+
+	p->requests = p->replica->qp ? &p->replica->qp->out[p->side] : p->replica->requests;
+	p->wrs = r->wrs ? r->wrs : calloc(1, sizeof(*p->wrs));
+	if (!p->wrs)
+		return -ENOMEM;
+	r->wrs = p->wrs->next; /* others may post while this one waits for room */
+	err = fill_and_post(p);
+	p->wrs->next = r->wrs;
+	r->wrs = p->wrs;
+	return err;
+}
+
+/* Is a region that a request names not here? What its queue pair does next would differ. */
+static bool lacks_region(struct posting *p)
+{
+	struct translation t;
+
+	if (!p->r->nlacking)
+		return false;
+	t = (struct translation){ .r = p->r, .event = p->event, .time = p->event->time };
+	translate_check_post(&t, p->replica->qp);
+	if (!t.missing)
+		return false;
+	cut_connection(p->r, p->post->object, t.missing_object,
+		       "a request of its queue pair named a region that is not here");
+	__builtin_memcpy(p->text, t.text, sizeof(p->text));
+	return true;
+}
+
+/* Why it is not posted, or NULL. */
+static const char *why_not(struct posting *p)
+{
+	const struct replica *replica = p->replica;
+
+	if (!replica)
+		return "the trace does not know its queue";
+	if (!replica->handle)
+		return replica->why ? replica->why : "its queue was not made here";
+	if (replica->qp && replica->qp->cut)
+		return replica->qp->cut;
+	p->built = posts_are_built(p);
+	if (p->post->verb == VERB_wr_complete && p->post->ret && !p->built)
+		return "ibv_wr_complete() refused all of it, ibv_post_send() may take some";
+	if (p->post->ret && translate_is_inherited(p->r, p->post->object, p->event->process))
+		return translate_inherited;
+	if (lacks_region(p))
+		return p->text;
+	return NULL;
+}
+
+/* A shared queue has them still: requests of messages that did not come here. */
+static bool has_spare(const struct posting *p)
+{
+	return !p->replica->qp && p->post->nwr && p->replica->spare >= p->post->nwr &&
+	       !p->post->ret;
+}
+
+static int use_spare(struct posting *p)
+{
+	static const char spare[] = "its shared queue has as many requests of messages that did "
+				    "not come";
+
+	p->replica->spare -= p->post->nwr;
+	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->replica->spare_of, spare);
+	return leave_out(p, 0);
+}
+
+int posts_replay(struct replay *r, const struct trace_event *event)
+{
+	struct posting p; /* its text is long */
+	const char *why;
+	char text[32];
+	int err;
+
+	if (event->inner)
+		return 0;
+	p.r = r;
+	p.event = event;
+	p.post = event->post;
+	p.missing = NULL;
+	p.lacking = 0;
+	p.replica = replica_of(r, p.post->object);
+	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
+	why = why_not(&p);
+	if (!why && p.post->verb == VERB_wr_abort && !p.built)
+		return 0;
+	err = why ? skip_post(&p, why) : has_spare(&p) ? use_spare(&p) : post_again(&p);
+	return err < 0 ? log_err(err, "replay the post at %s", event_id_text(event->id, text)) : 0;
+}
+
+void posts_fini(struct replay *r)
+{
+	while (r->wrs) {
+		struct wrs *wrs = r->wrs;
+
+		r->wrs = wrs->next;
+		free(wrs->send);
+		free(wrs->recv);
+		free(wrs->sges);
+		free(wrs->bufs);
+		free(wrs);
+	}
+}

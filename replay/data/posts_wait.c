@@ -1,0 +1,112 @@
+/*
+ * Posts that meet a full queue
+ *
+ * What has completed is taken, and the rest posted as long as something under way on the
+ * queue can still complete. In a queue that is shorter than the recorded one requests go
+ * on waiting while the replay goes on.
+ */
+#include <errno.h>
+
+#include "replay/data/full.h"
+#include "replay/report/pace.h"
+#include "replay/data/polls.h"
+#include "replay/data/posting.h"
+#include "replay/state/sent.h"
+
+#define TRIES_NS 50000000 /* for completions of which it is not known whether they can come */
+
+static const char shared[] = "which request of a shared receive queue was taken";
+static const char shorter[] = "a queue shorter than the recorded one: its requests waited for room";
+
+/* Something that will arrive: the peer has sent it, or we do not know the peer. */
+static bool may_receive(const struct posting *p)
+{
+	const struct replica_qp *qp = p->replica->qp;
+	const struct replica *peer = qp ? replica_of(p->r, qp->peer) : NULL;
+
+	return !peer || !peer->qp || requests_count(&peer->qp->out[SIDE_SEND]);
+}
+
+/* It is sent, but nothing can take it: another event would have to post a receive. */
+static bool lacks_receive(const struct posting *p)
+{
+	const struct replica_qp *qp = p->replica->qp;
+	const struct replica *peer = replica_of(p->r, qp->peer);
+
+	sent_settle_of(p->r, qp);
+	return qp->type == IBV_QPT_RC && peer && peer->qp && peer->handle &&
+	       !((struct ibv_qp *)peer->handle)->srq &&
+	       !requests_count(&peer->qp->out[SIDE_RECV]) && requests_count(&qp->sent);
+}
+
+/* Can something that is under way on the queue still make room in it? */
+static bool may_complete(const struct posting *p)
+{
+	const struct requests *requests = p->requests;
+	uint32_t end = requests->tail - full_count(requests);
+
+	if (p->side == SIDE_RECV)
+		return may_receive(p);
+	for (uint32_t at = requests->head; at != end; at++)
+		if (requests->cells[at & (requests->size - 1)].signaled)
+			return !lacks_receive(p);
+	return false;
+}
+
+/* Wait for room as long as some may come. */
+static void await_room(struct posting *p)
+{
+	int64_t most = p->r->options->timeout, deadline;
+	unsigned int turns = 0;
+
+	if (p->side == SIDE_RECV && most > TRIES_NS)
+		most = TRIES_NS;
+	deadline = pace_now() + (p->requests->stuck ? 0 : most);
+	while (p->requests->held) {
+		if (polls_make_room(p->r)) {
+			p->requests->stuck = false;
+			continue;
+		}
+		if (!may_complete(p))
+			break;
+		if (p->requests->stuck || !pace_wait(&turns, deadline)) {
+			p->requests->stuck = true;
+			break;
+		}
+	}
+}
+
+static void note_limit(const struct posting *p)
+{
+	const struct requests *requests = p->requests;
+
+	outcome_note(p->r->outcome,
+		     "%s here is %u, recorded %u: requests beyond it wait until there is room",
+		     !p->replica->qp        ? "max_wr"
+		     : p->side == SIDE_SEND ? "max_send_wr"
+					    : "max_recv_wr",
+		     requests->length, requests->length_there);
+}
+
+int64_t posts_wait(struct posting *p, uint32_t from)
+{
+	uint32_t n = p->post->nwr - from;
+
+	if (full_hold(p, from))
+		return -ENOMEM;
+	polls_make_room(p->r);
+	if (!p->requests->held)
+		return p->post->nwr;
+	if (full_is_shorter(p->requests)) {
+		note_limit(p);
+		for (uint32_t i = 0; i < n; i++)
+			outcome_tolerated(p->r->outcome, shorter);
+		return p->post->nwr;
+	}
+	if (p->r->nlate) { /* what would have made room waits for a shared queue */
+		outcome_tolerated(p->r->outcome, shared);
+		return p->post->nwr;
+	}
+	await_room(p);
+	return p->post->nwr - full_withdraw(p->requests, n);
+}

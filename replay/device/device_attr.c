@@ -1,0 +1,97 @@
+/*
+ * Is a device the recorded one?
+ *
+ * The name says little: mlx5_0 is in every second host. So vendor, part, hardware and firmware and
+ * all limits are compared, field by field as the list of structures has them. GUIDs tell one device
+ * from the next of its kind, which behaves the same.
+ */
+#include "replay/device/device_attr.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/db/args.h"
+#include "core/store/read/build.h"
+#include "core/wire/desc.h"
+
+enum { SAID_MAX = 6 }; /* differences in the text; the rest is counted */
+
+struct comparison {
+	const struct args *there, *here;
+	const char *prefix;
+	char *text;
+	size_t size, used;
+	unsigned int differences, guids;
+};
+
+static void add_text(struct comparison *c, const char *text)
+{
+	int n = c->used < c->size ? snprintf(c->text + c->used, c->size - c->used, "%s", text) : 0;
+
+	c->used += n > 0 ? (size_t)n : 0;
+}
+
+static void note_difference(struct comparison *c, const char *name, const char *there,
+			    const char *here)
+{
+	char text[256];
+
+	if (strstr(name, "guid"))
+		c->guids++;
+	if (c->differences++ >= SAID_MAX)
+		return;
+	snprintf(text, sizeof(text), "%s%s %s there, %s here", c->differences > 1 ? ", " : "", name,
+		 there, here);
+	add_text(c, text);
+}
+
+static void write_number(const char *name, int64_t value, char text[32])
+{
+	snprintf(text, 32, strstr(name, "guid") ? "%016" PRIx64 : "%" PRId64, value);
+}
+
+static void compare_field(struct comparison *c, const struct field_info *field)
+{
+	char at[128], here_at[128], number_there[32], number_here[32];
+	const char *there, *here;
+	int64_t a, b;
+
+	snprintf(at, sizeof(at), "%s%s", c->prefix, field->name);
+	snprintf(here_at, sizeof(here_at), "device_attr.%s", field->name);
+	there = args_text(c->there, at);
+	here = args_text(c->here, here_at);
+	if (field->kind == FIELD_STR && there && here) {
+		if (strcmp(there, here))
+			note_difference(c, field->name, there, here);
+	} else if (args_get(c->there, at, &a) && args_get(c->here, here_at, &b) && a != b) {
+		write_number(field->name, a, number_there);
+		write_number(field->name, b, number_here);
+		note_difference(c, field->name, number_there, number_here);
+	}
+}
+
+enum device_likeness device_attr_compare(const struct args *there, const char *prefix,
+					 const struct ibv_device_attr *here, char *text,
+					 size_t size)
+{
+	const uint64_t args[BUILD_ARGS] = { 0, (uintptr_t)here };
+	const struct struct_info *info = verb_infos[VERB_query_device].args.fields[1].type;
+	struct comparison c = { .there = there, .prefix = prefix, .text = text, .size = size };
+	struct args *parsed = NULL;
+	char *json = NULL, more[32];
+
+	*text = '\0';
+	if (!args_out_json(VERB_query_device, args, 0, &json))
+		parsed = args_new(json, strlen(json));
+	c.here = parsed;
+	for (unsigned int i = 0; i < info->nfields; i++)
+		compare_field(&c, &info->fields[i]);
+	snprintf(more, sizeof(more), ", and %u more", c.differences - SAID_MAX);
+	if (c.differences > SAID_MAX)
+		add_text(&c, more);
+	args_unref(parsed);
+	free(json);
+	return !c.differences ? DEVICE_SAME : c.guids == c.differences ? DEVICE_TWIN : DEVICE_OTHER;
+}

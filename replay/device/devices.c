@@ -1,0 +1,344 @@
+/*
+ * The devices at hand, and which of them stands for which recorded one
+ *
+ * Recorded LIDs and GIDs are learned from what verbs told the recorded program
+ * about its ports. An address of the trace is looked up among them and replaced by
+ * the address of the port that stands for the recorded one.
+ */
+#include "replay/device/devices.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/map.h"
+#include "core/store/db/args.h"
+#include "core/wire/log.h"
+#include "replay/device/device_attr.h"
+#include "replay/report/outcome.h"
+
+struct role {
+	char name[64];
+	unsigned int device;
+	bool iwarp;
+	struct args *attr; /* NULL: the trace does not have them */
+	const char *prefix;
+};
+
+struct devices {
+	struct ibv_device **list;
+	struct device devices[DEVICES_MAX];
+	unsigned int ndevices;
+	struct role roles[DEVICES_MAX];
+	unsigned int nroles;
+	struct map lids, gids; /* recorded, to role << 8 | port */
+};
+
+static bool is_zero(const union ibv_gid *gid)
+{
+	static const union ibv_gid zero;
+
+	return !memcmp(gid, &zero, sizeof(zero));
+}
+
+static void look_at_gids(struct ibv_context *context, uint8_t number, struct port *port)
+{
+	struct ibv_gid_entry entry;
+
+	for (int i = 0; i < port->ngids; i++) {
+		if (ibv_query_gid(context, number, i, &port->gids[i]))
+			memset(&port->gids[i], 0, sizeof(port->gids[i]));
+		if (port->best_is_v2 || !port->ethernet || is_zero(&port->gids[i]))
+			continue;
+		if (ibv_query_gid_ex(context, number, (uint32_t)i, &entry, 0) ||
+		    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		port->best_gid = i;
+		port->best_is_v2 = true;
+	}
+}
+
+static void look_at_port(struct ibv_context *context, uint8_t number, struct port *port)
+{
+	struct ibv_port_attr attr;
+
+	if (ibv_query_port(context, number, &attr))
+		return;
+	port->there = true;
+	port->lid = attr.lid;
+	port->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	port->mtu = attr.active_mtu;
+	port->gid_table = attr.gid_tbl_len;
+	port->pkey_table = attr.pkey_tbl_len;
+	port->ngids = attr.gid_tbl_len < GIDS_MAX ? attr.gid_tbl_len : GIDS_MAX;
+	look_at_gids(context, number, port);
+}
+
+/* Whatever the device's error is: EINVAL, for one, would say that the trace is bad. */
+static int look_at(struct device *d)
+{
+	d->name = ibv_get_device_name(d->device);
+	d->context = ibv_open_device(d->device);
+	if (!d->context) {
+		log_err(-errno, "open device %s", d->name);
+		return -EIO;
+	}
+	if (ibv_query_device(d->context, &d->attr))
+		return log_err(-EIO, "query device %s", d->name);
+	for (int i = 1; i <= d->attr.phys_port_cnt && i <= PORTS_MAX; i++)
+		look_at_port(d->context, (uint8_t)i, &d->ports[i]);
+	return 0;
+}
+
+static int look_at_all(struct devices *ds, const char *only)
+{
+	int err;
+
+	for (int i = 0; ds->list && ds->list[i] && ds->ndevices < DEVICES_MAX; i++) {
+		if (only && strcmp(only, ibv_get_device_name(ds->list[i])))
+			continue;
+		ds->devices[ds->ndevices].device = ds->list[i];
+		err = look_at(&ds->devices[ds->ndevices++]);
+		if (err)
+			return err;
+	}
+	if (!ds->ndevices)
+		return log_err(-ENODEV, only ? "look for device %s" : "look for an RDMA device",
+			       only);
+	return 0;
+}
+
+int devices_open(const char *only, struct devices **ret_devices)
+{
+	struct devices *ds = calloc(1, sizeof(*ds));
+	int err;
+
+	if (!ds)
+		return log_err(-ENOMEM, "open devices");
+	ds->list = ibv_get_device_list(NULL);
+	err = look_at_all(ds, only);
+	if (err) {
+		devices_close(ds);
+		return err;
+	}
+	*ret_devices = ds;
+	return 0;
+}
+
+void devices_close(struct devices *ds)
+{
+	if (!ds)
+		return;
+	for (unsigned int i = 0; i < ds->ndevices; i++)
+		if (ds->devices[i].context)
+			ibv_close_device(ds->devices[i].context);
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		args_unref(ds->roles[i].attr);
+	if (ds->list)
+		ibv_free_device_list(ds->list);
+	map_fini(&ds->lids);
+	map_fini(&ds->gids);
+	free(ds);
+}
+
+/* The role of that name, a new one if there is none. */
+static unsigned int find_role(struct devices *ds, const char *name)
+{
+	struct role *role;
+	unsigned int i;
+
+	for (i = 0; i < ds->nroles; i++)
+		if (!strcmp(ds->roles[i].name, name))
+			return i;
+	if (i == DEVICES_MAX)
+		return 0;
+	role = &ds->roles[ds->nroles++];
+	snprintf(role->name, sizeof(role->name), "%s", name);
+	role->device = i % ds->ndevices;
+	for (unsigned int d = 0; d < ds->ndevices; d++)
+		if (!strcmp(ds->devices[d].name, name))
+			role->device = d;
+	return i;
+}
+
+const struct device *devices_role(struct devices *ds, const char *name)
+{
+	return &ds->devices[ds->roles[find_role(ds, name)].device];
+}
+
+void devices_recorded_attr(struct devices *ds, const char *name, struct args *out,
+			   const char *prefix)
+{
+	struct role *role = &ds->roles[find_role(ds, name)];
+
+	args_unref(role->attr);
+	role->attr = args_ref(out);
+	role->prefix = prefix;
+}
+
+void devices_recorded_iwarp(struct devices *ds, const char *name)
+{
+	ds->roles[find_role(ds, name)].iwarp = true;
+}
+
+bool devices_was_iwarp(struct devices *ds, const char *name)
+{
+	return ds->roles[find_role(ds, name)].iwarp;
+}
+
+/* @text: what differs, where the trace has the attributes. */
+static enum device_likeness liken_role(const struct role *role, const struct device *device,
+				       char *text, size_t size)
+{
+	*text = '\0';
+	if (role->attr)
+		return device_attr_compare(role->attr, role->prefix, &device->attr, text, size);
+	return strcmp(role->name, device->name) ? DEVICE_OTHER : DEVICE_SAME;
+}
+
+/* A trace without the calls that tell a device's name has numbered it. */
+static bool is_named(const struct role *role)
+{
+	size_t kind = strlen("device");
+
+	return strncmp(role->name, "device", kind) ||
+	       strspn(role->name + kind, "0123456789") != strlen(role->name + kind);
+}
+
+static void judge_role(const struct role *role, const struct device *device,
+		       struct outcome *outcome)
+{
+	char text[1024];
+	enum device_likeness likeness = liken_role(role, device, text, sizeof(text));
+
+	if (likeness == DEVICE_OTHER)
+		outcome_other_device(outcome);
+	if (!role->attr && !is_named(role))
+		outcome_note(outcome, "the trace does not tell on which device it was recorded");
+	else if (likeness != DEVICE_SAME)
+		outcome_note(outcome, "%s is not the recorded %s%s%s%s", device->name, role->name,
+			     likeness == DEVICE_TWIN ? ", but one of the same kind" : "",
+			     *text ? ": " : "", text);
+}
+
+bool devices_are_alike(const struct devices *ds)
+{
+	char text[1024];
+
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		if (liken_role(&ds->roles[i], &ds->devices[ds->roles[i].device], text,
+			       sizeof(text)) == DEVICE_OTHER)
+			return false;
+	return true;
+}
+
+static bool has_role(const struct devices *ds, unsigned int device)
+{
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		if (ds->roles[i].device == device)
+			return true;
+	return false;
+}
+
+const struct device *devices_player(const struct devices *ds, unsigned int i)
+{
+	for (unsigned int d = 0; d < ds->ndevices; d++)
+		if (has_role(ds, d) && !i--)
+			return &ds->devices[d];
+	return NULL;
+}
+
+void devices_judge(const struct devices *ds, struct outcome *outcome)
+{
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		judge_role(&ds->roles[i], &ds->devices[ds->roles[i].device], outcome);
+}
+
+const struct device *devices_of(const struct devices *ds, const struct ibv_context *context)
+{
+	for (unsigned int i = 0; i < ds->ndevices; i++)
+		if (ds->devices[i].device == context->device)
+			return &ds->devices[i];
+	return &ds->devices[0];
+}
+
+uint8_t device_port(const struct device *device, uint8_t port)
+{
+	return port <= PORTS_MAX && device->ports[port].there ? port : 1;
+}
+
+void devices_names(const struct devices *ds, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (unsigned int i = 0; i < ds->ndevices && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 ds->devices[i].name);
+}
+
+static uint64_t gid_key(const union ibv_gid *gid)
+{
+	return gid->global.subnet_prefix * 31 + gid->global.interface_id;
+}
+
+int devices_recorded_lid(struct devices *ds, const char *name, uint8_t port, uint16_t lid)
+{
+	return lid ? map_put(&ds->lids, lid, find_role(ds, name) << 8 | port) : 0;
+}
+
+int devices_recorded_gid(struct devices *ds, const char *name, uint8_t port,
+			 const union ibv_gid *gid)
+{
+	return is_zero(gid) ? 0 : map_put(&ds->gids, gid_key(gid), find_role(ds, name) << 8 | port);
+}
+
+bool devices_find_address(struct devices *ds, const struct ibv_ah_attr *av,
+			  const struct device **ret_device, uint8_t *ret_port)
+{
+	uint64_t place;
+	bool found = av->is_global && map_get(&ds->gids, gid_key(&av->grh.dgid), &place);
+
+	if (!found && !map_get(&ds->lids, av->dlid, &place))
+		return false;
+	*ret_device = &ds->devices[ds->roles[place >> 8].device];
+	*ret_port = device_port(*ret_device, (uint8_t)place);
+	return true;
+}
+
+static bool has_gid(const struct port *port, int index)
+{
+	return index < port->ngids && !is_zero(&port->gids[index]);
+}
+
+void devices_translate_source(const struct device *from, struct ibv_ah_attr *av)
+{
+	const struct port *source;
+
+	av->port_num = device_port(from, av->port_num);
+	source = &from->ports[av->port_num];
+	if (av->is_global && !has_gid(source, av->grh.sgid_index))
+		av->grh.sgid_index = (uint8_t)source->best_gid;
+}
+
+void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
+		       struct ibv_ah_attr *av)
+{
+	uint8_t from_port = device_port(from, av->port_num);
+	const struct port *source = &from->ports[from_port];
+	const struct port *target = &to->ports[device_port(to, to_port)];
+	int index = av->is_global ? av->grh.sgid_index : source->best_gid;
+
+	av->port_num = from_port;
+	av->dlid = target->lid;
+	if (!av->is_global && !source->ethernet)
+		return;
+	if (!has_gid(source, index) || !has_gid(target, index))
+		index = source->best_gid;
+	if (!av->is_global)
+		av->grh.hop_limit = 64;
+	av->is_global = 1;
+	av->grh.sgid_index = (uint8_t)index;
+	av->grh.dgid = target->gids[has_gid(target, index) ? index : target->best_gid];
+}

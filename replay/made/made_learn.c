@@ -1,0 +1,191 @@
+/*
+ * What is known of the other ends before the first event is replayed
+ *
+ *	control verbs    queue pairs, where they were connected to, their sequence numbers
+ *	sends            how each ended: what succeeded names memory, what failed is kept
+ *	completions      what was received, and which event told of it before it was polled
+ *
+ * Requests are kept until they end, which is a queue's depth at most; beyond that only
+ * what is out of the ordinary, and a message for each completion event.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+#include "replay/made/made_pass.h"
+
+enum { PAGE = 4096 };
+
+/* The device here that @object will be made on. */
+static const struct device *device_of(const struct replay *r, uint32_t object)
+{
+	const struct object *o = trace_object(r->trace, object);
+
+	/* a damaged trace may have a circle, so not more steps than kinds */
+	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
+		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
+	return devices_role(r->devices, o && o->name ? o->name : "");
+}
+
+/* Two addresses of one host: the GID says it where both have one, else the LID. */
+static bool is_at(const struct made_host *host, const struct ibv_ah_attr *av)
+{
+	if (host->global && av->is_global)
+		return !memcmp(&host->gid, &av->grh.dgid, sizeof(host->gid));
+	return host->lid == av->dlid && (host->lid || host->global == (bool)av->is_global);
+}
+
+static uint32_t find_host(const struct pass *p, const struct made_plan *plan,
+			  const struct ibv_ah_attr *av)
+{
+	const struct device *device = device_of(p->r, plan->object);
+	struct made *far = p->far;
+	struct made_host *host;
+	size_t i = 0;
+
+	while (i < far->nhosts && !(far->hosts[i].device == device && is_at(&far->hosts[i], av)))
+		i++;
+	host = i < far->nhosts ? &far->hosts[i] : vec_push(far->hosts, far->nhosts);
+	if (!host)
+		return 0;
+	if (!host->device)
+		host->longest = PAGE;
+	host->device = device;
+	if (av->dlid)
+		host->lid = av->dlid;
+	if (av->is_global) {
+		host->global = true;
+		host->gid = av->grh.dgid;
+	}
+	return (uint32_t)i + 1;
+}
+
+/* Where a datagram that names no address comes from: the host that is known already. */
+uint32_t made_host_at(const struct pass *p, const struct made_plan *plan,
+		      const struct ibv_ah_attr *av)
+{
+	static const struct ibv_ah_attr anywhere;
+	const struct device *device = device_of(p->r, plan->object);
+
+	if (av && (av->is_global || av->dlid))
+		return find_host(p, plan, av);
+	for (size_t i = 0; i < p->far->nhosts; i++)
+		if (p->far->hosts[i].device == device)
+			return (uint32_t)i + 1;
+	return find_host(p, plan, &anywhere);
+}
+
+static bool is_connected(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_XRC_SEND ||
+	       type == IBV_QPT_XRC_RECV;
+}
+
+/* Which of its connections lead out of the trace? */
+static int resolve_links(struct pass *p, struct made_plan *plan)
+{
+	for (size_t i = 0; i < plan->nlinks && is_connected(plan->type); i++) {
+		struct made_link *link = &plan->links[i];
+
+		if (peers_claimed(p->r->peers, plan->object) ||
+		    peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
+			continue;
+		link->host = find_host(p, plan, &link->av);
+		if (!link->host)
+			return -ENOMEM;
+		plan->needed = true;
+	}
+	if (plan->type == IBV_QPT_UD)
+		plan->nlinks = 0;
+	return 0;
+}
+
+static int learn_events(struct pass *p)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(p->r->trace, NULL, &cursor);
+
+	while (err >= 0 && (err = cursor_next(cursor, &event)) > 0) {
+		err = made_learn_event(p, event);
+		if (err)
+			break;
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+/*
+ * Datagrams of a number that nobody in the trace has, while as many that were sent within the trace
+ * did not come from who sent them: the number is wrong, and nobody is missing.
+ */
+static void drop_strangers(struct made_plan *plan)
+{
+	uint64_t strange = 0;
+
+	for (size_t i = 0; i < plan->nlinks; i++)
+		strange += plan->links[i].named ? 0 : plan->links[i].heard;
+	if (plan->type != IBV_QPT_UD || !strange || plan->sent_to < plan->heard + strange)
+		return;
+	plan->needed = false;
+	for (size_t i = 0; i < plan->nlinks; i++) {
+		if (!plan->links[i].named)
+			plan->links[i].host = 0;
+		plan->needed = plan->needed || plan->links[i].host;
+	}
+}
+
+/* Requests that never completed were carried out, as far as one knows. */
+static int end_learning(struct pass *p)
+{
+	bool needed = false;
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->r->nreplicas && !err; i++) {
+		struct made_plan *plan = p->far->plans[i];
+
+		if (!plan)
+			continue;
+		err = made_close_requests(p, plan, plan->nopen);
+		free(plan->open);
+		plan->open = NULL;
+		plan->at = 0;
+		drop_strangers(plan);
+		needed = needed || plan->needed;
+	}
+	if (!needed && !err)
+		made_fini(p->r);
+	return err;
+}
+
+static bool is_worth_a_pass(const struct pass *p)
+{
+	for (uint32_t i = 0; i < p->r->nreplicas; i++) {
+		const struct made_plan *plan = p->far->plans[i];
+
+		if (plan && (plan->needed || plan->type == IBV_QPT_UD))
+			return true;
+	}
+	return false;
+}
+
+int made_learn_traffic(struct replay *r)
+{
+	struct pass p = { .r = r, .far = r->far };
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->nreplicas && !err; i++)
+		if (r->far->plans[i])
+			err = resolve_links(&p, r->far->plans[i]);
+	p.told = calloc(r->nreplicas, sizeof(*p.told));
+	if (!p.told)
+		err = -ENOMEM;
+	if (!err && is_worth_a_pass(&p))
+		err = learn_events(&p);
+	free(p.told);
+	if (!err)
+		err = end_learning(&p);
+	return err == -ENOMEM ? log_err(err, "learn of the other ends") : err;
+}

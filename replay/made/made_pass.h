@@ -1,0 +1,36 @@
+#pragma once
+/*
+ * The one pass over a trace before the made peer is made: shared by made_learn.c,
+ * made_traffic.c and made_told.c. One thread.
+ */
+#include "replay/made/made_priv.h"
+
+/* What happened last in the order of the trace, to one object. */
+struct told {
+	struct event_id id; /* the event that told of a completion, until it is polled */
+	bool solicited;     /* the queue was armed for these */
+	unsigned int left;  /* SRQ: messages that its limit's event may have waited for, */
+	uint32_t last;      /* and 1 + the last of them in made.early */
+};
+
+struct pass {
+	struct replay *r;
+	struct made *far;
+	uint64_t longest;  /* receive of the recorded side */
+	struct told *told; /* by object: completion queue, queue pair, SRQ */
+};
+
+/* made_learn.c: the host at that address, 1 + its index; 0 without memory; @av NULL: not known. */
+uint32_t made_host_at(const struct pass *p, const struct made_plan *plan,
+		      const struct ibv_ah_attr *av);
+
+/* made_traffic.c */
+int made_learn_event(struct pass *p, const struct trace_event *event);
+/* Requests before @end succeeded. */
+int made_close_requests(struct pass *p, struct made_plan *plan, size_t end);
+/* The plan of @object, if its other end at this point of the trace is made; or NULL. */
+struct made_plan *made_plan_now(const struct pass *p, uint32_t object);
+
+/* made_told.c: messages of a poll that an event told of before; an event. */
+int made_learn_told(struct pass *p, const struct trace_event *poll);
+int made_learn_return(struct pass *p, const struct trace_event *event);

@@ -1,0 +1,275 @@
+/*
+ * Objects of replayed processes, as the replaying process has them
+ *
+ * The copies are in a range of addresses of their own, so that an object tells whether it is one.
+ * A context has functions of ours, so ibv_post_send(), ibv_poll_cq() and the like, which look for
+ * them there, work with a copy.
+ */
+#include "replay/process/process_mirror.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/base/map.h"
+
+#define RANGE (1ull << 36) /* bytes, not of memory */
+
+struct mirrors {
+	void (*hook)(struct mirror *mirror);
+	uint32_t (*parent)(void *arg, uint32_t process);
+	void *arg;
+	struct mirror *first; /* of the range */
+	uint64_t used;
+	struct mirror *free;
+	struct map by_real; /* process and address, to the mirror */
+	pthread_mutex_t lock;
+};
+
+static uint64_t range_start, range_end; /* there is one at a time */
+
+enum { REAL_BITS = 47 };
+
+static uint64_t key_of(uint32_t process, uint64_t real)
+{
+	return (uint64_t)process << REAL_BITS ^ real;
+}
+
+int mirrors_new(void (*hook)(struct mirror *mirror),
+		uint32_t (*parent)(void *arg, uint32_t process), void *arg,
+		struct mirrors **ret_mirrors)
+{
+	struct mirrors *m = calloc(1, sizeof(*m));
+	void *range = mmap(NULL, RANGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (!m || range == MAP_FAILED) {
+		free(m);
+		return -ENOMEM;
+	}
+	*m = (struct mirrors){ .hook = hook,
+			       .parent = parent,
+			       .arg = arg,
+			       .first = range,
+			       .lock = PTHREAD_MUTEX_INITIALIZER };
+	range_start = (uintptr_t)range;
+	range_end = range_start + RANGE;
+	*ret_mirrors = m;
+	return 0;
+}
+
+void mirrors_free(struct mirrors *m)
+{
+	if (!m)
+		return;
+	for (uint64_t i = 0; i < m->used; i++)
+		free(m->first[i].wcs);
+	munmap(m->first, RANGE);
+	range_start = range_end = 0;
+	map_fini(&m->by_real);
+	free(m);
+}
+
+struct mirror *mirror_of(const void *object)
+{
+	uint64_t at = (uintptr_t)object;
+
+	if (at < range_start || at >= range_end)
+		return NULL;
+	return (struct mirror *)(uintptr_t)(at - offsetof(struct mirror, copy));
+}
+
+uint64_t mirror_real(uint64_t object)
+{
+	const struct mirror *mirror = mirror_of((const void *)(uintptr_t)object);
+
+	return mirror ? mirror->real : object;
+}
+
+static struct mirror *find_locked(struct mirrors *m, uint32_t process, uint64_t real)
+{
+	uint64_t value;
+
+	for (; real && process; process = m->parent(m->arg, process))
+		if (map_get(&m->by_real, key_of(process, real), &value))
+			return (struct mirror *)(uintptr_t)value;
+	return NULL;
+}
+
+void *mirror_at(struct mirrors *m, uint32_t process, uint64_t real)
+{
+	struct mirror *mirror;
+
+	pthread_mutex_lock(&m->lock);
+	mirror = find_locked(m, process, real);
+	pthread_mutex_unlock(&m->lock);
+	return mirror ? mirror->copy : NULL;
+}
+
+static struct mirror *take_mirror(struct mirrors *m)
+{
+	struct mirror *mirror = m->free;
+
+	if (mirror)
+		m->free = mirror->next;
+	else if ((m->used + 1) * sizeof(*mirror) <= RANGE)
+		mirror = &m->first[m->used++];
+	return mirror;
+}
+
+/* @member leads from a real object to another. */
+#define POINT(mirror, object, member) \
+	((object)->member = (void *)point_from(m, mirror, (uintptr_t)(object)->member))
+
+static void *point_from(struct mirrors *m, const struct mirror *mirror, uint64_t real)
+{
+	struct mirror *to = find_locked(m, mirror->process, real);
+
+	return to ? to->copy : NULL;
+}
+
+static void point_cq(struct mirrors *m, const struct mirror *mirror, struct ibv_cq *cq)
+{
+	POINT(mirror, cq, context);
+	POINT(mirror, cq, channel);
+}
+
+static void point_qp(struct mirrors *m, const struct mirror *mirror, struct ibv_qp *qp)
+{
+	POINT(mirror, qp, context);
+	POINT(mirror, qp, pd);
+	POINT(mirror, qp, send_cq);
+	POINT(mirror, qp, recv_cq);
+	POINT(mirror, qp, srq);
+}
+
+static void point_wq(struct mirrors *m, const struct mirror *mirror, struct ibv_wq *wq)
+{
+	POINT(mirror, wq, context);
+	POINT(mirror, wq, pd);
+	POINT(mirror, wq, cq);
+}
+
+static void point_context(struct ibv_context *context, struct ibv_device *device)
+{
+	context->device = device;
+	context->abi_compat = NULL;
+}
+
+/* Those that begin with a context and a protection domain, or with a context alone. */
+static void point_plain(struct mirrors *m, const struct mirror *mirror, struct ibv_mr *object)
+{
+	POINT(mirror, object, context);
+	if (mirror->kind == OBJECT_mr || mirror->kind == OBJECT_mw || mirror->kind == OBJECT_ah)
+		POINT(mirror, object, pd);
+}
+
+static void point_mirror(struct mirrors *m, struct mirror *mirror, struct ibv_device *device)
+{
+	struct ibv_srq *srq = (void *)mirror->copy;
+	struct ibv_flow *flow = (void *)mirror->copy;
+
+	switch (mirror->kind) {
+	case OBJECT_context:
+		point_context((void *)mirror->copy, device);
+		break;
+	case OBJECT_cq:
+		point_cq(m, mirror, (void *)mirror->copy);
+		break;
+	case OBJECT_qp:
+		point_qp(m, mirror, (void *)mirror->copy);
+		break;
+	case OBJECT_wq:
+		point_wq(m, mirror, (void *)mirror->copy);
+		break;
+	case OBJECT_srq:
+		POINT(mirror, srq, context);
+		POINT(mirror, srq, pd);
+		break;
+	case OBJECT_flow:
+		POINT(mirror, flow, context);
+		break;
+	default:
+		point_plain(m, mirror, (void *)mirror->copy);
+	}
+}
+
+static struct mirror *make_mirror(struct mirrors *m, uint32_t process,
+				  const struct process_copy *copy)
+{
+	struct mirror *mirror = take_mirror(m);
+
+	if (!mirror || map_put(&m->by_real, key_of(process, copy->real), (uintptr_t)mirror))
+		return NULL;
+	*mirror = (struct mirror){ .real = copy->real,
+				   .process = process,
+				   .kind = copy->kind,
+				   .builds = copy->builds,
+				   .extended = copy->extended };
+	return mirror;
+}
+
+/* Of extended ones the part behind the plain structure does not change. */
+static size_t size_of(const struct mirror *mirror, bool made)
+{
+	if (!made && mirror->kind == OBJECT_cq)
+		return sizeof(struct ibv_cq);
+	if (!made && mirror->kind == OBJECT_qp)
+		return sizeof(struct ibv_qp);
+	return sizeof(mirror->copy);
+}
+
+static void *put_locked(struct mirrors *m, uint32_t process, const struct process_copy *copy,
+			bool made, struct ibv_device *device)
+{
+	struct mirror *mirror =
+		made ? make_mirror(m, process, copy) : find_locked(m, process, copy->real);
+
+	if (!mirror || mirror->kind != copy->kind)
+		return NULL;
+	if (!made && mirror->kind == OBJECT_context)
+		device = ((struct ibv_context *)mirror->copy)->device;
+	memcpy(mirror->copy, copy->bytes, size_of(mirror, made));
+	point_mirror(m, mirror, device);
+	m->hook(mirror);
+	return mirror->copy;
+}
+
+void *mirror_put(struct mirrors *m, uint32_t process, const struct process_copy *copy, bool made,
+		 struct ibv_device *device)
+{
+	void *put;
+
+	pthread_mutex_lock(&m->lock);
+	put = put_locked(m, process, copy, made, device);
+	pthread_mutex_unlock(&m->lock);
+	return put;
+}
+
+void mirror_drop(struct mirrors *m, struct mirror *mirror)
+{
+	uint64_t value;
+
+	pthread_mutex_lock(&m->lock);
+	if (map_get(&m->by_real, key_of(mirror->process, mirror->real), &value) &&
+	    value == (uintptr_t)mirror) {
+		map_remove(&m->by_real, key_of(mirror->process, mirror->real));
+		free(mirror->wcs);
+		mirror->wcs = NULL;
+		mirror->n = mirror->at = 0;
+		mirror->next = m->free;
+		m->free = mirror;
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+void mirrors_give(struct mirrors *m, uint32_t process, uint32_t heir)
+{
+	pthread_mutex_lock(&m->lock);
+	for (uint64_t i = 0; i < m->used; i++)
+		if (m->first[i].process == process)
+			m->first[i].process = heir;
+	pthread_mutex_unlock(&m->lock);
+}

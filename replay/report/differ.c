@@ -1,0 +1,447 @@
+/*
+ * Differences between the recording and the replay
+ *
+ * Tolerated differences are a table; docs/REPLAY.md has the same rows.
+ *
+ * Not here: completions (differ_wc.c).
+ */
+#include "replay/report/differ.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hex.h"
+#include "replay/report/outcome.h"
+
+static const char numbers[] = "numbers that a device gives (keys, queue pairs, handles, files)";
+static const char limits[] = "attributes of the device";
+static const char port[] = "attributes of the port, its LID and GIDs";
+static const char rounding[] = "a size that another device rounds in another way";
+static const char one_process[] = "fork support, which all replayed processes share";
+static const char transport[] = "the state of the transport: sequence numbers, path, timers";
+static const char provider[] = "options that only providers know";
+static const char unsupported[] = "a verb that the recorded device did not have";
+static const char connection[] = "parameters of a connection that another link does not carry";
+static const char clocks[] = "clocks and counters";
+
+/*
+ * The first row that matches counts. Path "ret" is a result of a verb that succeeded on both sides,
+ * "failed" one that failed on one side only, "unsupported" there, with EOPNOTSUPP.
+ */
+/* clang-format off */
+const struct tolerance tolerances[] = {
+	{ "rereg_mr", "mr.?key", numbers, false },
+	{ "rereg_mr", "mr.handle", numbers, false },
+	{ "bind_mw", "mw.rkey", numbers, false },
+	{ "bind_mw", "mw.handle", numbers, false },
+	{ "*", "ret.handle", numbers, false },
+	{ "*", "ret.lkey", numbers, false },
+	{ "*", "ret.rkey", numbers, false },
+	{ "*", "ret.qp_num", numbers, false },
+	{ "*", "ret.wq_num", numbers, false },
+	{ "*", "ret.fd", numbers, false },
+	{ "*", "ret.cmd_fd", numbers, false },
+	{ "*", "ret.async_fd", numbers, false },
+	{ "*", "ret.ind_tbl_*", numbers, false },
+	{ "get_srq_num", "srq_num", numbers, false },
+	{ "get_device_index", "ret", numbers, false },
+	{ "get_device_guid", "ret", limits, true },
+	{ "open_device", "ret.num_comp_vectors", limits, true },
+	{ "query_device*", "*attr.*", limits, true },
+	{ "query_port*", "port_attr.state", NULL, false },
+	{ "query_port*", "port_attr.lid", port, false },
+	{ "query_port*", "port_attr.lmc", port, false },
+	{ "query_port*", "port_attr.sm_*", port, false },
+	{ "query_port*", "port_attr.*_cntr", port, false },
+	{ "query_port*", "port_attr.active_*", port, false },
+	{ "query_port*", "port_attr.subnet_timeout", port, false },
+	{ "query_port*", "port_attr.init_type_reply", port, false },
+	{ "query_port*", "port_attr.*", port, true },
+	{ "query_port_speed", "port_speed", port, false },
+	{ "query_gid*", "errno", port, true },
+	{ "query_pkey", "errno", port, true },
+	{ "query_gid", "gid.raw", port, false },
+	{ "query_gid_ex", "entry.gid.raw", port, false },
+	{ "query_gid_ex", "entry.ndev_ifindex", port, false },
+	{ "query_gid_ex", "entry.gid_type", port, true },
+	{ "query_gid_table", "ret", port, false },
+	{ "query_gid_table", "entries*", port, false },
+	{ "get_pkey_index", "ret", port, false },
+	{ "query_pkey", "pkey", port, false },
+	{ "init_ah_from_wc", "ah_attr.grh.*", port, false },
+	{ "init_ah_from_wc", "ah_attr.dlid", port, false },
+	{ "init_ah_from_wc", "ah_attr.*", port, true },
+	{ "resolve_eth_l2_from_gid", "eth_mac", port, false },
+	{ "resolve_eth_l2_from_gid", "vid", port, true },
+	{ "create_*", "ret.cqe", rounding, true },
+	{ "create_qp*", "*.cap.*", rounding, true },
+	{ "create_wq", "wq_init_attr.max_*", rounding, true },
+	{ "create_srq*", "*.attr.max_*", rounding, true },
+	{ "query_srq", "srq_attr.max_*", rounding, true },
+	{ "query_qp", "*.cap.*", rounding, true },
+	{ "query_qp", "*.qp_state", NULL, false },
+	{ "query_qp", "attr.?q_psn", transport, false },
+	{ "query_qp", "attr.dest_qp_num", transport, false },
+	{ "query_qp", "attr.*ah_attr.dlid", transport, false },
+	{ "query_qp", "attr.*ah_attr.grh.dgid.raw", transport, false },
+	{ "query_qp", "attr.*ah_attr.grh.sgid_index", transport, false },
+	{ "query_qp", "attr.*ah_attr.grh.flow_label", transport, false }, /* of both numbers */
+	{ "query_qp", "attr.sq_draining", transport, false },
+	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel fills it */
+	{ "query_qp", "attr.qkey", NULL, false },
+	{ "query_qp", "attr.*", transport, true },
+	{ "query_qp", "init_attr.sq_sig_all", transport, true }, /* siw always says 1 */
+	{ "rdma_get_cm_event", "event.conn.private_data", NULL, false },
+	{ "rdma_get_cm_event", "event.conn.*", connection, true },
+	{ "rdma_get_cm_event", "event.ud.qp_num", connection, true },
+	{ "fork_init", "*", one_process, false },
+	{ "is_fork_initialized", "*", one_process, false },
+	{ "do*fork_range", "*", one_process, false },
+	{ "query_ece", "ece.*", provider, false },
+	{ "*_ece", "failed", provider, true },
+	{ "*", "unsupported", unsupported, true },
+	{ "query_qp_data_in_order", "ret", provider, true },
+	{ "query_rt_values_ex", "values.raw_clock*", clocks, false },
+	{ "read_counters", "counters_value*", clocks, false },
+	{ 0 },
+};
+/* clang-format on */
+
+/*
+ * Why a difference of @verb at @path is tolerated; NULL if it is a divergence.
+ * @other: the device is not the recorded one.
+ */
+static const char *find_tolerance(enum verb verb, const char *path, bool other)
+{
+	const char *name = verb_infos[verb].name;
+
+	name += strncmp(name, "ibv_", 4) ? 0 : 4;
+	for (const struct tolerance *t = tolerances; t->verb; t++)
+		if (!fnmatch(t->verb, name, 0) && !fnmatch(t->path, path, 0))
+			return t->other && !other ? NULL : t->reason;
+	return NULL;
+}
+
+const char *errno_text(int64_t err, char text[64])
+{
+	const char *name = err > 0 && err < 4096 ? strerrorname_np((int)err) : NULL;
+
+	if (err && name)
+		snprintf(text, 64, "%s (%" PRId64 ")", name, err);
+	else
+		snprintf(text, 64, "%" PRId64, err);
+	return text;
+}
+
+const char *value_text(const struct enum_info *names, int64_t value, char text[96])
+{
+	const char *name = names ? enum_name(names, value) : NULL;
+
+	if (name)
+		snprintf(text, 96, "%s (%" PRId64 ")", name, value);
+	else
+		snprintf(text, 96, "%" PRId64, value);
+	return text;
+}
+
+/* For it, the rows of @path count. */
+static void report_divergence(struct outcome *outcome, const char *path, const struct divergence *d)
+{
+	const char *reason = find_tolerance(d->verb, path, outcome_is_other_device(outcome));
+
+	if (reason)
+		outcome_tolerated(outcome, reason);
+	else
+		outcome_divergence(outcome, d);
+}
+
+void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		  const char *path, const char *recorded, const char *replayed)
+{
+	report_divergence(outcome, path,
+			  &(struct divergence){ .event = event,
+						.verb = verb,
+						.field = path,
+						.recorded = recorded,
+						.replayed = replayed,
+						.object = object });
+}
+
+void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
+		     uint32_t object, const char *path, const char *recorded)
+{
+	report_divergence(outcome, path,
+			  &(struct divergence){ .event = event,
+						.verb = verb,
+						.field = path,
+						.recorded = recorded,
+						.replayed = "no event",
+						.object = object,
+						.class = DIVERGENCE_FAILED_HERE,
+						.symptom = true });
+}
+
+static enum divergence_class class_of(bool failed_there, bool failed_here)
+{
+	if (failed_there == failed_here)
+		return DIVERGENCE_OTHER;
+	return failed_there ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
+}
+
+/* Does the verb leave its object in another state where it fails? */
+static bool has_effect(enum verb verb)
+{
+	switch (verb_infos[verb].effect) {
+	case EFFECT_CREATE:
+	case EFFECT_DESTROY:
+	case EFFECT_USE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* As `verbatim dump` has it. */
+static const char *field_text(const char *path, const struct enum_info *names, int64_t value,
+			      char text[96])
+{
+	if (names || !hex_suits(path))
+		return value_text(names, value, text);
+	snprintf(text, 96, "0x%" PRIx64, (uint64_t)value);
+	return text;
+}
+
+static void differ_values(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const struct field_info *field, const char *path,
+			  int64_t recorded, int64_t replayed)
+{
+	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
+	char there[96], here[96];
+
+	differ_texts(outcome, event, verb, object, path, field_text(path, names, recorded, there),
+		     field_text(path, names, replayed, here));
+}
+
+void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		    const char *path, int64_t recorded, int64_t replayed)
+{
+	differ_values(outcome, event, verb, object, NULL, path, recorded, replayed);
+}
+
+void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		int recorded, int replayed)
+{
+	char there[64], here[64];
+
+	if (recorded == replayed)
+		return;
+	report_divergence(outcome, recorded && replayed ? "ret" : "failed",
+			  &(struct divergence){ .event = event,
+						.verb = verb,
+						.field = "ret",
+						.recorded = errno_text(recorded, there),
+						.replayed = errno_text(replayed, here),
+						.object = object,
+						.class = class_of(recorded, replayed),
+						.breaks = true });
+}
+
+/* The results of a call, in words. */
+struct results {
+	const char *field, *there, *here;
+};
+
+static bool was_unsupported(const struct call *call)
+{
+	return call->failed && (call->ret == EOPNOTSUPP || call->ret == -EOPNOTSUPP ||
+				(call->ret <= 0 && call->error == EOPNOTSUPP));
+}
+
+static const char *path_of(const struct call *call, const char *field, bool failed)
+{
+	if (was_unsupported(call))
+		return "unsupported";
+	return call->failed == failed ? field : "failed";
+}
+
+static void differ_results(struct outcome *outcome, struct event_id event, const struct call *call,
+			   const struct results *results, bool failed)
+{
+	report_divergence(
+		outcome, path_of(call, results->field, failed),
+		&(struct divergence){ .event = event,
+				      .verb = call->verb,
+				      .field = results->field,
+				      .recorded = results->there,
+				      .replayed = results->here,
+				      .object = call->object,
+				      .class = class_of(call->failed, failed),
+				      .breaks = call->failed != failed && has_effect(call->verb) });
+}
+
+static void differ_errnos(struct outcome *outcome, struct event_id event, const struct call *call,
+			  const char *field, int64_t recorded, int64_t replayed, bool failed)
+{
+	char there[64], here[64];
+	struct results results = { field, errno_text(recorded, there), errno_text(replayed, here) };
+
+	if (recorded != replayed)
+		differ_results(outcome, event, call, &results, failed);
+}
+
+static void differ_pointer(struct outcome *outcome, struct event_id event, const struct call *call,
+			   int64_t ret, int err)
+{
+	char text[64];
+
+	if (!call->ret && !ret)
+		differ_errnos(outcome, event, call, "errno", call->error, err, true);
+	else if (!call->ret)
+		differ_results(outcome, event, call,
+			       &(struct results){ "ret", errno_text(call->error, text), "success" },
+			       false);
+	else if (!ret)
+		differ_results(outcome, event, call,
+			       &(struct results){ "ret", "success", errno_text(err, text) }, true);
+}
+
+void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
+		   int64_t ret, int err)
+{
+	bool failed = verb_failed(call->verb, ret), both = !call->failed && !failed;
+
+	switch (verb_infos[call->verb].fail) {
+	case FAIL_NEVER:
+		if (call->ret != ret && verb_infos[call->verb].ret.kind != FIELD_OBJ)
+			differ_numbers(outcome, event, call->verb, call->object, "ret", call->ret,
+				       ret);
+		return;
+	case FAIL_NULL:
+		differ_pointer(outcome, event, call, ret, err);
+		return;
+	default:
+		if (call->ret == -1 && ret == -1)
+			differ_errnos(outcome, event, call, "errno", call->error, err, failed);
+		else if (both)
+			differ_errnos(outcome, event, call, "ret", call->ret, ret, failed);
+		else
+			differ_errnos(outcome, event, call, "ret",
+				      call->ret == -1 ? call->error : call->ret,
+				      ret == -1 ? err : ret, failed);
+	}
+}
+
+/* A walk over the fields that a verb writes, by their descriptors. */
+struct walk {
+	struct outcome *outcome;
+	struct event_id event;
+	enum verb verb;
+	uint32_t object;
+	const struct args *there, *here;
+};
+
+static void walk_struct(struct walk *w, const struct struct_info *info, const char *prefix);
+
+static void walk_number(struct walk *w, const struct field_info *field, const char *path)
+{
+	int64_t there, here;
+
+	if (!args_get(w->there, path, &there))
+		return;
+	if (!args_get(w->here, path, &here))
+		return;
+	if (there != here)
+		differ_values(w->outcome, w->event, w->verb, w->object, field, path, there, here);
+}
+
+static void walk_text(struct walk *w, const char *path)
+{
+	const char *there = args_text(w->there, path);
+	const char *here = args_text(w->here, path);
+
+	if (there && here && strcmp(there, here))
+		differ_texts(w->outcome, w->event, w->verb, w->object, path, there, here);
+}
+
+static void walk_pointer(struct walk *w, const struct field_info *field, const char *path)
+{
+	char element[320];
+	int64_t value;
+
+	if (field->type->scalar) {
+		walk_number(w, &field->type->fields[0], path);
+		return;
+	}
+	if (field->count == COUNT_ONE) {
+		walk_struct(w, field->type, path);
+		return;
+	}
+	for (int i = 0; i < 256; i++) {
+		snprintf(element, sizeof(element), "%s[%d].%s", path, i,
+			 field->type->fields[field->type->nfields - 1].name);
+		if (!args_get(w->there, element, &value))
+			return;
+		snprintf(element, sizeof(element), "%s[%d]", path, i);
+		walk_struct(w, field->type, element);
+	}
+}
+
+static void walk_field(struct walk *w, const struct field_info *field, const char *path)
+{
+	switch (field->kind) {
+	case FIELD_STRUCT:
+		walk_struct(w, field->type, path);
+		break;
+	case FIELD_PTR:
+		walk_pointer(w, field, path);
+		break;
+	case FIELD_STR:
+	case FIELD_TEXT:
+	case FIELD_BYTES:
+		walk_text(w, path);
+		break;
+	case FIELD_OBJ:
+	case FIELD_OBJS:
+	case FIELD_ADDR:
+		break; /* addresses: what they stand for was used to find them */
+	default:
+		walk_number(w, field, path);
+	}
+}
+
+static void walk_struct(struct walk *w, const struct struct_info *info, const char *prefix)
+{
+	char path[256];
+
+	for (unsigned int i = 0; i < info->nfields; i++) {
+		snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "." : "",
+			 info->fields[i].name);
+		walk_field(w, &info->fields[i], path);
+	}
+}
+
+int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
+		   const struct args *recorded, const char *replayed)
+{
+	const struct verb_info *v = &verb_infos[verb];
+	struct args *here = args_new(replayed, strlen(replayed));
+	struct walk w = { outcome, event, verb, object, recorded, here };
+	int err = here ? args_parse(recorded) ?: args_parse(here) : -ENOMEM;
+
+	for (unsigned int i = 0; i < v->args.nfields && !err; i++) {
+		const struct field_info *field = &v->args.fields[i];
+
+		if (field->dir & DIR_OUT)
+			walk_field(&w, field, field->name);
+		else if (field->after)
+			walk_struct(&w, &object_infos[field->object], field->name);
+	}
+	if (!err && v->effect == EFFECT_CREATE)
+		walk_struct(&w, &object_infos[v->object], "ret");
+	args_unref(here);
+	return err;
+}

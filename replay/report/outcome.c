@@ -1,0 +1,482 @@
+/*
+ * What a replay did, where it differed, and what it left out
+ *
+ * Causes are kept up to KEPT_MAX and counted beyond; a consequence is counted with its cause. What
+ * was left out and what was tolerated is counted by its reason.
+ *
+ * Not here: which divergence is a consequence (outcome_cause.c), how much was done
+ * (outcome_count.c), how all that is written (outcome_text.c, outcome_json.c).
+ */
+#include "replay/report/outcome_priv.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/report/pace.h"
+
+int outcome_new(struct outcome **ret_outcome)
+{
+	struct outcome *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_init(&r->lock, NULL);
+	if (outcome_count_init(r)) {
+		outcome_free(r);
+		return -ENOMEM;
+	}
+	*ret_outcome = r;
+	return 0;
+}
+
+static void free_divergence(struct divergence *d)
+{
+	free((char *)d->field);
+	free((char *)d->recorded);
+	free((char *)d->replayed);
+}
+
+void outcome_free(struct outcome *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->nkept; i++)
+		free_divergence(&r->kept[i].first);
+	for (size_t i = 0; i < r->nskips; i++)
+		free(r->skips[i].why);
+	for (size_t i = 0; i < r->nnotes; i++)
+		free(r->notes[i]);
+	for (size_t i = 0; i < r->ngaps; i++)
+		free(r->gaps[i]);
+	free(r->gaps);
+	free(r->kept);
+	free(r->skips);
+	free(r->notes);
+	inferred_fini(&r->inferred);
+	free(r->path);
+	free(r->device);
+	free(r->shards);
+	outcome_cause_fini(&r->causes);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+void outcome_trace(struct outcome *r, const char *path, struct trace *trace)
+{
+	free(r->path);
+	r->path = strdup(path);
+	r->trace = trace;
+}
+
+void outcome_device(struct outcome *r, const char *names)
+{
+	free(r->device);
+	r->device = strdup(names);
+}
+
+void outcome_other_device(struct outcome *r)
+{
+	__atomic_store_n(&r->other_device, true, __ATOMIC_RELAXED);
+}
+
+bool outcome_is_other_device(const struct outcome *r)
+{
+	return __atomic_load_n(&r->other_device, __ATOMIC_RELAXED);
+}
+
+/* Room for one more element at the end of an array; false without memory. */
+static bool make_room(void **array, size_t n, size_t each)
+{
+	void *more;
+
+	if (n & (n - 1)) /* grown at powers of two only */
+		return true;
+	more = reallocarray(*array, n ? n * 2 : 1, each);
+	if (!more)
+		return false;
+	*array = more;
+	return true;
+}
+
+static void keep_divergence(struct divergence *to, const struct divergence *d)
+{
+	*to = *d;
+	to->field = strdup(d->field);
+	to->recorded = strdup(d->recorded);
+	to->replayed = strdup(d->replayed);
+}
+
+/* A new cause; its number is the place in the list, also where that is full. */
+static uint64_t add_cause(struct outcome *r, const struct divergence *d)
+{
+	r->classes[d->class]++;
+	if (r->nkept < KEPT_MAX && make_room((void **)&r->kept, r->nkept, sizeof(*r->kept))) {
+		r->kept[r->nkept] = (struct cause){ 0 };
+		keep_divergence(&r->kept[r->nkept++].first, d);
+	}
+	return __atomic_fetch_add(&r->ndivergences, 1, __ATOMIC_RELAXED);
+}
+
+static void name_object(struct cause *cause, uint32_t object)
+{
+	if (!object)
+		return;
+	for (uint32_t i = 0; i < cause->nobjects; i++)
+		if (cause->objects[i] == object)
+			return;
+	if (cause->nobjects < OBJECTS_NAMED)
+		cause->objects[cause->nobjects++] = object;
+	else
+		cause->more_objects = true;
+}
+
+static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
+{
+	if (number >= CAUSE_TOLERATED) {
+		tolerate_line(r->tolerate, number - CAUSE_TOLERATED)->consequences++;
+		return;
+	}
+	r->nconsequences++;
+	if (number >= r->nkept)
+		return;
+	r->kept[number].consequences++;
+	name_object(&r->kept[number], object);
+}
+
+/*
+ * A flush, or a completion that does not come, has a reason, which may be polled later than the
+ * flush was: that is the cause, then. Returns the object of what is now the consequence.
+ */
+static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
+{
+	struct cause *cause = number < r->nkept ? &r->kept[number] : NULL;
+	uint32_t object;
+
+	if (!cause || !cause->first.symptom || d->symptom || !d->breaks)
+		return d->object;
+	object = cause->first.object;
+	r->classes[cause->first.class]--;
+	r->classes[d->class]++;
+	free_divergence(&cause->first);
+	keep_divergence(&cause->first, d);
+	return object;
+}
+
+bool outcome_stopped(const struct outcome *r)
+{
+	return __atomic_load_n(&r->stopped, __ATOMIC_RELAXED);
+}
+
+/* The first reason counts. */
+static void stop_report(struct outcome *r, const char *why)
+{
+	if (!r->stopped)
+		r->why_stopped = why;
+	__atomic_store_n(&r->stopped, true, __ATOMIC_RELAXED);
+	pace_end();
+}
+
+void outcome_stop(struct outcome *r, const char *why)
+{
+	pthread_mutex_lock(&r->lock);
+	stop_report(r, why);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_tolerate(struct outcome *r, struct tolerate *tolerate)
+{
+	r->tolerate = tolerate;
+}
+
+void outcome_fail_fast(struct outcome *r)
+{
+	r->fail_fast = true;
+}
+
+/* Take the lock, to report something. False: the report is closed. */
+static bool begin_report(struct outcome *r)
+{
+	pthread_mutex_lock(&r->lock);
+	if (!outcome_stopped(r))
+		return true;
+	pthread_mutex_unlock(&r->lock);
+	return false;
+}
+
+/* The line of --tolerate that has it; -1: none. */
+static int find_tolerance(struct outcome *r, const struct divergence *d)
+{
+	const struct object *o = r->trace ? trace_object(r->trace, d->object) : NULL;
+
+	return tolerate_find(r->tolerate, &(struct tolerate_query){
+						  .verb = verb_infos[d->verb].name,
+						  .field = d->field,
+						  .event = d->event,
+						  .object = o ? o->name : "",
+						  .process = o ? o->process : 0,
+					  });
+}
+
+static enum skip_kind tell_skip_kind(enum verb verb)
+{
+	switch (verb) {
+	case VERB_post_send:
+	case VERB_post_recv:
+	case VERB_post_srq_recv:
+	case VERB_post_wq_recv:
+	case VERB_wr_complete:
+	case VERB_wr_abort:
+		return SKIP_POST;
+	case VERB_poll_cq:
+	case VERB_start_poll:
+	case VERB_next_poll:
+		return SKIP_COMPLETION;
+	default:
+		return SKIP_CALL;
+	}
+}
+
+static void add_divergence(struct outcome *r, const struct divergence *d)
+{
+	uint64_t cause = outcome_cause_of(&r->causes, d->object, d->peer);
+	bool completion = tell_skip_kind(d->verb) == SKIP_COMPLETION;
+	int line = find_tolerance(r, d);
+
+	if (cause == OUTCOME_NO_CAUSE && completion)
+		cause = outcome_cause_last(&r->causes, d->object);
+	if (line >= 0)
+		cause = cause == OUTCOME_NO_CAUSE ? CAUSE_TOLERATED + (uint64_t)line : cause;
+	else if (cause == OUTCOME_NO_CAUSE)
+		cause = add_cause(r, d);
+	else
+		add_consequence(r, cause, replace_symptom(r, cause, d));
+	if (d->breaks || completion)
+		outcome_cause_note(&r->causes, d->object, cause, d->breaks);
+}
+
+void outcome_divergence(struct outcome *r, const struct divergence *d)
+{
+	if (!begin_report(r))
+		return;
+	add_divergence(r, d);
+	if (r->fail_fast && r->ndivergences)
+		stop_report(r, "ended at the first divergence (--fail-fast)");
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_related(struct outcome *r, uint32_t from, uint32_t to)
+{
+	pthread_mutex_lock(&r->lock);
+	outcome_cause_edge(&r->causes, from, to);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static bool has_diverged(const struct outcome *r)
+{
+	return __atomic_load_n(&r->ndivergences, __ATOMIC_RELAXED);
+}
+
+static void tell_causes(struct outcome *r, uint32_t object,
+			void (*tell)(struct outcome_causes *, uint32_t))
+{
+	if (!has_diverged(r))
+		return;
+	pthread_mutex_lock(&r->lock);
+	tell(&r->causes, object);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_agreed(struct outcome *r, uint32_t object)
+{
+	tell_causes(r, object, outcome_cause_agreed);
+}
+
+void outcome_mended(struct outcome *r, uint32_t object)
+{
+	tell_causes(r, object, outcome_cause_mended);
+}
+
+bool outcome_is_explained(struct outcome *r, uint32_t object)
+{
+	bool explained;
+
+	if (!has_diverged(r))
+		return false;
+	pthread_mutex_lock(&r->lock);
+	explained = outcome_cause_of(&r->causes, object, 0) != OUTCOME_NO_CAUSE;
+	pthread_mutex_unlock(&r->lock);
+	return explained;
+}
+
+static void hand_on(struct outcome *r, uint32_t object, uint64_t cause)
+{
+	if (cause != OUTCOME_NO_CAUSE)
+		outcome_cause_note(&r->causes, object, cause, true);
+}
+
+void outcome_inherit(struct outcome *r, uint32_t object, uint32_t from)
+{
+	pthread_mutex_lock(&r->lock);
+	hand_on(r, object, outcome_cause_of(&r->causes, from, 0));
+	pthread_mutex_unlock(&r->lock);
+}
+
+static struct skip *find_skip(struct outcome *r, enum verb verb, const char *why)
+{
+	for (size_t i = 0; i < r->nskips; i++)
+		if (r->skips[i].verb == verb && !strcmp(r->skips[i].why, why))
+			return &r->skips[i];
+	return NULL;
+}
+
+static void add_skip(struct outcome *r, struct event_id event, enum verb verb, const char *why)
+{
+	struct skip *skip = find_skip(r, verb, why);
+	char *copy;
+
+	r->nskipped[tell_skip_kind(verb)]++;
+	if (skip) {
+		skip->n++;
+		return;
+	}
+	copy = strdup(why);
+	if (copy && make_room((void **)&r->skips, r->nskips, sizeof(*r->skips)))
+		r->skips[r->nskips++] = (struct skip){ event, verb, copy, 1 };
+	else
+		free(copy);
+}
+
+void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, uint32_t object,
+		     const char *why)
+{
+	uint64_t cause;
+
+	if (!begin_report(r))
+		return;
+	cause = outcome_cause_of(&r->causes, object, 0);
+	if (cause == OUTCOME_NO_CAUSE)
+		add_skip(r, event, verb, why);
+	else
+		add_consequence(r, cause, object);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void add_note(struct outcome *r, char *text)
+{
+	for (size_t i = 0; text && i < r->nnotes; i++)
+		if (!strcmp(r->notes[i], text)) {
+			free(text);
+			return;
+		}
+	if (text && make_room((void **)&r->notes, r->nnotes, sizeof(*r->notes)))
+		r->notes[r->nnotes++] = text;
+	else
+		free(text);
+}
+
+void outcome_note(struct outcome *r, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	pthread_mutex_lock(&r->lock);
+	add_note(r, text);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_gap(struct outcome *r, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	pthread_mutex_lock(&r->lock);
+	if (text && make_room((void **)&r->gaps, r->ngaps, sizeof(*r->gaps)))
+		r->gaps[r->ngaps++] = text;
+	else
+		free(text);
+	pthread_mutex_unlock(&r->lock);
+}
+
+bool outcome_is_whole(const struct outcome *r)
+{
+	return !r->nskips && !r->ngaps && !r->stopped;
+}
+
+void outcome_inferred(struct outcome *r, struct inferred_list *list)
+{
+	inferred_fini(&r->inferred);
+	r->inferred = *list;
+	*list = (struct inferred_list){ 0 };
+}
+
+static void add_tolerated(struct outcome *r, const char *reason)
+{
+	size_t i = 0;
+
+	while (i < r->ntolerated && r->tolerated[i].reason != reason)
+		i++;
+	if (i == REASONS_MAX)
+		return;
+	r->tolerated[i].reason = reason;
+	r->tolerated[i].n++;
+	if (i == r->ntolerated)
+		r->ntolerated++;
+}
+
+void outcome_tolerated(struct outcome *r, const char *reason)
+{
+	if (!begin_report(r))
+		return;
+	add_tolerated(r, reason);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void outcome_time(struct outcome *r, double recorded, double compiled, double replayed)
+{
+	r->recorded = recorded;
+	r->compiled = compiled;
+	r->replayed = replayed;
+}
+
+uint64_t outcome_divergences(const struct outcome *r)
+{
+	return r->ndivergences;
+}
+
+size_t outcome_kept(const struct outcome *r)
+{
+	return r->nkept;
+}
+
+const struct divergence *outcome_nth(const struct outcome *r, size_t i)
+{
+	return &r->kept[i].first;
+}
+
+uint64_t outcome_consequences(const struct outcome *r)
+{
+	return r->nconsequences;
+}
+
+const char *outcome_object_text(const struct outcome *r, uint32_t object, char text[OBJECT_TEXT])
+{
+	const struct object *o = r->trace ? trace_object(r->trace, object) : NULL;
+
+	if (!o)
+		snprintf(text, OBJECT_TEXT, "object %u", object);
+	else if (trace_process(r->trace, 2))
+		snprintf(text, OBJECT_TEXT, "%s of process %u", o->name, o->process);
+	else
+		snprintf(text, OBJECT_TEXT, "%s", o->name);
+	return text;
+}

@@ -1,0 +1,82 @@
+/*
+ * How much a replay has done
+ *
+ * Counts are on the data path, so each thread adds to a shard of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/report/outcome_priv.h"
+
+/* The last one is for all threads beyond. */
+enum { SHARDS = 64, CACHE_LINE = 64 };
+
+struct outcome_shard {
+	uint64_t counts[OUTCOME_COUNTS];
+	uint64_t calls[VERB_COUNT];
+} __attribute__((aligned(CACHE_LINE)));
+
+int outcome_count_init(struct outcome *r)
+{
+	r->shards = aligned_alloc(CACHE_LINE, SHARDS * sizeof(*r->shards));
+	if (!r->shards)
+		return -ENOMEM;
+	memset(r->shards, 0, SHARDS * sizeof(*r->shards));
+	return 0;
+}
+
+/* The number of the calling thread, from 0. */
+static unsigned int shard_number(void)
+{
+	static _Thread_local unsigned int mine; /* + 1 */
+	static unsigned int given;
+
+	if (!mine)
+		mine = __atomic_add_fetch(&given, 1, __ATOMIC_RELAXED);
+	return mine - 1;
+}
+
+/* One thread alone adds to a shard but the last; others may read it. */
+static void add_to(uint64_t *at, uint64_t n, bool shared)
+{
+	if (shared)
+		__atomic_fetch_add(at, n, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(at, __atomic_load_n(at, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+void outcome_count(struct outcome *r, enum outcome_count what, uint64_t n)
+{
+	unsigned int i = shard_number();
+	bool shared = i >= SHARDS - 1;
+
+	add_to(&r->shards[shared ? SHARDS - 1 : i].counts[what], n, shared);
+}
+
+void outcome_called(struct outcome *r, enum verb verb)
+{
+	unsigned int i = shard_number();
+	bool shared = i >= SHARDS - 1;
+
+	outcome_count(r, OUTCOME_CALLS, 1);
+	add_to(&r->shards[shared ? SHARDS - 1 : i].calls[verb], 1, shared);
+}
+
+uint64_t outcome_total(const struct outcome *r, enum outcome_count what)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < SHARDS; i++)
+		n += __atomic_load_n(&r->shards[i].counts[what], __ATOMIC_RELAXED);
+	return n;
+}
+
+uint64_t outcome_total_calls(const struct outcome *r, enum verb verb)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < SHARDS; i++)
+		n += __atomic_load_n(&r->shards[i].calls[verb], __ATOMIC_RELAXED);
+	return n;
+}

@@ -1,0 +1,74 @@
+#pragma once
+/* Shared by the files that write an outcome. */
+#include <pthread.h>
+#include <stddef.h>
+
+#include "replay/report/inferred.h"
+#include "replay/report/outcome.h"
+#include "replay/report/outcome_cause.h"
+#include "replay/report/tolerate.h"
+
+/* The number of a cause that line 0 of --tolerate has; those after it count on. */
+#define CAUSE_TOLERATED (UINT64_MAX / 2)
+
+enum { KEPT_MAX = 10000, REASONS_MAX = 64, OBJECTS_NAMED = 4 };
+
+enum skip_kind { SKIP_POST, SKIP_COMPLETION, SKIP_CALL, SKIP_KINDS };
+
+struct skip {
+	struct event_id event; /* the first */
+	enum verb verb;
+	char *why;
+	uint64_t n;
+};
+
+struct tolerated {
+	const char *reason;
+	uint64_t n;
+};
+
+/* A divergence with what follows from it. */
+struct cause {
+	struct divergence first;
+	uint64_t consequences;
+	uint32_t objects[OBJECTS_NAMED]; /* of the consequences, the first that differ */
+	uint32_t nobjects;               /* of those named; more are counted: */
+	bool more_objects;
+};
+
+struct outcome {
+	pthread_mutex_t lock; /* of all but the counts */
+	char *path, *device;
+	struct trace *trace;
+	bool other_device, fail_fast, stopped;
+	const char *why_stopped;
+	struct outcome_shard *shards;
+	struct tolerate *tolerate; /* the user's; NULL */
+	struct cause *kept;
+	size_t nkept;
+	uint64_t ndivergences, nconsequences; /* ndivergences: of causes, not all are kept */
+	uint64_t classes[DIVERGENCE_CLASSES];
+	struct outcome_causes causes;
+	struct skip *skips;
+	size_t nskips;
+	uint64_t nskipped[SKIP_KINDS];
+	char **gaps;
+	size_t ngaps;
+	char **notes;
+	size_t nnotes;
+	struct inferred_list inferred;
+	struct tolerated tolerated[REASONS_MAX];
+	size_t ntolerated;
+	double recorded, compiled, replayed; /* seconds */
+};
+
+int outcome_count_init(struct outcome *outcome);
+
+/* Of all threads. */
+uint64_t outcome_total_calls(const struct outcome *outcome, enum verb verb);
+
+enum { OBJECT_TEXT = 96 };
+
+/* "qp1 of process 2"; the process where the trace has several. */
+const char *outcome_object_text(const struct outcome *outcome, uint32_t object,
+				char text[OBJECT_TEXT]);

@@ -1,0 +1,294 @@
+/*
+ * The report for a reader: what it comes to on the first line, with all that makes it less than the
+ * whole recording; then the divergences; then how much was done
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/count.h"
+#include "core/base/printable.h"
+#include "replay/report/outcome_priv.h"
+
+enum { GAPS_SHOWN = 2 }; /* on the first line */
+
+static void print_total(const struct outcome *r, FILE *to)
+{
+	uint64_t n[OUTCOME_COUNTS];
+
+	for (int i = 0; i < OUTCOME_COUNTS; i++)
+		n[i] = outcome_total(r, (enum outcome_count)i);
+	fputs("replayed ", to);
+	print_foreign(to, r->path ? r->path : "-");
+	fputs(" on ", to);
+	print_foreign(to, r->device ? r->device : "-");
+	fprintf(to,
+		": %" PRIu64 " calls, %" PRIu64 " posts of %" PRIu64 " work requests, %" PRIu64
+		" polls with %" PRIu64 " completions, %" PRIu64 " notification requests, %" PRIu64
+		" events\n",
+		n[OUTCOME_CALLS], n[OUTCOME_POSTS], n[OUTCOME_REQUESTS], n[OUTCOME_POLLS],
+		n[OUTCOME_COMPLETIONS], n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
+	if (n[OUTCOME_PAYLOADS])
+		fprintf(to,
+			"sent what was recorded, and compared what was received %" PRIu64
+			" time%s\n",
+			n[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
+	fprintf(to, "recorded in %.3f s, compiled in %.3f s, replayed in %.3f s\n", r->recorded,
+		r->compiled, r->replayed);
+	if (n[OUTCOME_FAULTS])
+		fprintf(to,
+			"%" PRIu64 " recorded error%s or event%s that the traffic does not cause "
+			"%s caused (--faults recorded)\n",
+			n[OUTCOME_FAULTS], n[OUTCOME_FAULTS] == 1 ? "" : "s",
+			n[OUTCOME_FAULTS] == 1 ? "" : "s", n[OUTCOME_FAULTS] == 1 ? "was" : "were");
+	if (n[OUTCOME_UNPOLLED])
+		fprintf(to,
+			"%" PRIu64 " completions came that the recorded program had not asked "
+			"for when it ended\n",
+			n[OUTCOME_UNPOLLED]);
+}
+
+static void print_difference(const struct divergence *d, FILE *to)
+{
+	char event[32], about[32], sender[32];
+
+	fprintf(to, "%s %s: ", event_id_text(d->event, event), verb_infos[d->verb].name);
+	print_foreign(to, d->field);
+	fputs(": recorded ", to);
+	print_foreign(to, d->recorded);
+	fputs(", replayed ", to);
+	print_foreign(to, d->replayed);
+	if (d->about.thread)
+		fprintf(to, " (request of %s%s%s)", event_id_text(d->about, about),
+			d->sender.thread ? ", sent by " : "",
+			d->sender.thread ? event_id_text(d->sender, sender) : "");
+}
+
+static void print_consequences(const struct outcome *r, const struct cause *cause, FILE *to)
+{
+	char object[OBJECT_TEXT], n[COUNT_TEXT];
+
+	if (!cause->consequences)
+		return;
+	fprintf(to, "; %s consequence%s", count_text(cause->consequences, n),
+		cause->consequences == 1 ? "" : "s");
+	for (uint32_t i = 0; i < cause->nobjects; i++) {
+		fputs(!i                                               ? " on "
+		      : i + 1 < cause->nobjects || cause->more_objects ? ", "
+								       : " and ",
+		      to);
+		print_foreign(to, outcome_object_text(r, cause->objects[i], object));
+	}
+	if (cause->more_objects)
+		fputs(" and others", to);
+}
+
+void outcome_print_divergence(const struct outcome *r, size_t i, FILE *to)
+{
+	print_difference(&r->kept[i].first, to);
+	print_consequences(r, &r->kept[i], to);
+}
+
+/* "3 divergences (2 recorded successes fail here, 1 recorded failure succeeds here)" */
+static void print_classes(const struct outcome *r, FILE *to)
+{
+	static const char *const one[DIVERGENCE_CLASSES] = {
+		[DIVERGENCE_FAILED_HERE] = "recorded success fails here",
+		[DIVERGENCE_FAILED_THERE] = "recorded failure succeeds here",
+		[DIVERGENCE_OTHER] = "other",
+	};
+	static const char *const many[DIVERGENCE_CLASSES] = {
+		[DIVERGENCE_FAILED_HERE] = "recorded successes fail here",
+		[DIVERGENCE_FAILED_THERE] = "recorded failures succeed here",
+		[DIVERGENCE_OTHER] = "other",
+	};
+	static const enum divergence_class order[] = { DIVERGENCE_FAILED_HERE,
+						       DIVERGENCE_FAILED_THERE, DIVERGENCE_OTHER };
+	const char *before = " (";
+	char n[COUNT_TEXT];
+
+	if (r->classes[DIVERGENCE_OTHER] == r->ndivergences)
+		return;
+	for (size_t i = 0; i < DIVERGENCE_CLASSES; i++) {
+		uint64_t count = r->classes[order[i]];
+
+		if (!count)
+			continue;
+		fprintf(to, "%s%s %s", before, count_text(count, n),
+			(count == 1 ? one : many)[order[i]]);
+		before = ", ";
+	}
+	fputc(')', to);
+}
+
+/* "partial, ended by SIGTERM after 1,234 of 5,678 events: " */
+static void print_stopped(const struct outcome *r, FILE *to)
+{
+	uint64_t all = r->trace ? trace_events(r->trace) : 0;
+	char seen[COUNT_TEXT], total[COUNT_TEXT];
+
+	if (!r->stopped)
+		return;
+	fprintf(to, "partial, %s after %s", r->why_stopped,
+		count_text(outcome_total(r, OUTCOME_SEEN), seen));
+	if (all)
+		fprintf(to, " of %s", count_text(all, total));
+	fputs(" events: ", to);
+}
+
+/* "12 of 3,010 posts, 24 of 3,010 completions" */
+static void print_left_out(const struct outcome *r, FILE *to)
+{
+	static const enum outcome_count done[SKIP_KINDS] = {
+		[SKIP_POST] = OUTCOME_POSTS,
+		[SKIP_COMPLETION] = OUTCOME_COMPLETIONS,
+		[SKIP_CALL] = OUTCOME_CALLS,
+	};
+	static const char *const names[SKIP_KINDS] = {
+		[SKIP_POST] = "post",
+		[SKIP_COMPLETION] = "completion",
+		[SKIP_CALL] = "call",
+	};
+	char left[COUNT_TEXT], all[COUNT_TEXT];
+	const char *before = "; ";
+
+	for (int kind = 0; kind < SKIP_KINDS; kind++) {
+		uint64_t n = r->nskipped[kind], total = n + outcome_total(r, done[kind]);
+
+		if (!n)
+			continue;
+		fprintf(to, "%s%s of %s %s%s", before, count_text(n, left), count_text(total, all),
+			names[kind], total == 1 ? "" : "s");
+		before = ", ";
+	}
+}
+
+/* The reason of most of it. */
+static void print_main_reason(const struct outcome *r, FILE *to)
+{
+	const struct skip *most = &r->skips[0];
+	size_t others = 0;
+
+	for (size_t i = 1; i < r->nskips; i++)
+		if (r->skips[i].n > most->n)
+			most = &r->skips[i];
+	for (size_t i = 0; i < r->nskips; i++)
+		others += strcmp(r->skips[i].why, most->why) != 0;
+	fputs(" left out: ", to);
+	print_foreign(to, most->why);
+	if (others)
+		fputs(", and other reasons below", to);
+}
+
+static void print_gaps(const struct outcome *r, FILE *to)
+{
+	for (size_t i = 0; i < r->ngaps && i < GAPS_SHOWN; i++) {
+		fputs("; ", to);
+		print_foreign(to, r->gaps[i]);
+	}
+	if (r->ngaps > GAPS_SHOWN)
+		fprintf(to, "; and %zu more that it lacks, below", r->ngaps - GAPS_SHOWN);
+}
+
+void outcome_verdict(const struct outcome *r, FILE *to)
+{
+	char n[COUNT_TEXT];
+
+	print_stopped(r, to);
+	if (r->ndivergences) {
+		fprintf(to, "%s divergence%s", count_text(r->ndivergences, n),
+			r->ndivergences == 1 ? "" : "s");
+		print_classes(r, to);
+	} else {
+		fputs("no divergence", to);
+	}
+	if (r->nskips) {
+		print_left_out(r, to);
+		print_main_reason(r, to);
+	}
+	print_gaps(r, to);
+}
+
+static void print_divergences(const struct outcome *r, FILE *to)
+{
+	size_t shown = r->nkept < OUTCOME_PRINTED ? r->nkept : OUTCOME_PRINTED;
+	char n[COUNT_TEXT];
+
+	for (size_t i = 0; i < shown; i++) {
+		fputs("  ", to);
+		outcome_print_divergence(r, i, to);
+		fputc('\n', to);
+	}
+	if (r->ndivergences > shown)
+		fprintf(to, "  and %s more\n", count_text(r->ndivergences - shown, n));
+}
+
+bool outcome_print_skip(const struct outcome *r, size_t i, FILE *to)
+{
+	const struct skip *s = i < r->nskips ? &r->skips[i] : NULL;
+	char event[32], n[COUNT_TEXT];
+
+	if (!s)
+		return false;
+	fprintf(to, "%s x %s, first at %s: ", count_text(s->n, n), verb_infos[s->verb].name,
+		event_id_text(s->event, event));
+	print_foreign(to, s->why);
+	return true;
+}
+
+static void print_skips(const struct outcome *r, FILE *to)
+{
+	if (r->nskips)
+		fputs("not replayed:\n", to);
+	for (size_t i = 0; i < r->nskips && i < OUTCOME_PRINTED; i++) {
+		fputs("  ", to);
+		outcome_print_skip(r, i, to);
+		fputc('\n', to);
+	}
+	if (r->nskips > OUTCOME_PRINTED)
+		fprintf(to, "  and %zu more reasons\n", r->nskips - OUTCOME_PRINTED);
+}
+
+/* What the lines of --tolerate did. */
+static void print_lines(const struct outcome *r, FILE *to)
+{
+	const struct tolerate_line *line;
+	char n[COUNT_TEXT];
+
+	for (size_t i = 0; (line = tolerate_line(r->tolerate, i)); i++) {
+		fputs(line->used ? "tolerated by " : "unused: ", to);
+		print_foreign(to, tolerate_path(r->tolerate));
+		fprintf(to, ":%u: ", line->number);
+		if (line->used)
+			fprintf(to, "%s x ", count_text(line->used, n));
+		print_foreign(to, line->reason);
+		if (line->consequences)
+			fprintf(to, "; %s consequence%s", count_text(line->consequences, n),
+				line->consequences == 1 ? "" : "s");
+		fputc('\n', to);
+	}
+}
+
+void outcome_text(const struct outcome *r, FILE *to)
+{
+	outcome_verdict(r, to);
+	fputc('\n', to);
+	print_divergences(r, to);
+	print_total(r, to);
+	inferred_text(&r->inferred, to);
+	print_skips(r, to);
+	print_lines(r, to);
+	if (r->ntolerated)
+		fprintf(to, "differences that say nothing:\n");
+	for (size_t i = 0; i < r->ntolerated; i++)
+		fprintf(to, "  %" PRIu64 " x %s\n", r->tolerated[i].n, r->tolerated[i].reason);
+	for (size_t i = GAPS_SHOWN; i < r->ngaps; i++) {
+		fputs("lacking: ", to);
+		print_foreign(to, r->gaps[i]);
+		fputc('\n', to);
+	}
+	for (size_t i = 0; i < r->nnotes; i++) {
+		fputs("note: ", to);
+		print_foreign(to, r->notes[i]);
+		fputc('\n', to);
+	}
+}

@@ -1,0 +1,138 @@
+/*
+ * The clock of a replay, and waiting by it
+ */
+#include "replay/report/pace.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SPINS = 200, SHARED_SPINS = 50, LOOK_AFTER = 8 };
+
+#define SLICE 200000000ll /* ns of sleep without a look at what has ended */
+
+static void (*on_wait)(void *);
+static void *on_wait_arg;
+static const struct pace_sharing *shared;
+static _Thread_local int64_t behind_since; /* 0: it is not */
+static _Thread_local int64_t was_behind;   /* ns in all */
+static bool ended;
+
+void pace_on_wait(void (*tell)(void *arg), void *arg)
+{
+	on_wait = tell;
+	on_wait_arg = arg;
+}
+
+void pace_share(const struct pace_sharing *sharing)
+{
+	shared = sharing;
+}
+
+void pace_end(void)
+{
+	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+}
+
+static bool has_ended(void)
+{
+	return __atomic_load_n(&ended, __ATOMIC_RELAXED);
+}
+
+static int64_t read_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t pace_now(void)
+{
+	return (behind_since ? behind_since : read_clock()) - was_behind;
+}
+
+static void give_way(unsigned int turns, bool wanted, unsigned int spins)
+{
+	if (turns >= 2 * spins)
+		usleep(50);
+	else if (wanted || turns >= spins)
+		sched_yield();
+}
+
+/* Stop the clock of this thread, or let it go on. */
+static bool note_behind(void)
+{
+	bool behind = shared->is_behind(shared->arg);
+
+	if (behind && !behind_since)
+		behind_since = read_clock();
+	if (!behind && behind_since) {
+		was_behind += read_clock() - behind_since;
+		behind_since = 0;
+	}
+	return behind;
+}
+
+bool pace_is_behind(void)
+{
+	return shared && note_behind();
+}
+
+static bool wait_shared(unsigned int turns, int64_t deadline)
+{
+	bool wanted = shared->leave(shared->arg);
+
+	if (note_behind())
+		shared->await_others(shared->arg);
+	else
+		give_way(turns, wanted, SHARED_SPINS);
+	shared->enter(shared->arg);
+	if (has_ended())
+		return false;
+	if (on_wait && turns >= 2 * SHARED_SPINS)
+		on_wait(on_wait_arg);
+	return turns < LOOK_AFTER || note_behind() || pace_now() <= deadline;
+}
+
+bool pace_wait(unsigned int *turns, int64_t deadline)
+{
+	++*turns;
+	if (shared)
+		return wait_shared(*turns, deadline);
+	if (*turns < SPINS)
+		return true;
+	if (has_ended() || pace_now() > deadline)
+		return false;
+	if (on_wait)
+		on_wait(on_wait_arg);
+	give_way(*turns, false, SPINS);
+	return true;
+}
+
+/* Threads that share a replay tell of it one at a time. */
+static void tell_sleep(void)
+{
+	if (shared)
+		shared->enter(shared->arg);
+	if (on_wait)
+		on_wait(on_wait_arg);
+	if (shared)
+		shared->leave(shared->arg);
+}
+
+void pace_sleep_until(int64_t due)
+{
+	for (int64_t now; (now = read_clock()) < due && !has_ended();) {
+		int64_t until = due - now > SLICE ? now + SLICE : due;
+		struct timespec at = { until / 1000000000, until % 1000000000 };
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		if (until != due)
+			tell_sleep();
+		if (shared)
+			shared->note_sleep(shared->arg);
+	}
+}

@@ -1,0 +1,47 @@
+#pragma once
+/*
+ * What a step of the replay must wait for.
+ *
+ * Each recorded thread has a player, which plays its events in their order. A step may need one of
+ * another player's before it: that is a wait. Steps are numbered in the order in which they are
+ * given to score_step(), and a wait names an earlier step: so there is always one that can go on.
+ *
+ * Used by one thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/read/trace.h"
+#include "replay/score/order.h"
+#include "replay/score/relations.h"
+
+/* Step @seq of @player, or all steps up to it where that is EVERY_PLAYER. */
+struct wait {
+	uint32_t player;
+	uint64_t seq;
+};
+
+enum { STEP_WAITS = 6, EVERY_PLAYER = 0 };
+
+struct step {
+	struct ordered event;
+	uint64_t seq; /* from 1 */
+	uint32_t player;
+	uint32_t nwaits;
+	struct wait waits[STEP_WAITS];
+};
+
+struct score;
+
+/*
+ * @nobjects: objects of the trace, and one. @players: recorded threads share so many, from 1 on.
+ * @contents: bytes are compared, so the order of what goes to memory matters. Returns 0 or -ENOMEM.
+ */
+int score_new(const struct relations *relations, uint32_t nobjects, uint32_t players, bool contents,
+	      struct score **ret_score);
+
+/* Accepts NULL. */
+void score_free(struct score *score);
+
+/* The next of all events, which @relations have been told. */
+void score_step(struct score *score, const struct ordered *event, struct step *ret_step);

@@ -1,0 +1,338 @@
+/*
+ * What the recorded programs used, and the devices at hand lack
+ *
+ * A table: what it is, whether a device has it, and which calls of the trace need it. The trace is
+ * asked only where the device has it not, and only calls that succeeded count. Of several devices
+ * that stand for recorded ones, one that has it is enough.
+ *
+ * Not here: queue lengths and the like, which are lowered to what the device can
+ * (translate_call.c).
+ */
+#include "replay/state/needs.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/count.h"
+#include "core/base/text.h"
+#include "core/store/db/sql.h"
+#include "core/wire/log.h"
+#include "replay/state/state.h"
+
+enum { WHY = 192 };
+
+/* A device with what ibv_query_device_ex() says; that part is 0 where it fails. */
+struct ability {
+	const struct device *device;
+	struct ibv_device_attr_ex ex;
+};
+
+struct need {
+	const char *what;
+	bool (*lacks)(const struct ability *a);
+	const char *calls; /* SQL: which rows of table call */
+};
+
+static bool lacks_flag(const struct ability *a, unsigned int flags)
+{
+	return !(a->device->attr.device_cap_flags & flags);
+}
+
+static bool lacks_xrc(const struct ability *a)
+{
+	return lacks_flag(a, IBV_DEVICE_XRC);
+}
+
+static bool lacks_windows(const struct ability *a)
+{
+	return !a->device->attr.max_mw || lacks_flag(a, IBV_DEVICE_MEM_WINDOW);
+}
+
+static bool lacks_windows_2(const struct ability *a)
+{
+	return !a->device->attr.max_mw ||
+	       lacks_flag(a, IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+}
+
+static bool is_iwarp(const struct ability *a)
+{
+	return a->device->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+static bool lacks_ethernet(const struct ability *a)
+{
+	for (int i = 1; i <= PORTS_MAX; i++)
+		if (a->device->ports[i].there && a->device->ports[i].ethernet)
+			return false;
+	return true;
+}
+
+static bool lacks_odp(const struct ability *a)
+{
+	return !(a->ex.odp_caps.general_caps & IBV_ODP_SUPPORT);
+}
+
+static bool lacks_device_memory(const struct ability *a)
+{
+	return !a->ex.max_dm_size;
+}
+
+static bool lacks_timestamps(const struct ability *a)
+{
+	return !a->ex.completion_timestamp_mask;
+}
+
+static bool lacks_shared_queues(const struct ability *a)
+{
+	return !a->device->attr.max_srq;
+}
+
+static bool lacks_groups(const struct ability *a)
+{
+	return !a->device->attr.max_mcast_grp;
+}
+
+static bool lacks_receive_queues(const struct ability *a)
+{
+	return !a->ex.max_wq_type_rq;
+}
+
+static bool lacks_atomics(const struct ability *a)
+{
+	return a->device->attr.atomic_cap == IBV_ATOMIC_NONE;
+}
+
+#define QP_TYPE(type)                                                 \
+	"verb IN ('ibv_create_qp', 'ibv_create_qp_ex') AND coalesce(" \
+	"json_extract(args, '$.qp_init_attr.qp_type'),"               \
+	" json_extract(args, '$.qp_init_attr_ex.qp_type')) = '" #type "'"
+
+/* clang-format off */
+static const struct need needs[] = {
+	{ "XRC", lacks_xrc, "verb = 'ibv_open_xrcd'" },
+	{ "UD queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UD) },
+	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
+	{ "an Ethernet port for raw packets", lacks_ethernet, QP_TYPE(IBV_QPT_RAW_PACKET) },
+	{ "on-demand paging", lacks_odp,
+	  "verb LIKE 'ibv_reg_mr%' AND json_extract(args, '$.access') & 64" },
+	{ "memory windows", lacks_windows,
+	  "verb = 'ibv_alloc_mw' AND json_extract(args, '$.type') = 'IBV_MW_TYPE_1'" },
+	{ "memory windows of type 2", lacks_windows_2,
+	  "verb = 'ibv_alloc_mw' AND json_extract(args, '$.type') = 'IBV_MW_TYPE_2'" },
+	{ "device memory", lacks_device_memory, "verb = 'ibv_alloc_dm'" },
+	{ "timestamps of completions", lacks_timestamps,
+	  "verb = 'ibv_create_cq_ex' AND json_extract(args, '$.init_attr.wc_flags') & 2176" },
+	{ "shared receive queues", lacks_shared_queues, "verb LIKE 'ibv_create_srq%'" },
+	{ "multicast", lacks_groups, "verb = 'ibv_attach_mcast'" },
+	{ "receive work queues", lacks_receive_queues, "verb = 'ibv_create_wq'" },
+	{ "atomics", lacks_atomics, "(SELECT count(*) FROM (SELECT 1 FROM wr WHERE opcode IN (5, 6)"
+	  " LIMIT 1)) AND verb LIKE 'ibv_create_qp%'" },
+};
+/* clang-format on */
+
+/* How many objects of a kind live at a time, where that can be more than the device has. */
+struct limit {
+	const char *what, *kind;
+	size_t at; /* of an int in struct ibv_device_attr */
+};
+
+static const struct limit limits[] = {
+	{ "queue pairs", "qp", offsetof(struct ibv_device_attr, max_qp) },
+	{ "completion queues", "cq", offsetof(struct ibv_device_attr, max_cq) },
+	{ "regions", "mr", offsetof(struct ibv_device_attr, max_mr) },
+	{ "protection domains", "pd", offsetof(struct ibv_device_attr, max_pd) },
+	{ "shared receive queues", "srq", offsetof(struct ibv_device_attr, max_srq) },
+	{ "memory windows", "mw", offsetof(struct ibv_device_attr, max_mw) },
+	{ "address handles", "ah", offsetof(struct ibv_device_attr, max_ah) },
+};
+
+enum { NEEDS = sizeof(needs) / sizeof(*needs), LIMITS = sizeof(limits) / sizeof(*limits) };
+
+/* What is missing. */
+struct needs {
+	struct ability abilities[DEVICES_MAX];
+	unsigned int nabilities;
+	char why[NEEDS][WHY];
+	struct map events; /* to need, + 1 */
+	struct text missing;
+};
+
+static void look_at_devices(struct replay *r, struct needs *n)
+{
+	const struct device *device;
+
+	for (unsigned int i = 0; (device = devices_player(r->devices, i)); i++) {
+		struct ability *a = &n->abilities[n->nabilities++];
+
+		a->device = device;
+		if (ibv_query_device_ex(device->context, NULL, &a->ex))
+			a->ex = (struct ibv_device_attr_ex){ 0 };
+	}
+}
+
+static bool all_lack(const struct needs *n, const struct need *need)
+{
+	for (unsigned int i = 0; i < n->nabilities; i++)
+		if (!need->lacks(&n->abilities[i]))
+			return false;
+	return n->nabilities;
+}
+
+static const char *name_of(const struct needs *n)
+{
+	return n->nabilities == 1 ? n->abilities[0].device->name : "each device here";
+}
+
+static void add_missing(struct needs *n, const char *between, const char *text)
+{
+	text_addf(&n->missing, "%s%s", n->missing.used ? between : "needs ", text);
+}
+
+/* The calls that need it: noted, the first one named. */
+static int find_calls(struct replay *r, struct needs *n, unsigned int i)
+{
+	char text[32], line[WHY + 64], *sql = NULL;
+	sqlite3_stmt *stmt = NULL;
+	int err = 0;
+
+	if (asprintf(&sql,
+		     "SELECT thread, n FROM call WHERE NOT failed AND NOT ours AND (%s)"
+		     " ORDER BY begin",
+		     needs[i].calls) < 0)
+		return -ENOMEM;
+	err = sql_prepare(trace_db(r->trace), sql, &stmt);
+	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
+	for (bool first = true; !err && (err = sql_step(stmt)) > 0; first = false) {
+		struct event_id event = { sql_u32(stmt, 0),
+					  (uint64_t)sqlite3_column_int64(stmt, 1) };
+
+		if (first) {
+			snprintf(line, sizeof(line), "%s (%s)", needs[i].what,
+				 event_id_text(event, text));
+			add_missing(n, ", ", line);
+		}
+		err = map_put(&n->events, event_key(event), i + 1);
+	}
+	sqlite3_finalize(stmt);
+	free(sql);
+	return err;
+}
+
+/* @format has the kind wherever it has %s. */
+static int64_t ask_number(struct replay *r, const char *format, const char *kind)
+{
+	char sql[512];
+
+	snprintf(sql, sizeof(sql), format, kind, kind);
+	return sql_int(trace_db(r->trace), sql, 0);
+}
+
+/* More at a time than all of the devices have together. */
+static void check_limit(struct replay *r, struct needs *n, const struct limit *limit)
+{
+	static const char all[] = "SELECT count(*) FROM object WHERE kind = '%s'";
+	static const char at_once[] =
+		"SELECT max(live) FROM (SELECT sum(d) OVER (ORDER BY t, d) live FROM ("
+		"SELECT created_at t, 1 d FROM object WHERE kind = '%s' UNION ALL"
+		" SELECT destroyed_at, -1 FROM object WHERE kind = '%s'"
+		" AND destroyed_at IS NOT NULL))";
+	char line[WHY], most[COUNT_TEXT], has[COUNT_TEXT];
+	int64_t here = 0, there;
+
+	for (unsigned int i = 0; i < n->nabilities; i++) {
+		int own;
+
+		memcpy(&own, (const char *)&n->abilities[i].device->attr + limit->at, sizeof(own));
+		here += own;
+	}
+	if (here <= 0 || ask_number(r, all, limit->kind) <= here)
+		return;
+	there = ask_number(r, at_once, limit->kind);
+	if (there <= here)
+		return;
+	snprintf(line, sizeof(line), "%s %s at a time, of which %s has %s",
+		 count_text((uint64_t)there, most), limit->what, name_of(n),
+		 count_text((uint64_t)here, has));
+	add_missing(n, "; ", line);
+}
+
+static void check_regions(struct replay *r, struct needs *n)
+{
+	static const char longest[] = "SELECT max(json_extract(args, '$.length')) FROM call"
+				      " WHERE NOT failed AND verb LIKE 'ibv_reg_mr%'"
+				      " AND json_extract(args, '$.length') > 0";
+	char line[WHY], most[COUNT_TEXT], has[COUNT_TEXT];
+	uint64_t here = 0, there;
+
+	for (unsigned int i = 0; i < n->nabilities; i++)
+		if (n->abilities[i].device->attr.max_mr_size > here)
+			here = n->abilities[i].device->attr.max_mr_size;
+	if (!here || here >= r->options->max_memory) /* that is looked at elsewhere */
+		return;
+	there = (uint64_t)sql_int(trace_db(r->trace), longest, 0);
+	if (there <= here)
+		return;
+	snprintf(line, sizeof(line), "a region of %s bytes, where %s can have %s",
+		 count_text(there, most), name_of(n), count_text(here, has));
+	add_missing(n, "; ", line);
+}
+
+/* Say it; what was left out is told of when it is its turn. */
+static int judge_missing(struct replay *r, struct needs *n)
+{
+	if (n->missing.failed)
+		return log_err(-ENOMEM, "look at what the trace needs");
+	if (!n->missing.used)
+		return 0;
+	if (r->options->skip_unsupported) {
+		outcome_note(r->outcome, "%s", n->missing.at);
+		return 0;
+	}
+	log_note("replay: %s; --skip-unsupported leaves that out", n->missing.at);
+	return -EOPNOTSUPP;
+}
+
+int needs_check(struct replay *r)
+{
+	struct needs *n;
+	int err = 0;
+
+	if (devices_are_alike(r->devices))
+		return 0;
+	n = r->needs = calloc(1, sizeof(*n));
+	if (!n)
+		return log_err(-ENOMEM, "look at what the trace needs");
+	look_at_devices(r, n);
+	for (unsigned int i = 0; i < NEEDS && !err; i++)
+		if (all_lack(n, &needs[i]))
+			err = find_calls(r, n, i);
+	if (n->missing.used)
+		text_addf(&n->missing, ", which %s lacks", name_of(n));
+	for (unsigned int i = 0; i < LIMITS && !err; i++)
+		check_limit(r, n, &limits[i]);
+	if (!err)
+		check_regions(r, n);
+	return err ? err : judge_missing(r, n);
+}
+
+const char *needs_lacks(const struct replay *r, struct event_id event)
+{
+	uint64_t need;
+
+	if (!r->needs || !map_get(&r->needs->events, event_key(event), &need))
+		return NULL;
+	return r->needs->why[need - 1];
+}
+
+void needs_fini(struct replay *r)
+{
+	if (!r->needs)
+		return;
+	map_fini(&r->needs->events);
+	text_fini(&r->needs->missing);
+	free(r->needs);
+	r->needs = NULL;
+}

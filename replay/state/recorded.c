@@ -1,0 +1,74 @@
+/*
+ * What the trace says of an object, wherever the replay is
+ */
+#include "replay/state/recorded.h"
+
+#include <ctype.h>
+
+#include "replay/state/state.h"
+
+bool recorded_gid(const char *text, union ibv_gid *ret_gid)
+{
+	union ibv_gid gid = { 0 };
+	unsigned int n = 0;
+
+	for (const char *at = text; *at; at++) {
+		int c = tolower((unsigned char)*at);
+
+		if (c == ':')
+			continue;
+		if (!isxdigit(c) || n == 32)
+			return false;
+		gid.raw[n / 2] =
+			(uint8_t)(gid.raw[n / 2] << 4 | (isdigit(c) ? c - '0' : c - 'a' + 10));
+		n++;
+	}
+	*ret_gid = gid;
+	return n == 32;
+}
+
+uint64_t recorded_number(const struct args *args, const char *path)
+{
+	int64_t value = 0;
+
+	args_get(args, path, &value);
+	return (uint64_t)value;
+}
+
+struct ibv_ah_attr recorded_address(const struct args *args, bool connection)
+{
+	struct ibv_ah_attr av = { 0 };
+	const char *gid;
+
+	av.is_global = (uint8_t)recorded_number(args, connection ? "attr.ah_attr.is_global"
+								 : "attr.is_global");
+	av.dlid = (uint16_t)recorded_number(args, connection ? "attr.ah_attr.dlid" : "attr.dlid");
+	gid = args_text(args, connection ? "attr.ah_attr.grh.dgid.raw" : "attr.grh.dgid.raw");
+	if (!gid || !recorded_gid(gid, &av.grh.dgid))
+		av.is_global = 0;
+	return av;
+}
+
+const struct object *recorded_device(const struct replay *r, uint32_t object)
+{
+	const struct object *o = trace_object(r->trace, object);
+
+	/* a damaged trace may have a circle, so not more steps than kinds */
+	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
+		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
+	return o;
+}
+
+const char *recorded_device_name(const struct replay *r, uint32_t object)
+{
+	const struct object *o = recorded_device(r, object);
+
+	return o && o->name ? o->name : "";
+}
+
+uint32_t recorded_memory_parent(const struct replay *r, uint32_t process)
+{
+	const struct process *p = trace_process(r->trace, process);
+
+	return r->options->processes && p->parent < process ? p->parent : 0;
+}

@@ -1,0 +1,25 @@
+/*
+ * Messages that a queue pair has sent and that its peer has not received
+ */
+#include "replay/state/sent.h"
+
+#include "replay/state/state.h"
+
+void sent_settle(struct replay *r, struct replica_qp *receiver)
+{
+	struct replica *peer = receiver->received ? replica_of(r, receiver->peer) : NULL;
+	struct request sent;
+
+	for (; peer && peer->qp && receiver->received; receiver->received--)
+		if (!requests_next(&peer->qp->sent, &sent))
+			break;
+	receiver->received = 0;
+}
+
+void sent_settle_of(struct replay *r, const struct replica_qp *sender)
+{
+	struct replica *peer = replica_of(r, sender->peer);
+
+	if (peer && peer->qp)
+		sent_settle(r, peer->qp);
+}
