@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/read_file.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 
@@ -111,6 +112,29 @@ static int preload_library(const char *library)
 	return err ? err : prepend_variable("LD_PRELOAD", path);
 }
 
+/* The library that records: one of another version records nothing, and cannot say so. */
+static int preload_recorder(void)
+{
+	char path[PATH_MAX];
+	char *bytes = NULL;
+	size_t size;
+	int err = device_library("libverbatim.so", path);
+
+	if (err)
+		return err;
+	err = read_file(path, &bytes, &size);
+	if (err)
+		return log_err(err, "read '%s'", path);
+	if (!session_is_known(bytes, size)) {
+		log_note(
+			"'%s' is of another version than this command: install both from one build",
+			path);
+		err = -EPROTO;
+	}
+	free(bytes);
+	return err ?: prepend_variable("LD_PRELOAD", path);
+}
+
 /* A command of ours that is recorded itself: the device comes behind its recorder. */
 static int preload_device(void)
 {
@@ -180,7 +204,7 @@ int device_environment(const char *dir, bool soft)
 	if (soft)
 		err = has_rdma_core() ? preload_device() : use_drop_in();
 	if (!err && dir)
-		err = preload_library("libverbatim.so");
+		err = preload_recorder();
 	if (!err && (soft || dir))
 		err = allow_order();
 	if (!err && dir && setenv(SESSION_ENV, dir, 1))

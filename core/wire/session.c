@@ -44,7 +44,14 @@
 /* what mkdtemp() puts in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-enum { VERSION = 13, GROW_BYTES = 1 << 20 };
+#define VERSION         13
+#define TEXT_OF(number) #number
+#define MARK(number)    "verbatim session " TEXT_OF(number)
+
+enum { GROW_BYTES = 1 << 20 };
+
+/* In each binary that has this file: session_is_known(). */
+__attribute__((used)) static const char mark[] = MARK(VERSION);
 
 const char *session_parent(void)
 {
@@ -358,6 +365,12 @@ static int check_page(const struct session_page *page)
 	    page->fingerprint != verbs_fingerprint)
 		return -EPROTO;
 	return 0;
+}
+
+bool session_is_known(const void *binary, size_t size)
+{
+	return memmem(binary, size, mark, sizeof(mark)) &&
+	       memmem(binary, size, &verbs_fingerprint, sizeof(verbs_fingerprint));
 }
 
 int session_join(struct session *session, const char *dir)

@@ -135,6 +135,9 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
  */
 int session_join(struct session *session, const char *dir);
 
+/* Would the program or library whose file's bytes these are join a session that we make? */
+bool session_is_known(const void *binary, size_t size);
+
 /*
  * The same; where there is none, make one that nobody collects, and @dir itself
  * if its parent exists. Not where a collector's session has been: -ENOENT.

@@ -104,6 +104,15 @@ bad_sessions_are_refused() {
 	collect d d 2>err; is $? 2 && [ ! -e t.db ]
 }
 
+# It would record nothing, and the program would get the blame.
+library_of_another_version_is_refused() {
+	mkdir other && cp "$VERBATIM" "$libs"/libverbatim*.so other/ || return
+	other/verbatim record -q -o t.db --device soft -- "$apps/guest" calls 1 && rm t.db || return
+	sed -i 's/verbatim session [0-9]/verbatim session x/' other/libverbatim.so
+	other/verbatim record -q -o t.db --device soft -- "$apps/guest" calls 1 2>err
+	is $? 4 && says "another version" err && is "$(wc -l <err)" 1 && [ ! -e t.db ]
+}
+
 empty_session_is_said() {
 	lone "$apps/guest" calls 1 && rm d/ring.* || return
 	# how many there were, and its complement: core/wire/session.h
@@ -376,6 +385,7 @@ try children_and_threads_are_in_one_trace
 try session_in_use_is_left_alone
 try kept_session_can_be_collected_again
 try bad_sessions_are_refused
+try library_of_another_version_is_refused
 try empty_session_is_said
 try cut_rings_are_read_as_far_as_they_go
 try session_of_a_dead_recorder_is_kept_for_collect
