@@ -14,8 +14,8 @@
  *
  * and the last request for an event of each CQ, if no event has come of it.
  *
- * Not here: messages (outstanding_stream.c), the list (outstanding_list.c), how that becomes a part
- * of the trace (cut.c).
+ * Not here: messages (outstanding_stream.c), what is early (outstanding_early.c), the list
+ * (outstanding_list.c), how that becomes a part of the trace (cut.c).
  */
 #include "core/store/write/outstanding_priv.h"
 
@@ -85,8 +85,7 @@ void outstanding_free(struct outstanding *o)
 		free_queue(o, o->queues);
 	while (o->streams)
 		stream_free(o, o->streams);
-	while (o->nearly)
-		free(o->early[--o->nearly]);
+	early_fini(o);
 	for (size_t i = 0; i < o->narmed; i++)
 		free(o->armed[i]);
 	free(o->armed);
@@ -262,8 +261,6 @@ static void refuse_requests(struct request_list *list, const struct event_place 
 	}
 }
 
-static int match_early(struct outstanding *o, int64_t now);
-
 int outstanding_post(struct outstanding *o, const struct event_place *at,
 		     const struct event_post *event, uint32_t first)
 {
@@ -283,7 +280,7 @@ int outstanding_post(struct outstanding *o, const struct event_place *at,
 		refuse_requests(&queue->sq, at, accepted);
 		refuse_requests(&queue->rq, at, accepted);
 	}
-	return err || !o->nearly ? err : match_early(o, at->time);
+	return err || !o->nearly ? err : early_match(o, queue, at->time);
 }
 
 int outstanding_bind(struct outstanding *o, uint32_t process, uint64_t handle, uint64_t wr_id,
@@ -397,8 +394,7 @@ static int end_sends(struct outstanding *o, struct queue *qp, uint32_t before)
 	return err;
 }
 
-/* Returns 1; 0: its request is not known; or -ENOMEM. */
-static int end_of(struct outstanding *o, const struct completion *completion)
+int outstanding_end(struct outstanding *o, const struct completion *completion)
 {
 	struct queue *qp = find_qp(o, completion);
 	bool success = completion->wc.status == ABI_WC_SUCCESS, receive;
@@ -422,44 +418,6 @@ static int end_of(struct outstanding *o, const struct completion *completion)
 	return end_request(o, qp, request, receive) ?: err ?: 1;
 }
 
-static void drop_early(struct outstanding *o, uint32_t i)
-{
-	free(o->early[i]);
-	memmove(&o->early[i], &o->early[i + 1], (o->nearly - i - 1) * sizeof(*o->early));
-	o->nearly--;
-}
-
-/* A post has come: does a completion that came before it belong to it? */
-static int match_early(struct outstanding *o, int64_t now)
-{
-	for (uint32_t i = 0; i < o->nearly;) {
-		int ended = end_of(o, &o->early[i]->completion);
-
-		if (ended < 0)
-			return ended;
-		if (ended || o->early[i]->completion.at.time < now - STALE_NS)
-			drop_early(o, i);
-		else
-			i++;
-	}
-	return 0;
-}
-
-static int add_early(struct outstanding *o, const struct completion *completion)
-{
-	const struct event_wr none = { 0 };
-	struct request *request = new_request(&completion->at, &none, sizeof(none));
-
-	if (!request)
-		return -ENOMEM;
-	if (o->nearly == OUTSTANDING_EARLY)
-		drop_early(o, 0);
-	request->hidden = request->done = true;
-	request->completion = *completion;
-	o->early[o->nearly++] = request;
-	return 0;
-}
-
 int outstanding_poll(struct outstanding *o, const struct event_place *at,
 		     const struct event_poll *event)
 {
@@ -476,9 +434,9 @@ int outstanding_poll(struct outstanding *o, const struct event_place *at,
 		completion.wc = wcs[i];
 		if (extras)
 			completion.extra = extras[i];
-		ended = end_of(o, &completion);
+		ended = outstanding_end(o, &completion);
 		if (!ended)
-			ended = add_early(o, &completion);
+			ended = early_add(o, &completion);
 	}
 	return ended < 0 ? ended : 0;
 }

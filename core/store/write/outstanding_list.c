@@ -92,9 +92,10 @@ int outstanding_list(struct outstanding *o, int64_t time, struct outstanding_ite
 	}
 	for (struct stream *stream = o->streams; stream; stream = stream->after)
 		list_stream(o, &list, stream, time);
-	for (uint32_t i = 0; i < o->nearly; i++)
-		if (o->early[i]->completion.at.time >= time - STALE_NS)
-			list_request(&list, o->early[i]);
+	for (const struct early *early = o->early; early; early = early->after)
+		for (uint32_t i = 0; i < early->list.count; i++)
+			if (request_list_at(&early->list, i)->completion.at.time >= time - STALE_NS)
+				list_request(&list, request_list_at(&early->list, i));
 	for (size_t i = 0; i < o->narmed; i++) {
 		const struct armed *armed = o->armed[i];
 		struct outstanding_item *item = armed->fetched < armed->at.time && armed->at.thread

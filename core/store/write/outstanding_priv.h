@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The insides of outstanding.c (queues), outstanding_stream.c (messages), outstanding_list.c (what
- * stays). One thread.
+ * The insides of outstanding.c (queues), outstanding_early.c (completions before their posts),
+ * outstanding_stream.c (messages), outstanding_list.c (what stays). One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,8 +9,6 @@
 
 #include "core/base/map.h"
 #include "core/store/write/outstanding.h"
-
-enum { OUTSTANDING_EARLY = 64 };
 
 #define STALE_NS INT64_C(1000000000) /* from then on it is not expected any more */
 
@@ -63,6 +61,13 @@ struct stream {
 	struct stream *after, **link;
 };
 
+/* Completions of a queue pair number that were read before their posts. */
+struct early {
+	uint32_t process;
+	struct request_list list; /* only their completions count */
+	struct early *after;
+};
+
 struct armed {
 	uint32_t process;
 	struct event_place at;
@@ -81,8 +86,9 @@ struct outstanding {
 	struct stream *streams;      /* all */
 	struct armed **armed;
 	size_t narmed;
-	struct request *early[OUTSTANDING_EARLY]; /* only their completions */
-	uint32_t nearly;
+	struct map early_by_number; /* process, qp_num: to struct early */
+	struct early *early;        /* all */
+	uint32_t nearly;            /* completions in all of these */
 };
 
 static inline struct request *request_list_at(const struct request_list *list, uint32_t i)
@@ -114,6 +120,20 @@ static inline void *outstanding_entry(const struct map *map, uint64_t key)
 
 	return map_get(map, key, &value) ? (void *)(uintptr_t)value : NULL;
 }
+
+/* Returns 1; 0: its request is not known; or -ENOMEM. */
+int outstanding_end(struct outstanding *o, const struct completion *completion);
+
+/* Its post has not been read yet. Returns 0 or -ENOMEM. */
+int early_add(struct outstanding *o, const struct completion *completion);
+
+/* A post to @queue has come: does a completion that came before it belong to it? 0 or -ENOMEM. */
+int early_match(struct outstanding *o, const struct queue *queue, int64_t now);
+
+/* Is a post still to come at @time? */
+bool early_is_awaited(const struct outstanding *o, int64_t time);
+
+void early_fini(struct outstanding *o);
 
 /* @request of @qp has completed with success. Takes it. Returns 0 or -ENOMEM. */
 int stream_pass(struct outstanding *o, const struct queue *qp, struct request *request,

@@ -217,9 +217,8 @@ static struct queue *find_sender(const struct outstanding *o, const struct strea
 
 bool outstanding_is_whole(const struct outstanding *o, int64_t time)
 {
-	for (uint32_t i = 0; i < o->nearly; i++)
-		if (o->early[i]->completion.at.time > time - STALE_NS)
-			return false;
+	if (early_is_awaited(o, time))
+		return false;
 	for (const struct queue *queue = o->queues; queue; queue = queue->after)
 		if (queue->is_qp && !queue->qp.datagrams && lacks_sends(o, queue))
 			return false;

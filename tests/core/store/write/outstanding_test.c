@@ -200,6 +200,19 @@ TEST(completion_that_is_read_before_its_post_waits_for_it)
 	assert_true(outstanding_is_whole(o, 10));
 }
 
+/* The ring of the thread that polls is read first. The numbers of requests repeat. */
+TEST(completions_of_a_whole_ring_wait_for_their_posts)
+{
+	enum { N = 3000 };
+
+	for (uint64_t i = 0; i < N; i++)
+		poll_sent(N + i, 0);
+	for (uint64_t i = 0; i < N; i++)
+		send_one(1 + i, WRITE, 0);
+	assert_left("");
+	assert_true(outstanding_is_whole(o, 2 * N));
+}
+
 TEST(message_whose_post_was_not_read_yet_makes_it_incomplete)
 {
 	post_receive(1, 1);

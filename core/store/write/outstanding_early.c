@@ -1,0 +1,122 @@
+/*
+ * Completions that were read before their posts
+ *
+ * The ring of the thread that polls may be read far ahead of that of the thread that posts: by all
+ * that fits into a ring. They wait in the order in which they were polled, those of each queue pair
+ * number for themselves, so that a post looks at few.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/store/write/outstanding_priv.h"
+
+enum {
+	EARLY_MAX = 1 << 16, /* of one number */
+	LOOKED_AT = 64,      /* by one post: sends and receives of a number are in one list */
+};
+
+static void free_early(struct early *early)
+{
+	request_list_clear(&early->list);
+	free(early);
+}
+
+void early_fini(struct outstanding *o)
+{
+	while (o->early) {
+		struct early *early = o->early;
+
+		o->early = early->after;
+		free_early(early);
+	}
+	map_fini(&o->early_by_number);
+}
+
+/* NULL without memory. */
+static struct early *need_early(struct outstanding *o, uint32_t process, uint32_t number)
+{
+	uint64_t key = outstanding_pair_key(process, number);
+	struct early *early = outstanding_entry(&o->early_by_number, key);
+
+	if (early)
+		return early;
+	early = calloc(1, sizeof(*early));
+	if (!early || map_put(&o->early_by_number, key, (uintptr_t)early)) {
+		free(early);
+		return NULL;
+	}
+	early->process = process;
+	early->after = o->early;
+	o->early = early;
+	return early;
+}
+
+int early_add(struct outstanding *o, const struct completion *completion)
+{
+	struct early *early = need_early(o, completion->at.process, completion->wc.qp_num);
+	struct request *request = early ? calloc(1, sizeof(*request)) : NULL;
+
+	if (!request)
+		return -ENOMEM;
+	request->at = completion->at;
+	request->bytes = sizeof(request->wr);
+	request->hidden = request->done = true;
+	request->completion = *completion;
+	if (early->list.count == EARLY_MAX) {
+		free(request_list_take(&early->list, 0));
+		o->nearly--;
+	}
+	if (request_list_push(&early->list, request)) {
+		free(request);
+		return -ENOMEM;
+	}
+	o->nearly++;
+	return 0;
+}
+
+static int match_list(struct outstanding *o, struct request_list *list, int64_t now)
+{
+	for (uint32_t i = 0; i < list->count && i < LOOKED_AT;) {
+		const struct completion *completion = &request_list_at(list, i)->completion;
+		int ended = outstanding_end(o, completion);
+
+		if (ended < 0)
+			return ended;
+		if (ended || completion->at.time < now - STALE_NS) {
+			free(request_list_take(list, i));
+			o->nearly--;
+		} else {
+			i++;
+		}
+	}
+	return 0;
+}
+
+int early_match(struct outstanding *o, const struct queue *queue, int64_t now)
+{
+	int err = 0;
+
+	if (queue->is_qp && !queue->qp.srq) {
+		struct early *early =
+			outstanding_entry(&o->early_by_number,
+					  outstanding_pair_key(queue->process, queue->qp.number));
+
+		return early ? match_list(o, &early->list, now) : 0;
+	}
+	for (struct early *early = o->early; early && !err; early = early->after)
+		if (early->process == queue->process)
+			err = match_list(o, &early->list, now);
+	return err;
+}
+
+bool early_is_awaited(const struct outstanding *o, int64_t time)
+{
+	for (const struct early *early = o->early; early; early = early->after) {
+		const struct request_list *list = &early->list;
+
+		if (list->count &&
+		    request_list_at(list, list->count - 1)->completion.at.time > time - STALE_NS)
+			return true;
+	}
+	return false;
+}
