@@ -227,10 +227,7 @@ static int copy_tables(struct excerpt_copy *copy, const struct copy_table *table
 
 int excerpt_copy_rows(struct excerpt_copy *copy)
 {
-	int err = sql_prepare(copy->to, "SELECT end NOT NULL FROM call WHERE thread = ? AND n = ?",
-			      &copy->call);
-
-	return err ?: copy_tables(copy, first_tables, sizeof(first_tables) / sizeof(*first_tables));
+	return copy_tables(copy, first_tables, sizeof(first_tables) / sizeof(*first_tables));
 }
 
 int excerpt_copy_stacks(struct excerpt_copy *copy)
