@@ -66,7 +66,7 @@ try "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
 try "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
 try "xsrq_pingpong" becomes_a_program xsrq_pingpong 1500 ibv_xsrq_pingpong
 try "rc_pingpong -e" becomes_a_program rc_events 2500 ibv_rc_pingpong -e
-try "srq_pingpong" becomes_a_program srq_pingpong 20000 ibv_srq_pingpong
+try "srq_pingpong" becomes_a_program srq_pingpong 100000 ibv_srq_pingpong
 
 # perftest, with the builders ibv_wr_*(), with lists of requests, with extended completion queues
 for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw" "ib_send_bw -c UD" \

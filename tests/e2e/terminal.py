@@ -137,6 +137,8 @@ class Commands:
             problems.append('%s: hangs' % what)
             return b''
         out = re.sub(STYLES, b'', done.stdout) if styled else done.stdout
+        if name == 'emit':  # a C program is indented by tabs of its own
+            out = re.sub(b'(?m)^\t+| \*\t', b' ', out)
         check_bytes(what, 'stdout', out, form != 'csv')
         check_bytes(what, 'stderr', done.stderr, True)
         if done.returncode < 0:
