@@ -112,7 +112,7 @@ signal_ends_all() { # signal, status
 
 deadline_ends_all() {
 	record "$both" ibv_rc_pingpong -n 500 || return
-	(replay_slowly --deadline 500ms)
+	(replay_slowly --pace x0.001 --deadline 500ms)
 	is status $? 3 && says "^partial, ended by --deadline" "$tmp/out"
 }
 

@@ -160,13 +160,15 @@ prepare_alterations() {
 	record "$both" ibv_rc_pingpong -n 200 -e && comes_again || return
 	mv again.plain whole.plain
 	of=$(sqlite3 whole.plain "SELECT id FROM thread WHERE comm = 'thread 1'")
+	local alone="opcode = 128 AND (SELECT count(*) FROM wc o
+		WHERE o.thread = wc.thread AND o.n = wc.n) = 1" # in its poll
 	place() { # table, which of its rows
 		local n
 		n=$(sqlite3 whole.plain "SELECT n FROM $1 WHERE thread = $of AND $2 ORDER BY n
 			LIMIT 1 OFFSET $3")
 		[ "$n" ] && echo "thread = $of AND n = $n"
 	}
-	post=$(place post "verb LIKE '%send'" 50) && poll=$(place wc "opcode = 128" 50) &&
+	post=$(place post "verb LIKE '%send'" 50) && poll=$(place wc "$alone" 50) &&
 		notify=$(place notify 1 50) && modify=$(place call "verb = 'ibv_modify_qp'" 1)
 }
 
