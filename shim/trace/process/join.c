@@ -94,8 +94,12 @@ static bool join_session(void)
 		return false;
 	atomic_store_explicit(&record_clock, recording_session.page->clock.kind,
 			      memory_order_relaxed);
-	if (!announced)
+	if (!announced) {
+		/* of a fork in between the child would find the C library's list of handlers locked */
+		recording_lock();
 		process_announce_exit();
+		recording_unlock();
+	}
 	if (!announced && !session_is_alone(&recording_session))
 		fault_begin();
 	announced = true;
