@@ -208,10 +208,13 @@ static void play_inside(struct play *p, struct ready *step, struct progress *so_
 	static _Thread_local unsigned int spins = SPINS;
 	unsigned int spun = 0;
 
-	do {
+	play_fast(p->r, step, so_far, 0, false);
+	if (!so_far->all)
+		player_tell();
+	while (so_far->waits && !so_far->all && spun < spins && !gate_is_closed(&p->gate)) {
 		play_fast(p->r, step, so_far, LOOK_AFTER, false);
 		spun += LOOK_AFTER;
-	} while (so_far->waits && !so_far->all && spun < spins && !gate_is_closed(&p->gate));
+	}
 	if (so_far->all)
 		outcome_count(p->r->outcome, OUTCOME_SEEN, 1);
 	if (spun > LOOK_AFTER || !so_far->all)
@@ -237,6 +240,7 @@ static int play_step(void *arg, struct ready *step)
 		else
 			player_sleep();
 	}
+	player_tell();
 	wait_until_due(p->r, &step->event);
 	enter_replay(p);
 	err = play_alone(p, step, &so_far);

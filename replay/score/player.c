@@ -3,9 +3,11 @@
  *
  *	tape -> player: wait, play, done
  *
- * The number of the step at which it is tells how far a player is. Who waits for it puts the number
- * into `wanted`, looks once more, and sleeps on a futex; the player wakes those who sleep when it
- * has come beyond that number.
+ * The number of the step at which it is tells how far a player is. It tells it the others once in a
+ * stretch of steps, and before it waits for anything, since each telling takes the line from those
+ * who read it. Who waits for it puts the number into `wanted`, looks once more, and sleeps on a
+ * futex; the player tells at its next step, and wakes those who sleep when it has come beyond that
+ * number.
  */
 #include "replay/score/player.h"
 
@@ -29,6 +31,7 @@ enum {
 	SPINS_MOST = 500,
 	RETRY = 32,
 	YIELDS = 100,
+	STRETCH = 16, /* steps */
 	STACK = 1 << 19,
 	CACHE_LINE = 64
 };
@@ -41,9 +44,11 @@ struct player {
 	struct tape *tape; /* NULL: it has none */
 	pthread_t thread;
 	bool started;
-	uint64_t last; /* number of its last step */
+	uint64_t last;   /* number of its last step */
+	uint64_t now;    /* its step; the others may not know yet, */
+	uint32_t untold; /* for so many steps */
 	/* read by the others */
-	uint64_t at __attribute__((aligned(CACHE_LINE))); /* its step; those before are done */
+	uint64_t at __attribute__((aligned(CACHE_LINE))); /* those before are done */
 	uint64_t wanted;                                  /* the least for which somebody sleeps */
 	uint64_t alive;                                   /* grows while it moves */
 	uint32_t moves;                                   /* futex of who waits for this player */
@@ -123,12 +128,22 @@ static bool has_done(const struct player *p, uint64_t seq)
 	return __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) > seq; /* pairs with move_on() */
 }
 
+static void tell_step(struct player *p)
+{
+	if (!p->untold)
+		return;
+	p->untold = 0;
+	__atomic_store_n(&p->at, p->now, __ATOMIC_SEQ_CST);
+	wake_for(p, p->now);
+	note_alive(p);
+}
+
 /* It has come to step @seq. */
 static void move_on(struct player *p, uint64_t seq)
 {
-	__atomic_store_n(&p->at, seq, __ATOMIC_SEQ_CST);
-	wake_for(p, seq);
-	note_alive(p);
+	p->now = seq;
+	if (++p->untold >= STRETCH || __atomic_load_n(&p->wanted, __ATOMIC_RELAXED) < seq)
+		tell_step(p);
 }
 
 /* The first player that has not done its steps up to @seq; NULL: all have. */
@@ -194,7 +209,10 @@ static bool await_blocking(struct players *all, const struct ready *step, const 
 
 static bool await_step(struct players *all, const struct ready *step, const struct wait *wait)
 {
-	return !find_blocking(all, step, wait) || await_blocking(all, step, wait);
+	if (!find_blocking(all, step, wait))
+		return true;
+	tell_step(&all->player[step->player]); /* they may wait for us */
+	return await_blocking(all, step, wait);
 }
 
 static int play_step(struct player *p, struct ready *step)
@@ -231,19 +249,20 @@ static void *run_player(void *arg)
 	}
 	p->all->work.rest(p->all->work.arg);
 	move_on(p, UINT64_MAX);
+	tell_step(p);
 	return NULL;
 }
 
 bool player_is_behind(void)
 {
-	uint64_t at = current ? load(current->at) : 0;
+	uint64_t at = current ? current->now : 0;
 
 	return at > 1 && find_behind(current->all, current, at - 1);
 }
 
 void player_sleep(void)
 {
-	uint64_t at = current ? load(current->at) : 0;
+	uint64_t at = current ? current->now : 0;
 	struct player *p = at > 1 ? find_behind(current->all, current, at - 1) : NULL;
 
 	if (p)
@@ -257,7 +276,7 @@ void player_sleep(void)
 void player_await_others(void)
 {
 	static _Thread_local unsigned int failures;
-	uint64_t at = current ? load(current->at) : 0;
+	uint64_t at = current ? current->now : 0;
 	struct player *p = NULL;
 	unsigned int turn = 0;
 
@@ -267,6 +286,12 @@ void player_await_others(void)
 	spins = failures % RETRY == 0 ? SPINS_MOST : spins / 2 + SPINS_LEAST;
 	if (p)
 		sleep_for(p, at - 1, BRIEF);
+}
+
+void player_tell(void)
+{
+	if (current)
+		tell_step(current);
 }
 
 void player_waits(void)

@@ -34,5 +34,8 @@ bool player_is_behind(void);
 void player_sleep(void);
 void player_await_others(void);
 
+/* The player that calls it will wait: tell the others how far it is. They may wait for it. */
+void player_tell(void);
+
 /* The player that calls it waits for something outside, and so is not stuck. */
 void player_waits(void);
