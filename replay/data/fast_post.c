@@ -191,6 +191,35 @@ static void look_up(struct replay *r, struct fast_post *f, const struct trace_ev
 	f->usable = !full_is_shorter(f->own) && put_request(r, f, event, &post->wr[0]);
 }
 
+/* Of a form its queue, its verb, and how many buffers it has are always the same. */
+static void put_changed(const struct replay *r, struct fast_post *f,
+			const struct trace_event *event, const struct wr *wr)
+{
+	f->request.wr_id = wr->wr_id;
+	f->usable = !event->post->ret && !f->replica->qp->cut && !r->nlacking &&
+		    wr->num_sge == (int)wr->nsge && put_sges(r, f, event, wr);
+}
+
+static bool is_alike(const struct fast_post *f, const struct wr *wr)
+{
+	return f->side == SIDE_RECV || (f->send.opcode == (enum ibv_wr_opcode)wr->opcode &&
+					f->send.send_flags == wr->send_flags);
+}
+
+/* The request is another one than before. */
+static void look_again(struct replay *r, struct fast_post *f, const struct trace_event *event,
+		       uint32_t player)
+{
+	const struct wr *wr = &event->post->wr[0];
+
+	if (f->changes != r->changes || !f->usable || !is_alike(f, wr))
+		look_up(r, f, event, player);
+	else if (f->side == SIDE_SEND && !put_operation(r, f, event, wr))
+		f->usable = false;
+	else
+		put_changed(r, f, event, wr);
+}
+
 /* What the form keeps, up to date; NULL: it is not for us. */
 static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 {
@@ -206,7 +235,7 @@ static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 		step->changed = true;
 	}
 	if (step->changed || f->changes != r->changes)
-		look_up(r, f, &step->event, step->player);
+		look_again(r, f, &step->event, step->player);
 	step->changed = false;
 	return f->usable && !f->own->held ? f : NULL;
 }
@@ -224,20 +253,30 @@ static bool note_request(struct fast_post *f, const struct trace_event *event, u
 	request = requests_add(f->own);
 	if (!request)
 		return false;
-	*request = f->request;
+	/* field by field: what was stored just now is not loaded at once in wider parts */
+	request->wr_id = f->request.wr_id;
 	request->posted = posted;
-	request->event = event->id;
+	request->event.thread = event->id.thread;
+	request->event.n = event->id.n;
+	request->index = 0;
+	request->length = f->request.length;
+	request->done = request->forced = false;
+	request->signaled = f->request.signaled;
+	request->landing = 0;
 	*ret_wr_id = posted;
 	return true;
 }
 
-static bool note_sent(struct fast_post *f, const struct trace_event *event)
+static bool note_sent(struct replay *r, struct fast_post *f, const struct trace_event *event,
+		      bool alone)
 {
 	struct requests *sent = &f->replica->qp->sent;
 	struct request *request;
 
 	if (!f->takes_receive)
 		return true;
+	if (alone && requests_count(sent) >= SENT_FEW)
+		sent_settle_of(r, f->replica->qp);
 	if (requests_count(sent) >= SENT_MOST)
 		return false;
 	request = requests_add(sent);
@@ -266,7 +305,7 @@ bool fast_post(struct replay *r, struct ready *step, bool alone)
 	if (!f || !(alone || f->owned) || faults_are_due(r, event) ||
 	    !note_request(f, event, f->side == SIDE_SEND ? &f->send.wr_id : &f->recv.wr_id))
 		return false;
-	if (!note_sent(f, event)) {
+	if (!note_sent(r, f, event, alone)) {
 		requests_undo(f->own, 1);
 		return false;
 	}
@@ -276,7 +315,6 @@ bool fast_post(struct replay *r, struct ready *step, bool alone)
 			requests_undo(&f->replica->qp->sent, 1);
 		return false;
 	}
-	outcome_count(r->outcome, OUTCOME_POSTS, 1);
-	outcome_count(r->outcome, OUTCOME_REQUESTS, 1);
+	outcome_posted(r->outcome, 1);
 	return true;
 }

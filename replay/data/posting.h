@@ -42,11 +42,23 @@ int posts_reserve(struct wrs *wrs, const struct post *post);
 int posts_fill(struct posting *p);
 
 /*
- * posts_fill.c: would the recorded wr_id of request @wr of @qp not tell which request a completion
+ * Would the recorded wr_id of request @wr of @qp not tell which request a completion
  * is of? A failed completion says no more: not its side, and not which of several without a signal
  * it was.
  */
-bool posts_is_ambiguous(const struct replica_qp *qp, enum side side, const struct wr *wr);
+static inline bool posts_is_ambiguous(const struct replica_qp *qp, enum side side,
+				      const struct wr *wr)
+{
+	const struct requests *own = &qp->out[side], *other = &qp->out[!side];
+	const struct request *before;
+
+	if (qp->one_cq && requests_count(other) && other->last_wr_id == wr->wr_id)
+		return true;
+	if (side == SIDE_RECV || !requests_count(own))
+		return false;
+	before = &own->cells[(own->tail - 1) & (own->size - 1)];
+	return before->wr_id == wr->wr_id && !before->signaled;
+}
 
 /* posts_fill.c: bytes of all its buffers. */
 uint32_t posts_length(const struct wr *wr);

@@ -242,19 +242,6 @@ static bool is_signaled(const struct posting *p, const struct wr *wr)
 	       (p->replica->qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
-bool posts_is_ambiguous(const struct replica_qp *qp, enum side side, const struct wr *wr)
-{
-	const struct requests *own = &qp->out[side], *other = &qp->out[!side];
-	const struct request *before;
-
-	if (qp->one_cq && requests_count(other) && other->last_wr_id == wr->wr_id)
-		return true;
-	if (side == SIDE_RECV || !requests_count(own))
-		return false;
-	before = &own->cells[(own->tail - 1) & (own->size - 1)];
-	return before->wr_id == wr->wr_id && !before->signaled;
-}
-
 /* Note that it is under way. */
 static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret_wr_id)
 {

@@ -76,6 +76,9 @@ void outcome_other_device(struct outcome *outcome);
 bool outcome_is_other_device(const struct outcome *outcome);
 
 void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n);
+
+/* One post of @requests. */
+void outcome_posted(struct outcome *outcome, uint64_t requests);
 uint64_t outcome_total(const struct outcome *outcome, enum outcome_count what);
 void outcome_called(struct outcome *outcome, enum verb verb);
 

@@ -54,6 +54,16 @@ void outcome_count(struct outcome *r, enum outcome_count what, uint64_t n)
 	add_to(&r->shards[shared ? SHARDS - 1 : i].counts[what], n, shared);
 }
 
+void outcome_posted(struct outcome *r, uint64_t requests)
+{
+	unsigned int i = shard_number();
+	bool shared = i >= SHARDS - 1;
+	uint64_t *counts = r->shards[shared ? SHARDS - 1 : i].counts;
+
+	add_to(&counts[OUTCOME_POSTS], 1, shared);
+	add_to(&counts[OUTCOME_REQUESTS], requests, shared);
+}
+
 void outcome_called(struct outcome *r, enum verb verb)
 {
 	unsigned int i = shard_number();

@@ -10,6 +10,8 @@
 #include "core/wire/log.h"
 #include "replay/score/tape_priv.h"
 
+enum { AHEAD = 512 }; /* bytes: of some steps */
+
 struct instance {
 	struct ready ready;
 	struct form_kind kind;
@@ -215,6 +217,7 @@ int tape_next(struct tape *tape, struct ready **ret_ready)
 	if (more <= 0)
 		return more;
 	tape->at += op->bytes;
+	__builtin_prefetch(tape->at + AHEAD); /* processors do not look beyond a page */
 	in = op->whole ? add_instance(tape, op->form) : tape->instances[op->form];
 	body = (const word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
 	if (op->whole)

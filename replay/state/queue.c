@@ -64,17 +64,6 @@ const struct request *requests_get(const struct requests *r, uint32_t number)
 	return request->done ? NULL : request;
 }
 
-void requests_complete(struct requests *r, uint32_t number, bool all_before)
-{
-	if (number - r->head >= r->tail - r->head)
-		return;
-	r->cells[number & (r->size - 1)].done = true;
-	if (all_before)
-		r->head = number + 1;
-	while (r->head != r->tail && r->cells[r->head & (r->size - 1)].done)
-		r->head++;
-}
-
 void requests_clear(struct requests *r)
 {
 	r->head = r->tail;

@@ -74,7 +74,16 @@ const struct request *requests_get(const struct requests *requests, uint32_t num
  * It is complete; with @all_before so is all that was posted earlier (a send
  * queue: requests that were not signalled).
  */
-void requests_complete(struct requests *requests, uint32_t number, bool all_before);
+static inline void requests_complete(struct requests *r, uint32_t number, bool all_before)
+{
+	if (number - r->head >= r->tail - r->head)
+		return;
+	r->cells[number & (r->size - 1)].done = true;
+	if (all_before)
+		r->head = number + 1;
+	while (r->head != r->tail && r->cells[r->head & (r->size - 1)].done)
+		r->head++;
+}
 
 /* Nothing is under way any more. */
 void requests_clear(struct requests *requests);

@@ -8,11 +8,10 @@
 void sent_settle(struct replay *r, struct replica_qp *receiver)
 {
 	struct replica *peer = receiver->received ? replica_of(r, receiver->peer) : NULL;
-	struct request sent;
+	struct requests *sent = peer && peer->qp ? &peer->qp->sent : NULL;
 
-	for (; peer && peer->qp && receiver->received; receiver->received--)
-		if (!requests_next(&peer->qp->sent, &sent))
-			break;
+	for (; sent && receiver->received && requests_count(sent); receiver->received--)
+		requests_complete(sent, sent->head, false);
 	receiver->received = 0;
 }
 

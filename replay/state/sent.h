@@ -8,7 +8,10 @@
 struct replay;
 struct replica_qp;
 
-enum { SENT_MOST = 4096 }; /* of a list that is not settled */
+enum {
+	SENT_MOST = 4096, /* of a list that is not settled */
+	SENT_FEW = 256,   /* beyond them it is worth while, where that is cheap */
+};
 
 /* Take what @receiver has counted from the list of its peer. For who has the replay for itself. */
 void sent_settle(struct replay *r, struct replica_qp *receiver);
