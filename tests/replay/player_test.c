@@ -14,7 +14,24 @@ static struct {
 	uint64_t fails; /* the step that fails */
 	bool early;     /* one was played before what it waits for */
 	bool behind;    /* one was told that it is behind */
-} seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	/* step @waits is played until @awaited is done, which one thread waits for in vain */
+	uint64_t waits, awaited;
+	pthread_cond_t moved;
+} seen = { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER };
+
+/* As one that polls: under the lock, and for ten seconds at most. */
+static void await_step(uint64_t seq)
+{
+	struct timespec until;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 10;
+	player_tell();
+	while (!seen.done[seq] && !err)
+		err = pthread_cond_timedwait(&seen.moved, &seen.lock, &until);
+	seen.early |= !seen.done[seq];
+}
 
 static int play_step(void *arg, struct ready *step)
 {
@@ -27,8 +44,11 @@ static int play_step(void *arg, struct ready *step)
 			seen.early |= !seen.done[s];
 		seen.early |= !seen.done[w->seq];
 	}
+	if (step->seq == seen.waits)
+		await_step(seen.awaited);
 	seen.order[seen.played++] = step->seq;
 	seen.done[step->seq] = true;
+	pthread_cond_broadcast(&seen.moved);
 	seen.behind |= step->nwaits && step->waits[0].player == EVERY_PLAYER && player_is_behind();
 	pthread_mutex_unlock(&seen.lock);
 	return step->seq == seen.fails ? -EIO : 0;
@@ -52,7 +72,7 @@ static struct tapes *begin_tapes(void)
 	struct tapes *tapes;
 
 	seen.played = seen.missed = 0;
-	seen.fails = 0;
+	seen.fails = seen.waits = 0;
 	seen.early = seen.behind = false;
 	memset(seen.done, 0, sizeof(seen.done));
 	assert_int_equal(tapes_new(PLAYERS, 1 << 20, &tapes), 0);
@@ -128,6 +148,21 @@ TEST(a_chain_over_all_players_is_played_in_its_order)
 	assert_int_equal(play_tapes(tapes, INT64_MAX), 0);
 	for (unsigned int i = 0; i < STEPS; i++)
 		assert_int_equal(seen.order[i], i + 1);
+}
+
+/* The first step is done, which the others do not see before a stretch has ended. */
+TEST(who_will_wait_tells_how_far_it_is)
+{
+	struct tapes *tapes = begin_tapes();
+
+	seen.waits = 2;
+	seen.awaited = 3;
+	put_step(tapes, (struct step){ .seq = 1, .player = 1 });
+	put_step(tapes, (struct step){ .seq = 2, .player = 1 });
+	put_step(tapes, (struct step){ .seq = 3, .player = 2, .nwaits = 1, .waits = { { 1, 1 } } });
+	assert_int_equal(play_tapes(tapes, INT64_MAX), 0);
+	assert_int_equal(seen.played, 3);
+	assert_false(seen.early);
 }
 
 TEST(a_failure_ends_all)
