@@ -208,13 +208,12 @@ static void play_inside(struct play *p, struct ready *step, struct progress *so_
 	static _Thread_local unsigned int spins = SPINS;
 	unsigned int spun = 0;
 
-	play_fast(p->r, step, so_far, 0, false);
-	if (!so_far->all)
+	if (step->event.kind == TRACE_POLL) /* which often waits */
 		player_tell();
-	while (so_far->waits && !so_far->all && spun < spins && !gate_is_closed(&p->gate)) {
+	do {
 		play_fast(p->r, step, so_far, LOOK_AFTER, false);
 		spun += LOOK_AFTER;
-	}
+	} while (so_far->waits && !so_far->all && spun < spins && !gate_is_closed(&p->gate));
 	if (so_far->all)
 		outcome_count(p->r->outcome, OUTCOME_SEEN, 1);
 	if (spun > LOOK_AFTER || !so_far->all)
