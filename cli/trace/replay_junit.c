@@ -88,7 +88,8 @@ int replay_junit(const struct outcome *outcome, const char *path, int status, FI
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
 	put_replay(&junit, outcome, status);
 	for (size_t i = 0; i < outcome_kept(outcome); i++)
-		put_divergence(&junit, outcome, i);
+		if (outcome_nth(outcome, i))
+			put_divergence(&junit, outcome, i);
 	put_left_out(&junit, outcome);
 	return junit_end(&junit, "verbatim replay", properties, out);
 }

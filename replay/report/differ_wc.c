@@ -21,6 +21,17 @@ static enum divergence_class class_of(uint64_t recorded, uint64_t replayed)
 	return recorded == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_FAILED_THERE;
 }
 
+static bool is_flush(uint64_t status)
+{
+	return status == IBV_WC_WR_FLUSH_ERR;
+}
+
+/* The other end failed, which says why in a completion of its own. */
+static bool is_of_other_end(uint64_t status)
+{
+	return status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR;
+}
+
 /* As `verbatim dump` has it. */
 static void write_value(const char *field, const struct enum_info *names, uint64_t value,
 			char text[96])
@@ -52,8 +63,10 @@ static void tell_difference(struct outcome *outcome, struct differ_wc *d, const 
 	write_value(field, info, recorded, there);
 	write_value(field, info, replayed, here);
 	divergence.class = status ? class_of(recorded, replayed) : DIVERGENCE_OTHER;
-	divergence.symptom =
-		status && (replayed == IBV_WC_WR_FLUSH_ERR || recorded == IBV_WC_WR_FLUSH_ERR);
+	divergence.symptom = status && (is_flush(replayed) || is_flush(recorded));
+	divergence.remote = status && !divergence.symptom &&
+			    (is_of_other_end(replayed) || is_of_other_end(recorded));
+	divergence.symptom |= divergence.remote;
 	outcome_divergence(outcome, &divergence);
 	d->differs = true;
 }

@@ -111,12 +111,15 @@ static void keep_divergence(struct divergence *to, const struct divergence *d)
 /* A new cause; its number is the place in the list, also where that is full. */
 static uint64_t add_cause(struct outcome *r, const struct divergence *d)
 {
+	uint64_t number = r->ncauses++;
+
 	r->classes[d->class]++;
 	if (r->nkept < KEPT_MAX && make_room((void **)&r->kept, r->nkept, sizeof(*r->kept))) {
 		r->kept[r->nkept] = (struct cause){ 0 };
 		keep_divergence(&r->kept[r->nkept++].first, d);
 	}
-	return __atomic_fetch_add(&r->ndivergences, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->ndivergences, 1, __ATOMIC_RELAXED);
+	return number;
 }
 
 static void name_object(struct cause *cause, uint32_t object)
@@ -134,27 +137,44 @@ static void name_object(struct cause *cause, uint32_t object)
 
 static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
 {
-	if (number >= CAUSE_TOLERATED) {
-		tolerate_line(r->tolerate, number - CAUSE_TOLERATED)->consequences++;
+	struct cause *cause = number < r->nkept ? &r->kept[number] : NULL;
+
+	if (number >= CAUSE_TOLERATED || (cause && cause->tolerated)) {
+		tolerate_line(r->tolerate, cause ? cause->line : number - CAUSE_TOLERATED)
+			->consequences++;
 		return;
 	}
 	r->nconsequences++;
-	if (number >= r->nkept)
+	if (!cause)
 		return;
-	r->kept[number].consequences++;
-	name_object(&r->kept[number], object);
+	cause->consequences++;
+	name_object(cause, object);
 }
 
 /*
  * A flush, or a completion that does not come, has a reason, which may be polled later than the
- * flush was: that is the cause, then. Returns the object of what is now the consequence.
+ * flush was: that is the cause, then. What an end says of the other one gives way to that one's own
+ * completion alone. Returns the cause if @d is its reason.
  */
-static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
+static struct cause *find_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
 {
 	struct cause *cause = number < r->nkept ? &r->kept[number] : NULL;
+	const struct divergence *first = cause ? &cause->first : NULL;
+
+	if (!cause || cause->tolerated || !first->symptom || d->symptom || !d->breaks)
+		return NULL;
+	if (first->remote && (d->object == first->object || d->verb != first->verb))
+		return NULL;
+	return cause;
+}
+
+/* Returns the object of what is now the consequence. */
+static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
+{
+	struct cause *cause = find_symptom(r, number, d);
 	uint32_t object;
 
-	if (!cause || !cause->first.symptom || d->symptom || !d->breaks)
+	if (!cause)
 		return d->object;
 	object = cause->first.object;
 	r->classes[cause->first.class]--;
@@ -162,6 +182,22 @@ static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct
 	free_divergence(&cause->first);
 	keep_divergence(&cause->first, d);
 	return object;
+}
+
+/* The symptom and all that follows from it are consequences of @d, which @line has. */
+static void tolerate_symptom(struct outcome *r, uint64_t number, size_t line,
+			     const struct divergence *d)
+{
+	struct cause *cause = find_symptom(r, number, d);
+
+	if (!cause)
+		return;
+	cause->tolerated = true;
+	cause->line = line;
+	tolerate_line(r->tolerate, line)->consequences += 1 + cause->consequences;
+	r->nconsequences -= cause->consequences;
+	r->classes[cause->first.class]--;
+	__atomic_fetch_sub(&r->ndivergences, 1, __ATOMIC_RELAXED);
 }
 
 bool outcome_stopped(const struct outcome *r)
@@ -246,12 +282,15 @@ static void add_divergence(struct outcome *r, const struct divergence *d)
 
 	if (cause == OUTCOME_NO_CAUSE && completion)
 		cause = outcome_cause_last(&r->causes, d->object);
-	if (line >= 0)
-		cause = cause == OUTCOME_NO_CAUSE ? CAUSE_TOLERATED + (uint64_t)line : cause;
+	if (line >= 0 && cause == OUTCOME_NO_CAUSE)
+		cause = CAUSE_TOLERATED + (uint64_t)line;
+	else if (line >= 0)
+		tolerate_symptom(r, cause, (size_t)line, d);
 	else if (cause == OUTCOME_NO_CAUSE)
 		cause = add_cause(r, d);
 	else
 		add_consequence(r, cause, replace_symptom(r, cause, d));
+	__atomic_store_n(&r->diverged, true, __ATOMIC_RELAXED);
 	if (d->breaks || completion)
 		outcome_cause_note(&r->causes, d->object, cause, d->breaks);
 }
@@ -261,7 +300,7 @@ void outcome_divergence(struct outcome *r, const struct divergence *d)
 	if (!begin_report(r))
 		return;
 	add_divergence(r, d);
-	if (r->fail_fast && r->ndivergences)
+	if (r->fail_fast && r->ndivergences && !(r->tolerate && d->symptom))
 		stop_report(r, "ended at the first divergence (--fail-fast)");
 	pthread_mutex_unlock(&r->lock);
 }
@@ -275,7 +314,7 @@ void outcome_related(struct outcome *r, uint32_t from, uint32_t to)
 
 static bool has_diverged(const struct outcome *r)
 {
-	return __atomic_load_n(&r->ndivergences, __ATOMIC_RELAXED);
+	return __atomic_load_n(&r->diverged, __ATOMIC_RELAXED);
 }
 
 static void tell_causes(struct outcome *r, uint32_t object,
@@ -460,7 +499,7 @@ size_t outcome_kept(const struct outcome *r)
 
 const struct divergence *outcome_nth(const struct outcome *r, size_t i)
 {
-	return &r->kept[i].first;
+	return r->kept[i].tolerated ? NULL : &r->kept[i].first;
 }
 
 uint64_t outcome_consequences(const struct outcome *r)

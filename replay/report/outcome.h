@@ -57,6 +57,7 @@ struct divergence {
 	enum divergence_class class;
 	bool breaks;  /* the object is in another state than the recorded from here on */
 	bool symptom; /* it has another reason: a flush, a completion that does not come */
+	bool remote;  /* a symptom, whose reason is what the other end's completion says */
 };
 
 struct outcome;
@@ -151,6 +152,7 @@ uint64_t outcome_consequences(const struct outcome *outcome);
 void outcome_verdict(const struct outcome *outcome, FILE *to);
 size_t outcome_kept(const struct outcome *outcome);
 void outcome_print_divergence(const struct outcome *outcome, size_t i, FILE *to);
+/* NULL: it follows from one that is tolerated. */
 const struct divergence *outcome_nth(const struct outcome *outcome, size_t i);
 
 /* "recorded-success-fails" */

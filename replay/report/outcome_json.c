@@ -203,8 +203,10 @@ void outcome_json(const struct outcome *r, FILE *to)
 		fprintf(to, "%s\"%s\": %" PRIu64, i ? ", " : "",
 			outcome_class_name((enum divergence_class)i), r->classes[i]);
 	fprintf(to, "},\n  \"divergence\": [");
-	for (size_t i = 0; i < r->nkept; i++) {
-		fprintf(to, "%s\n", i ? "," : "");
+	for (size_t i = 0, n = 0; i < r->nkept; i++) {
+		if (r->kept[i].tolerated)
+			continue;
+		fprintf(to, "%s\n", n++ ? "," : "");
 		put_divergence(r, &r->kept[i], to);
 	}
 	fprintf(to, "],\n  \"skipped\": [");

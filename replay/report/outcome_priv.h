@@ -34,6 +34,8 @@ struct cause {
 	uint32_t objects[OBJECTS_NAMED]; /* of the consequences, the first that differ */
 	uint32_t nobjects;               /* of those named; more are counted: */
 	bool more_objects;
+	bool tolerated; /* since its reason is, by this line: */
+	size_t line;
 };
 
 struct outcome {
@@ -41,12 +43,14 @@ struct outcome {
 	char *path, *device;
 	struct trace *trace;
 	bool other_device, fail_fast, stopped;
+	bool diverged; /* also where that is tolerated */
 	const char *why_stopped;
 	struct outcome_shard *shards;
 	struct tolerate *tolerate; /* the user's; NULL */
 	struct cause *kept;
 	size_t nkept;
-	uint64_t ndivergences, nconsequences; /* ndivergences: of causes, not all are kept */
+	uint64_t ncauses;                     /* not all are kept */
+	uint64_t ndivergences, nconsequences; /* those of them that are not tolerated */
 	uint64_t classes[DIVERGENCE_CLASSES];
 	struct outcome_causes causes;
 	struct skip *skips;

@@ -210,13 +210,16 @@ void outcome_verdict(const struct outcome *r, FILE *to)
 
 static void print_divergences(const struct outcome *r, FILE *to)
 {
-	size_t shown = r->nkept < OUTCOME_PRINTED ? r->nkept : OUTCOME_PRINTED;
+	uint64_t shown = 0;
 	char n[COUNT_TEXT];
 
-	for (size_t i = 0; i < shown; i++) {
+	for (size_t i = 0; i < r->nkept && shown < OUTCOME_PRINTED; i++) {
+		if (r->kept[i].tolerated)
+			continue;
 		fputs("  ", to);
 		outcome_print_divergence(r, i, to);
 		fputc('\n', to);
+		shown++;
 	}
 	if (r->ndivergences > shown)
 		fprintf(to, "  and %s more\n", count_text(r->ndivergences - shown, n));

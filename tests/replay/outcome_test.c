@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "replay/report/outcome.h"
+#include "replay/report/tolerate.h"
 #include "tests/test.h"
 
 enum { QP = 1, PEER, CQ, PEER_CQ, OTHER };
@@ -137,23 +139,112 @@ TEST(an_agreeing_value_mends_no_broken_queue_pair)
 	assert_int_equal(outcome_divergences(*state), 2);
 }
 
-TEST(a_flush_gives_way_to_its_reason)
+/* At PEER, seen before what happened at QP. */
+static void show_symptom(struct outcome *r, bool remote)
 {
-	struct outcome *r = *state;
-
 	outcome_divergence(r, &(struct divergence){ .event = { 2, 9 },
 						    .verb = VERB_poll_cq,
 						    .field = "wc[0].status",
 						    .recorded = "success",
-						    .replayed = "flush",
+						    .replayed = remote ? "remote" : "flush",
 						    .object = PEER,
 						    .class = DIVERGENCE_FAILED_HERE,
 						    .breaks = true,
-						    .symptom = true });
+						    .symptom = true,
+						    .remote = remote });
+}
+
+TEST(a_flush_gives_way_to_its_reason)
+{
+	struct outcome *r = *state;
+
+	show_symptom(r, false);
 	differ_at(r, QP, 60, true);
 	assert_int_equal(outcome_divergences(r), 1);
 	assert_says(r, "\n  1:60 ibv_poll_cq: wc[0].status: recorded 1, replayed 2; 1 consequence"
 		       " on object 2\n");
+}
+
+TEST(what_an_end_says_of_the_other_gives_way_to_that)
+{
+	struct outcome *r = *state;
+
+	show_symptom(r, true);
+	differ_at(r, PEER, 50, true);
+	assert_says(r, "\n  2:9 ibv_poll_cq: wc[0].status: recorded success, replayed remote;");
+	differ_at(r, QP, 60, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	assert_says(r, "\n  1:60 ibv_poll_cq: wc[0].status: recorded 1, replayed 2; 2 consequences"
+		       " on object 2\n");
+}
+
+/* A line of --tolerate that has event 1:60. */
+static struct tolerate *judge_event(struct outcome *r)
+{
+	char path[] = "/tmp/outcome.XXXXXX", complaint[TOLERATE_COMPLAINT];
+	struct tolerate *tolerate = NULL;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "poll_cq * 1:60 * judged\n") > 0);
+	assert_int_equal(tolerate_open(path, complaint, &tolerate), 0);
+	close(fd);
+	unlink(path);
+	outcome_tolerate(r, tolerate);
+	return tolerate;
+}
+
+TEST(a_symptom_of_what_is_tolerated_is_tolerated)
+{
+	struct outcome *r = *state;
+	struct tolerate *tolerate = judge_event(r);
+
+	for (int remote = 0; remote < 2; remote++) {
+		show_symptom(r, remote);
+		differ_at(r, PEER, 10, false);
+		differ_at(r, QP, 60, true);
+		assert_int_equal(outcome_divergences(r), 0);
+		assert_int_equal(outcome_consequences(r), 0);
+		differ_at(r, PEER, 61, true); /* and what follows from it */
+		assert_int_equal(outcome_divergences(r), 0);
+		assert_int_equal(tolerate_line(tolerate, 0)->consequences, 3 * (1 + remote));
+		assert_says(r, "no divergence\n");
+		for (uint32_t object = QP; object < OTHER; object++)
+			outcome_mended(r, object);
+	}
+	differ_at(r, OTHER, 62, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	assert_says(r, "1 divergence (1 recorded success fails here)\n  1:62 ibv_poll_cq");
+	tolerate_close(tolerate);
+}
+
+TEST(what_is_tolerated_explains_until_it_is_mended)
+{
+	struct outcome *r = *state;
+	struct tolerate *tolerate = judge_event(r);
+
+	differ_at(r, QP, 60, true);
+	assert_true(outcome_is_explained(r, PEER));
+	outcome_mended(r, QP);
+	assert_false(outcome_is_explained(r, PEER));
+	differ_at(r, QP, 62, true);
+	assert_int_equal(outcome_divergences(r), 1);
+	tolerate_close(tolerate);
+}
+
+TEST(fail_fast_waits_for_the_reason_of_a_symptom_that_may_be_tolerated)
+{
+	struct outcome *r = *state;
+	struct tolerate *tolerate = judge_event(r);
+
+	outcome_fail_fast(r);
+	show_symptom(r, false);
+	assert_false(outcome_stopped(r));
+	differ_at(r, QP, 60, true);
+	assert_false(outcome_stopped(r));
+	differ_at(r, OTHER, 62, true);
+	assert_true(outcome_stopped(r));
+	tolerate_close(tolerate);
 }
 
 TEST(what_is_left_out_because_of_a_divergence_is_its_consequence)
