@@ -168,12 +168,18 @@ static int64_t fail_call(enum verb verb)
 	}
 }
 
-static void unmask_object(char *at)
+/* Handles of our copies become those of their process; with @process, its own our copies again. */
+static void unmask_object(char *at, uint32_t process)
 {
 	uint64_t value;
+	void *copy;
 
 	memcpy(&value, at, sizeof(value));
-	value = mirror_real(value);
+	copy = process ? mirror_at(all.mirrors, process, value) : NULL;
+	if (!process)
+		value = mirror_real(value);
+	else if (copy)
+		value = (uintptr_t)copy;
 	memcpy(at, &value, sizeof(value));
 }
 
@@ -190,8 +196,7 @@ static size_t count_elements(const struct struct_info *info, const struct field_
 	return field->shift ? (size_t)1 << (n & 15) : n;
 }
 
-/* Handles of our copies become those of the process. */
-static void unmask_struct(const struct struct_info *info, char *base)
+static void unmask_struct(const struct struct_info *info, char *base, uint32_t process)
 {
 	for (unsigned int i = 0; i < info->nfields; i++) {
 		const struct field_info *field = &info->fields[i];
@@ -199,27 +204,27 @@ static void unmask_struct(const struct struct_info *info, char *base)
 		size_t n;
 
 		if (field->kind == FIELD_OBJ)
-			unmask_object(at);
+			unmask_object(at, process);
 		if (field->kind == FIELD_STRUCT)
-			unmask_struct(field->type, at);
+			unmask_struct(field->type, at, process);
 		if (field->kind != FIELD_PTR || field->dir == DIR_OUT)
 			continue;
 		memcpy(&to, at, sizeof(to));
 		n = to ? count_elements(info, field, base) : 0;
 		for (size_t k = 0; k < n; k++)
-			unmask_struct(field->type, to + k * field->type->size);
+			unmask_struct(field->type, to + k * field->type->size, process);
 	}
 }
 
 /* It was translated by hand, not by its description. */
-static void unmask_table(enum verb verb, const uint64_t *args)
+static void unmask_table(enum verb verb, const uint64_t *args, uint32_t process)
 {
 	struct ibv_rwq_ind_table_init_attr *attr = (void *)(uintptr_t)args[1];
 
 	if (verb != VERB_create_rwq_ind_table || !attr || !attr->ind_tbl)
 		return;
 	for (uint32_t i = 0; i < 1u << (attr->log_ind_tbl_size & 15); i++)
-		unmask_object((char *)&attr->ind_tbl[i]);
+		unmask_object((char *)&attr->ind_tbl[i], process);
 }
 
 static bool takes_device(const struct verb_info *v)
@@ -290,6 +295,16 @@ static void return_arguments(const struct channel *c, const struct lent *lent, u
 		memcpy(lent[i].ours, (void *)(uintptr_t)c->args[lent[i].argument], lent[i].size);
 }
 
+/* As they were before: they may be called with once more. */
+static void mask_arguments(enum verb verb, const uint64_t *args, uint32_t process)
+{
+	uint64_t copy[sizeof(((struct channel *)0)->args) / sizeof(*args)] = { 0 };
+
+	memcpy(copy, args, verb_infos[verb].args.nfields * sizeof(*args));
+	unmask_struct(&verb_infos[verb].args, (char *)copy, process);
+	unmask_table(verb, copy, process);
+}
+
 static void fill_arguments(struct channel *c, enum verb verb, const uint64_t *args,
 			   struct ibv_device *device)
 {
@@ -310,11 +325,12 @@ static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, c
 
 	fill_arguments(c, verb, args, device);
 	nlent = lend_arguments(c, &v->args, lent);
-	unmask_struct(&v->args, (char *)c->args);
-	unmask_table(verb, c->args);
+	unmask_struct(&v->args, (char *)c->args, 0);
+	unmask_table(verb, c->args, 0);
 	if (ask_there(c, PROCESS_CALL))
 		return fail_call(verb);
 	return_arguments(c, lent, nlent);
+	mask_arguments(verb, args, process);
 	if (v->effect == EFFECT_CREATE && !verb_failed(verb, c->ret))
 		return (int64_t)(uintptr_t)put_copies(process, c, device);
 	put_copies(process, c, NULL);

@@ -170,6 +170,7 @@ too_much_that_was_granted_is_not_insisted_on() {
 			out = json_set(out, '\$.qp_init_attr.cap.max_inline_data', 1000000)
 		WHERE verb = 'ibv_create_qp'" || return
 	replay "$tmp/altered.db"
+	is status $? 0 && replay --processes "$tmp/altered.db"
 	is status $? 0 || { cat "$tmp/out"; return 1; }
 }
 try too_much_that_was_granted_is_not_insisted_on
