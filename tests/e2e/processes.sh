@@ -1,4 +1,5 @@
 # Every process: how it began, how it ended, and what of it is in the trace.
+# KILLS=1000 kills so many programs at random moments.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
@@ -379,7 +380,7 @@ try polls_of_threads_that_are_gone_are_counted
 try thousands_of_threads_at_once_are_recorded
 try cancelled_threads_are_recorded
 try exit_while_others_call_verbs_loses_nothing
-try programs_killed_at_random_moments_lose_nothing 200
+try programs_killed_at_random_moments_lose_nothing ${KILLS:-80}
 try collector_killed_at_random_moments_does_no_harm 30
 if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace
 try each_mpi_rank_in_its_own_trace

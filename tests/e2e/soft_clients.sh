@@ -206,7 +206,7 @@ all() { # face
 	reports
 	both "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n 1000
 	reports
-	both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n 100
+	both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n 20
 	both "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n 1000
 	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
 	both "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n 1000
