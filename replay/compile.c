@@ -71,6 +71,7 @@ static int compile_events(struct compile *c)
 	while ((err = order_next(c->order, &event)) > 0) {
 		if (outcome_stopped(c->r->outcome))
 			return -ECANCELED;
+		outcome_count(c->r->outcome, OUTCOME_COMPILED, 1);
 		err = c->score ? relations_note(&c->here, event.event) : 0;
 		if (!err && is_played(event.event))
 			err = put_step(c, &event);

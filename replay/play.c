@@ -289,6 +289,7 @@ int play_trace(struct replay *r, play_event *event)
 	int64_t start = pace_now();
 	int err = compile_trace(r, &p.tapes, &p.players);
 
+	outcome_compiled(r->outcome);
 	r->start = pace_now();
 	if (!err)
 		err = r->options->serial ? play_serially(&p) : play_threads(&p);

@@ -37,6 +37,7 @@ static struct {
 	bool running, ended, claimed; /* claimed: who prints is known */
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
+	uint64_t began;               /* the last line that said it compiles */
 } watch;
 
 static void take_signal(int number)
@@ -73,26 +74,44 @@ static void clear_line(void)
 }
 
 /* "1,234 of 5,678 events, 12,000/s, 3.2 s left" */
+static int format_events(uint64_t events, uint64_t now, char *line, size_t size)
+{
+	uint64_t left = watch.set->total > events ? watch.set->total - events : 0;
+	double mean = (double)events / (double)(now - watch.began);
+	char done[FORMAT_TEXT], total[FORMAT_TEXT], rate[FORMAT_TEXT], time[FORMAT_TEXT];
+	double each = (double)(events - watch.events) * 1e9 / (double)(now - watch.last);
+
+	return snprintf(line, size, "\r\033[Kreplay: %s of %s events, %s/s, %s left",
+			format_count(events, done), format_count(watch.set->total, total),
+			format_count((uint64_t)each, rate),
+			events ? format_time((int64_t)((double)left / mean), time) : "?");
+}
+
+/* Before that. */
+static int format_compiled(uint64_t events, char *line, size_t size)
+{
+	char done[FORMAT_TEXT], total[FORMAT_TEXT];
+
+	return snprintf(line, size, "\r\033[Kreplay: compiling %s of %s events",
+			format_count(events, done), format_count(watch.set->total, total));
+}
+
 static void show_line(void)
 {
-	uint64_t now = clock_monotonic(), since = now - watch.last;
-	uint64_t events = outcome_total(watch.set->outcome, OUTCOME_SEEN);
-	uint64_t left = watch.set->total > events ? watch.set->total - events : 0;
-	char done[FORMAT_TEXT], total[FORMAT_TEXT], rate[FORMAT_TEXT], time[FORMAT_TEXT], line[200];
-	double mean = (double)events / (double)(now - watch.start);
+	bool compiled = outcome_is_compiled(watch.set->outcome);
+	enum outcome_count what = compiled ? OUTCOME_SEEN : OUTCOME_COMPILED;
+	uint64_t now = clock_monotonic(), events = outcome_total(watch.set->outcome, what);
+	char line[200];
 
-	if (!watch.live || since < SHOW_NS)
+	if (!watch.live || now - watch.last < SHOW_NS)
 		return;
-	put_terminal(line,
-		     snprintf(line, sizeof(line), "\r\033[Kreplay: %s of %s events, %s/s, %s left",
-			      format_count(events, done), format_count(watch.set->total, total),
-			      format_count((uint64_t)((double)(events - watch.events) * 1e9 /
-						      (double)since),
-					   rate),
-			      events ? format_time((int64_t)((double)left / mean), time) : "?"));
+	put_terminal(line, compiled ? format_events(events, now, line, sizeof(line))
+				    : format_compiled(events, line, sizeof(line)));
 	watch.shown = true;
 	watch.last = now;
-	watch.events = events;
+	watch.events = compiled ? events : 0;
+	if (!compiled)
+		watch.began = now;
 }
 
 static bool is_over(void)
@@ -168,7 +187,7 @@ int replay_watch_start(struct replay_watch *set)
 
 	watch.set = set;
 	watch.live = isatty(STDERR_FILENO);
-	watch.start = watch.last = clock_monotonic();
+	watch.start = watch.began = watch.last = clock_monotonic();
 	if (sem_init(&watch.wake, 0, 0))
 		return log_err(-errno, "watch the replay");
 	err = pthread_create(&watch.thread, NULL, watch_replay, NULL);

@@ -86,6 +86,16 @@ bool outcome_is_other_device(const struct outcome *r)
 	return __atomic_load_n(&r->other_device, __ATOMIC_RELAXED);
 }
 
+void outcome_compiled(struct outcome *r)
+{
+	__atomic_store_n(&r->is_compiled, true, __ATOMIC_RELAXED);
+}
+
+bool outcome_is_compiled(const struct outcome *r)
+{
+	return __atomic_load_n(&r->is_compiled, __ATOMIC_RELAXED);
+}
+
 /* Room for one more element at the end of an array; false without memory. */
 static bool make_room(void **array, size_t n, size_t each)
 {

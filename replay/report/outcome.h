@@ -30,6 +30,7 @@ enum outcome_count {
 	OUTCOME_UNPOLLED, /* completions here that the recorded program did not ask for */
 	OUTCOME_FAULTS,   /* recorded errors that were caused here, faults.c */
 	OUTCOME_SEEN,     /* recorded events that were looked at */
+	OUTCOME_COMPILED, /* recorded events that were put in order before that */
 	OUTCOME_COUNTS,
 };
 
@@ -110,6 +111,10 @@ void outcome_inherit(struct outcome *outcome, uint32_t object, uint32_t from);
  */
 void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
 		     uint32_t object, const char *why);
+
+/* All is compiled, and is replayed from now on. */
+void outcome_compiled(struct outcome *outcome);
+bool outcome_is_compiled(const struct outcome *outcome);
 
 /* A note for the reader, printed once. */
 void outcome_note(struct outcome *outcome, const char *format, ...)

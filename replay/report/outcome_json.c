@@ -25,6 +25,7 @@ static const char *const count_names[OUTCOME_COUNTS] = {
 	[OUTCOME_UNPOLLED] = "unpolled",
 	[OUTCOME_FAULTS] = "faults",
 	[OUTCOME_SEEN] = "seen",
+	[OUTCOME_COMPILED] = "compiled",
 };
 
 const char *outcome_class_name(enum divergence_class class)

@@ -43,6 +43,7 @@ struct outcome {
 	char *path, *device;
 	struct trace *trace;
 	bool other_device, fail_fast, stopped;
+	bool is_compiled;
 	bool diverged; /* also where that is tolerated */
 	const char *why_stopped;
 	struct outcome_shard *shards;

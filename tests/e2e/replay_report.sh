@@ -119,6 +119,24 @@ a_signal_leaves_a_report() { # SIGNAL
 		is "$(jq -r .partial report)" "ended by SIG$1" && is "$(jq .whole report)" false
 }
 
+fabric_of() { # PID
+	tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^VERBATIM_SOFT_FABRIC=//p' | grep .
+}
+
+# It locks the directory of its software device, which the next one finds unlocked.
+what_a_killed_replay_leaves_goes_with_the_next() {
+	local job child folder
+	(unset VERBATIM_SOFT_FABRIC
+	exec "$VERBATIM" replay --device soft --pace x0.0001 rc.db >out 2>&1) &
+	job=$!
+	await pgrep -P $job >pid && child=$(cat pid) && await fabric_of $child >folder &&
+		folder=$(cat folder) && await [ "$(ls -A "$folder")" ] || return
+	kill -KILL $job $child
+	await eval '! kill -0 '$child && [ -d "$folder" ] || { echo "no $folder"; return 1; }
+	(unset VERBATIM_SOFT_FABRIC; replay rc.db)
+	is $? 0 && [ ! -e "$folder" ] || { echo "left: $folder"; return 1; }
+}
+
 a_deadline_leaves_a_report() {
 	replay --pace x0.0001 --deadline 500ms --report report rc.db
 	is $? 3 && says "^partial, ended by --deadline after " out &&
@@ -193,7 +211,8 @@ for each in an_altered_key_is_one_divergence a_recorded_failure_that_succeeds_is
 	a_bad_line_is_named fail_fast_ends_at_the_first "a_signal_leaves_a_report INT" \
 	"a_signal_leaves_a_report TERM" "a_signal_leaves_a_report HUP" a_deadline_leaves_a_report \
 	junit_is_valid a_replay_can_be_recorded what_the_device_lacks_is_said_first \
-	progress_is_for_a_terminal wrong_values_are_refused; do
+	what_a_killed_replay_leaves_goes_with_the_next progress_is_for_a_terminal \
+	wrong_values_are_refused; do
 	try $each
 done
 exit $failed
