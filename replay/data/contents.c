@@ -21,10 +21,15 @@
 
 #include "core/wire/payload.h"
 #include "replay/data/fetched.h"
+#include "replay/data/refilled.h"
 #include "replay/made/made.h"
 #include "replay/process/process.h"
+#include "replay/state/sent.h"
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
+
+static const char refilled[] = "a message that waited at a shared receive queue until its buffer "
+			       "was filled again";
 
 struct span {
 	const uint8_t *at;
@@ -45,6 +50,7 @@ struct contents {
 	uint32_t nlandings, size, free;
 	struct map latest; /* address of a buffer, to the landing that it was last posted with */
 	struct fetched *fetched;
+	struct refilled *refilled;
 	uint8_t *inlined; /* of the list that is being posted */
 	size_t inlined_used, inlined_size;
 	int err;
@@ -58,7 +64,9 @@ int contents_init(struct replay *r)
 	if (!trace_has_payloads(r->trace) || (mode && !strcmp(mode, "hash")))
 		return 0;
 	r->contents = calloc(1, sizeof(*r->contents));
-	return r->contents && !fetched_new(&r->contents->fetched) ? 0 : -ENOMEM;
+	if (!r->contents || fetched_new(&r->contents->fetched))
+		return -ENOMEM;
+	return refilled_new(&r->contents->refilled);
 }
 
 void contents_fini(struct replay *r)
@@ -72,6 +80,7 @@ void contents_fini(struct replay *r)
 	free(p->landings);
 	map_fini(&p->latest);
 	fetched_free(p->fetched);
+	refilled_free(p->refilled);
 	free(p->inlined);
 	free(p);
 	r->contents = NULL;
@@ -133,6 +142,23 @@ static void fill_one(struct replay *r, uint32_t process, const struct sge *there
 		process_write(process, at, bytes, n);
 }
 
+/* What waits at a shared receive queue is sent later than it was. */
+static int note_refill(struct replay *r, const struct trace_event *event, uint32_t i)
+{
+	const struct replica *from = replica_of(r, event->post->object);
+	const struct replica *to = from && from->qp ? replica_of(r, from->qp->peer) : NULL;
+	const struct wr *wr = &event->post->wr[i];
+	const void *at;
+
+	if (!to || !to->qp || !to->qp->shared || !wr->nsge || is_inline(wr))
+		return 0;
+	sent_settle_of(r, from->qp);
+	at = translate_host(r, event->process, wr->sge[0].addr, wr->sge[0].length, wr->sge[0].lkey);
+	return at ? refilled_note(r->contents->refilled, at, (struct refill){ event->id, i },
+				  from->qp)
+		  : 0;
+}
+
 int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 		  struct ibv_sge *sges)
 {
@@ -141,6 +167,8 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 	uint64_t at = 0;
 	int found = r->contents ? trace_payload(r->trace, event->id, i, &payload) : 0;
 
+	if (found > 0 && note_refill(r, event, i))
+		return -ENOMEM;
 	for (uint32_t k = 0; found > 0 && k < wr->nsge && at < payload.nbytes; k++) {
 		uint64_t left = payload.nbytes - at, n = wr->sge[k].length;
 
@@ -290,19 +318,42 @@ static int find_sent(const struct check *c, struct payload *ret_sent)
 	return trace_payload(c->r->trace, c->arrival->sender, c->arrival->sender_index, ret_sent);
 }
 
+/* Are the @n bytes here those of messages that were put over this one before it was taken? */
+static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
+{
+	struct refill over = { c->arrival->sender, c->arrival->sender_index };
+	uint8_t *there = malloc(n), here;
+	struct payload payload;
+	bool is = false;
+
+	if (!there)
+		return false;
+	memcpy(there, bytes, n);
+	while (!is && refilled_next(c->r->contents->refilled, &over) &&
+	       trace_payload(c->r->trace, over.event, over.index, &payload) > 0) {
+		memcpy(there, payload.bytes, payload.nbytes < n ? payload.nbytes : n);
+		is = compare_bytes(c->landing, there, 0, n, &here) == n;
+	}
+	free(there);
+	if (is)
+		outcome_tolerated(c->r->outcome, refilled);
+	return is;
+}
+
 /* The message lies behind what is before it: the GRH of a datagram. */
 static void compare_message(const struct check *c, const struct payload *payload, uint64_t n)
 {
 	const uint8_t *bytes = payload->bytes;
-	uint8_t here = 0;
+	uint8_t here = 0, there;
 	uint64_t at;
 
 	if (n <= payload->before)
 		return;
 	outcome_count(c->r->outcome, OUTCOME_PAYLOADS, 1);
 	at = compare_bytes(c->landing, bytes, payload->before, n, &here);
-	if (at < n)
-		report_difference(c, at, payload, bytes[at], here);
+	there = at < n ? bytes[at] : 0; /* they are borrowed until others are asked for */
+	if (at < n && (payload->before || !is_refilled(c, bytes, n)))
+		report_difference(c, at, payload, there, here);
 }
 
 static bool is_unknown_request(const struct payload *payload)

@@ -24,6 +24,21 @@ shared_queues() { # argument
 	done
 }
 
+# A message that waits here, and did not there, is sent from a buffer that has the next one by then;
+# a byte that is another is still found.
+contents_of_shared_queues() {
+	local i event
+	for i in 1 2 3 4 5; do
+		record -o t.db --payload full -- "$apps/shared_rq" && comes_again t.db &&
+			says "compared what was received [1-9]" out || return
+	done
+	event="SELECT thread || ':' || n FROM payload WHERE kind = 'recv' AND i = 0
+		AND length(bytes) > 50 ORDER BY time LIMIT 1 OFFSET 20"
+	differs "^  @ ibv_poll_cq: wc\\[0\\].payload: recorded byte 50 of .* is 0xee" \
+		"UPDATE payload SET bytes = CAST(substr(bytes, 1, 50) || x'ee' ||
+		substr(bytes, 52) AS BLOB), hash = NULL WHERE i = 0 AND thread = @"
+}
+
 perftest_with_a_shared_queue() {
 	record -o t.db -- "$both" ib_send_bw --use_old_post_send -F -n 1000 --use-srq &&
 		comes_again t.db
@@ -158,6 +173,7 @@ shared_queue_that_is_cut() {
 needs "$apps/shared_rq" "$apps/in_vain"
 try shared_queues
 try "shared queues, one wr_id" shared_queues same
+try contents_of_shared_queues
 try perftest_with_a_shared_queue
 try hang_that_is_one_here
 if command -v sqlite3 >/dev/null; then

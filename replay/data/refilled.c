@@ -1,0 +1,85 @@
+/*
+ * Buffers that were filled again before their message was taken
+ *
+ * The last messages are in a ring, each with the number of the one that was put over it:
+ *
+ *	address -> number of the last message there
+ *	message -> number -> number of the next there, 0: none
+ */
+#include "replay/data/refilled.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/base/map.h"
+#include "replay/state/state.h"
+
+enum { KEPT = 1 << 14 };
+
+struct kept {
+	struct refill message;
+	uint64_t next;
+};
+
+struct refilled {
+	struct map at, number;
+	uint64_t last; /* number; the first is 1 */
+	struct kept ring[KEPT];
+};
+
+int refilled_new(struct refilled **ret_refilled)
+{
+	*ret_refilled = calloc(1, sizeof(**ret_refilled));
+	return *ret_refilled ? 0 : -ENOMEM;
+}
+
+void refilled_free(struct refilled *f)
+{
+	if (!f)
+		return;
+	map_fini(&f->at);
+	map_fini(&f->number);
+	free(f);
+}
+
+static uint64_t key_of(struct refill message)
+{
+	return map_hash(event_key(message.event)) + message.index;
+}
+
+static struct kept *find_kept(struct refilled *f, uint64_t number)
+{
+	return number && number + KEPT > f->last ? &f->ring[number % KEPT] : NULL;
+}
+
+int refilled_note(struct refilled *f, const void *at, struct refill message,
+		  const struct replica_qp *sender)
+{
+	uint64_t before = 0;
+	struct kept *kept;
+
+	map_get(&f->at, (uintptr_t)at, &before);
+	kept = find_kept(f, before);
+	if (kept && requests_has(&sender->sent, kept->message.event, kept->message.index))
+		kept->next = f->last + 1;
+	kept = &f->ring[++f->last % KEPT];
+	if (f->last > KEPT)
+		map_remove(&f->number, key_of(kept->message));
+	*kept = (struct kept){ .message = message };
+	return map_put(&f->at, (uintptr_t)at, f->last)
+		       ?: map_put(&f->number, key_of(message), f->last);
+}
+
+bool refilled_next(const struct refilled *f, struct refill *message)
+{
+	const struct kept *kept;
+	uint64_t number;
+
+	if (!map_get(&f->number, key_of(*message), &number))
+		return false;
+	kept = &f->ring[number % KEPT];
+	if (!kept->next || kept->next + KEPT <= f->last)
+		return false;
+	*message = f->ring[kept->next % KEPT].message;
+	return true;
+}
