@@ -432,7 +432,8 @@ static int tell_ringless(struct collector *c)
 			 "(--ring-budget allows more)",
 			 denied, format_bytes(atomic_load(&page->withheld_budget), text));
 	if (n > denied)
-		log_note("%u threads were not recorded: no ring could be made for them in %s",
+		log_note("%u threads were not recorded: no ring could be made for them in %s, "
+			 "or their process was forked while the loader was in use",
 			 n - denied, c->session->dir);
 	return writer_ringless(c->writer, n);
 }

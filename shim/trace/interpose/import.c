@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/base/forks.h"
 #include "shim/trace/base/next.h"
 #include "shim/trace/base/object.h"
 #include "shim/trace/base/prefix.h"
@@ -353,11 +354,13 @@ void import_look_again(void)
 	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !recording_is_on())
 		return;
 	looking = true; /* our own look-ups end up here again */
+	forks_hold();
 	dl_iterate_phdr(count_changes, &now);
 	if (atomic_exchange(&seen, now) != now) {
 		import_look();
 		import_tell();
 	}
+	forks_allow();
 	looking = false;
 }
 

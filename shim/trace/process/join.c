@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "shim/trace/base/aside.h"
+#include "shim/trace/base/forks.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/interpose/fault.h"
 #include "shim/trace/interpose/sandbox.h"
@@ -74,8 +75,11 @@ static bool find_session(void)
 	}
 	if (session_join_or_make(&recording_session, dir))
 		return false;
-	if (recording_session.page->lttng)
+	if (recording_session.page->lttng) {
+		forks_hold();
 		tap_load();
+		forks_allow();
+	}
 	return true;
 }
 
@@ -95,7 +99,7 @@ static bool join_session(void)
 	atomic_store_explicit(&record_clock, recording_session.page->clock.kind,
 			      memory_order_relaxed);
 	if (!announced) {
-		/* of a fork in between the child would find the C library's list of handlers locked */
+		/* a child forked in between would find libc's list of handlers locked */
 		recording_lock();
 		process_announce_exit();
 		recording_unlock();
@@ -113,6 +117,10 @@ static bool start_process(void)
 
 	if (!recording_has_page() && !join_session())
 		return false;
+	if (forks_tore()) {
+		atomic_fetch_add(&recording_session.page->ringless, 1);
+		return false;
+	}
 	child = recorded_pid && recorded_pid != getpid();
 	rings_begin(&recording_session, record_ticks());
 	payload_begin(&recording_session.page->payload, child);

@@ -25,6 +25,7 @@
 
 #include "core/wire/clock.h"
 #include "core/wire/session.h"
+#include "shim/trace/base/forks.h"
 #include "shim/trace/base/libc.h"
 #include "shim/trace/base/next.h"
 #include "shim/trace/base/started.h"
@@ -42,9 +43,6 @@
 enum {
 	CMD_MAX = 4096,
 	PATH_BYTES = 1024,
-	YIELDS = 100,                  /* before a wait begins to sleep */
-	WAIT_NS = 20 * 1000,           /* at a time */
-	WAIT_MOST_NS = 1000 * 1000000, /* on a busy machine the loader is slow */
 };
 
 static atomic_bool written;
@@ -62,10 +60,6 @@ static __thread uint32_t announced_seq __attribute__((tls_model("initial-exec"))
 static struct origin process_origin; /* of this process */
 static __thread struct origin announced __attribute__((tls_model("initial-exec")));
 
-static atomic_uint holders; /* threads where a fork would do harm */
-static atomic_bool forking;
-static unsigned int abandoned; /* holders that were waited for in vain */
-
 /*
  * Do everything that takes the loader's lock, before any thread can hold that
  * lock and wait for a verb. Once in an image.
@@ -74,14 +68,14 @@ static void use_loader(void)
 {
 	static bool done;
 
-	process_hold_forks();
+	forks_hold();
 	if (!done) {
 		next_find_all();
 		stack_load();
 		import_look();
 	}
 	done = true;
-	process_allow_forks();
+	forks_allow();
 }
 
 void process_begin(pid_t before)
@@ -93,8 +87,10 @@ void process_begin(pid_t before)
 	process_origin = origin;
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
+	forks_hold();
 	use_loader();
 	stack_begin();
+	forks_allow();
 }
 
 /*
@@ -257,92 +253,22 @@ void process_exit(enum event_exit_how how, int status)
 		verbatim_tap_end(); /* no destructor will do it */
 }
 
-/* Wait while @busy holds, but not for ever. Returns whether it has ended. */
-static bool wait_while(bool (*busy)(void))
-{
-	const struct timespec pause = { .tv_nsec = WAIT_NS };
-	const uint64_t start = clock_monotonic();
-	int saved = errno;
-	bool over;
-
-	for (int i = 0; !(over = !busy()) && clock_monotonic() - start < WAIT_MOST_NS; i++) {
-		if (i < YIELDS)
-			sched_yield();
-		else
-			syscall(SYS_nanosleep, &pause, NULL); /* no cancellation point */
-	}
-	errno = saved;
-	return over;
-}
-
-static bool fork_goes_on(void)
-{
-	return atomic_load(&forking);
-}
-
-static unsigned int count_others(void)
-{
-	return atomic_load(&holders) - !!recorder.forks_held;
-}
-
-static bool others_hold(void)
-{
-	return count_others() > abandoned;
-}
-
-/* A fork that is being prepared may be waiting for this thread. */
-void process_hold_forks(void)
-{
-	if (recorder.forks_held++)
-		return;
-	/* a fork that begins now either sees our count, or we see its flag */
-	while (atomic_fetch_add(&holders, 1), fork_goes_on()) {
-		atomic_fetch_sub(&holders, 1);
-		if (!wait_while(fork_goes_on)) {
-			atomic_fetch_add(&holders, 1);
-			return;
-		}
-	}
-}
-
-void process_allow_forks(void)
-{
-	if (!--recorder.forks_held)
-		atomic_fetch_sub(&holders, 1);
-}
-
-/* A longjmp() out of a signal handler may have left a hold behind: it is waited for only once. */
-static void wait_for_holders(void)
-{
-	atomic_store(&forking, true);
-	if (!others_hold())
-		abandoned = count_others();
-	wait_while(others_hold);
-	abandoned = count_others();
-}
-
 /* One fork at a time: join.c holds its lock. */
 static void before_fork(void)
 {
-	wait_for_holders();
-}
-
-static void after_fork_parent(void)
-{
-	atomic_store(&forking, false);
+	forks_before();
+	libunwind_fork();
 }
 
 static void after_fork_child(void)
 {
-	atomic_store(&holders, !!recorder.forks_held);
-	abandoned = 0;
-	atomic_store(&forking, false);
+	forks_after_child();
 	libunwind_forked();
 }
 
 void process_watch_forks(void)
 {
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	pthread_atfork(before_fork, forks_after_parent, after_fork_child);
 }
 
 static void announce_fork(void)

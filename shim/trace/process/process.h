@@ -14,7 +14,7 @@ void process_begin(pid_t before);
 void process_write(void);
 
 /*
- * Let forks wait for process_hold_forks(). Before the program begins, and
+ * Let forks wait for those who hold them (forks.h). Before the program begins, and
  * before join.c registers its own handlers.
  */
 void process_watch_forks(void);
@@ -45,10 +45,3 @@ bool process_is_recorded(void);
 
 /* The process is about to end. Async-signal-safe once the thread has a ring. */
 void process_exit(enum event_exit_how how, int status);
-
-/*
- * Between these two no fork happens, as far as we can prevent it: the loader's
- * lock would stay held in the child, where nobody releases it. Nests.
- */
-void process_hold_forks(void);
-void process_allow_forks(void);

@@ -35,7 +35,6 @@ struct recorder {
 	uint64_t gave_up; /* 1 + the reader's position when it was waited for in vain; or 0 */
 	uint64_t lap;     /* ring.reserved and ticks when the thread last began to fill the ring */
 	uint64_t lap_ticks;
-	uint32_t forks_held;    /* process_hold_forks() */
 	const void *hold_frame; /* of the outermost hold */
 	uint64_t held;          /* bytes behind ring.reserved that wait for an outer event */
 	uint32_t holds;         /* counts published holds, so that their owner notices */

@@ -36,6 +36,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/trace/base/forks.h"
 #include "shim/trace/stack/locate.h"
 
 #if __has_include(<valgrind/valgrind.h>)
@@ -52,6 +53,7 @@ typedef int iterate_fn(visit_fn *visit, void *arg);
 static backtrace_fn *loaded;
 static _Atomic(backtrace_fn *) usable;
 static atomic_uint walkers; /* threads that are inside libunwind */
+static bool shared;         /* others were in it when the last fork began */
 
 static __thread bool warm __attribute__((tls_model("initial-exec")));
 static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
@@ -68,15 +70,19 @@ static bool is_probe(int fd)
 	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
 }
 
+/* While a fork goes on nobody enters: the child would not know. Then -1. */
 static int walk_stack(backtrace_fn *take, void **frames, int max)
 {
-	int n;
+	int n = -1;
 
 	walking++;
+	/* pairs with the load in libunwind_fork() */
 	atomic_fetch_add(&walkers, 1);
-	VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack need not be initialized */
-	n = take(frames, max);
-	VALGRIND_ENABLE_ERROR_REPORTING;
+	if (!forks_go_on()) {
+		VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack need not be initialized */
+		n = take(frames, max);
+		VALGRIND_ENABLE_ERROR_REPORTING;
+	}
 	atomic_fetch_sub(&walkers, 1);
 	walking--;
 	return n;
@@ -99,8 +105,7 @@ void libunwind_warm_up(void)
 
 	if (!take || warm)
 		return;
-	walk_stack(take, &frame, 1);
-	warm = true;
+	warm = walk_stack(take, &frame, 1) >= 0;
 }
 
 void libunwind_retire(void)
@@ -108,9 +113,15 @@ void libunwind_retire(void)
 	atomic_store(&usable, NULL);
 }
 
+void libunwind_fork(void)
+{
+	shared = atomic_load(&walkers) > walking;
+}
+
 void libunwind_forked(void)
 {
-	if (atomic_exchange(&walkers, walking) > walking)
+	atomic_store(&walkers, walking);
+	if (shared)
 		libunwind_retire();
 }
 

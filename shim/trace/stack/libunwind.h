@@ -23,5 +23,8 @@ int libunwind_walk(void **frames, int max);
 /* Do not use it any more in this process: what it remembers is wrong. */
 void libunwind_retire(void);
 
+/* Before a fork, when forks_go_on(). */
+void libunwind_fork(void);
+
 /* In a forked child: retire it if another thread was in it. */
 void libunwind_forked(void);

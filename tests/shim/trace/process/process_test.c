@@ -2,16 +2,23 @@
  * Processes: fork, vfork, exec, and children that join
  */
 #include <errno.h>
+#include <link.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
+#include "shim/trace/base/forks.h"
 #include "shim/trace/process/process.h"
 #include "shim/trace/process/surroundings.h"
 #include "shim/trace/stack/stack.h"
 #include "shim/trace/verbs/wrappers.h"
 #include "tests/shim/trace/provider.h"
 #include "tests/test.h"
+
+enum { CHILD_MOST_MS = 40000 };
 
 static void child_body(void)
 {
@@ -212,6 +219,24 @@ TEST(child_of_a_thread_without_a_ring_is_recorded)
 	in_child(quiet_fork_body);
 }
 
+/* The status of a child; -1: it hung and was killed. It may have all signals blocked. */
+static int status_of_child(pid_t pid)
+{
+	struct pollfd ends = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	int status;
+	bool ended;
+
+	HOLDS(ends.fd >= 0);
+	ended = poll(&ends, 1, CHILD_MOST_MS) == 1;
+	if (!ended) {
+		dprintf(2, "child %d hangs: it is killed\n", (int)pid);
+		kill(pid, SIGKILL);
+	}
+	close(ends.fd);
+	HOLDS(waitpid(pid, &status, 0) == pid);
+	return ended ? status : -1;
+}
+
 /* Fork @n times while @busy runs in a thread; each child does @verb in time. */
 static void fork_beside(int n, void *(*busy)(void *), void (*verb)(void))
 {
@@ -224,11 +249,10 @@ static void fork_beside(int n, void *(*busy)(void *), void (*verb)(void))
 		pid_t pid = fork();
 
 		if (!pid) {
-			alarm(5);
 			verb();
 			_exit(0);
 		}
-		waitpid(pid, &status, 0);
+		status = status_of_child(pid);
 	}
 	stop = true;
 	pthread_join(thread, NULL);
@@ -320,6 +344,56 @@ TEST(child_of_a_process_about_to_join_joins)
 		skip(); /* it takes a lock of its own in dlopen(), which another thread had */
 	for (int i = 0; i < 100; i++)
 		in_child(joining_body);
+}
+
+static int wait_in_loader(struct dl_phdr_info *info, size_t size, void *inside)
+{
+	(void)info, (void)size;
+	*(atomic_bool *)inside = true;
+	while (!stop)
+		usleep(1000);
+	return 1;
+}
+
+static void *hold_loader(void *inside)
+{
+	forks_hold();
+	dl_iterate_phdr(wait_in_loader, inside);
+	forks_allow();
+	return NULL;
+}
+
+/* The lock of dl_iterate_phdr() stays locked in the child. */
+static void torn_fork_body(void)
+{
+	atomic_bool inside = false;
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	begin_data(RING_MIN, ON_FULL_WAIT);
+	HOLDS(!pthread_create(&thread, NULL, hold_loader, &inside));
+	while (!inside)
+		sched_yield();
+	pid = fork();
+	if (!pid) {
+		send_one(1);
+		_exit(send_one(2));
+	}
+	status = status_of_child(pid);
+	stop = true;
+	pthread_join(thread, NULL);
+	HOLDS(status == 0);
+	HOLDS(session_count_rings(&session) == 0 && atomic_load(&session.page->ringless) == 1);
+	pid = fork();
+	if (!pid)
+		_exit(send_one(3));
+	HOLDS(status_of_child(pid) == 0 && session_count_rings(&session) == 1);
+}
+
+TEST(child_that_cannot_use_the_loader_is_counted_and_goes_on)
+{
+	in_child(torn_fork_body);
 }
 
 static void *first_verb(void *barrier)

@@ -1,0 +1,150 @@
+/*
+ * Threads that hold forks, and the thread that forks
+ *
+ *	forks_hold()      holders + 1, unless a fork goes on: that is waited for
+ *	forks_before()    forking is set; then holders are waited for
+ *
+ * Each side writes its own word first and then reads the other's, so one of them
+ * sees the other.
+ *
+ * A holder may need what the thread that forks has: it forks in a constructor, with
+ * the loader's lock, or a handler of pthread_atfork() has locked malloc(). So a
+ * holder that does not run is not waited for long. The fork then happens, and its
+ * child is told that it must not use the loader (forks_tore()).
+ */
+#include "shim/trace/base/forks.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/wire/clock.h"
+
+enum { YIELDS = 100, PAUSE_NS = 20 * 1000 };
+
+#define IDLE_NS UINT64_C(2000000000)  /* without running: it waits for somebody */
+#define MOST_NS UINT64_C(20000000000) /* running: on a busy machine the loader is slow */
+
+static atomic_uint holders;          /* threads */
+static _Atomic pid_t holder, forker; /* the last of each */
+static _Atomic pid_t forking;        /* the process; not a child of it that another thread made */
+static unsigned int left;            /* other holders when the last fork happened */
+static bool tore;
+
+static __thread unsigned int held __attribute__((tls_model("initial-exec")));
+
+bool forks_go_on(void)
+{
+	pid_t pid = atomic_load(&forking);
+
+	return pid && pid == getpid();
+}
+
+bool forks_tore(void)
+{
+	return tore;
+}
+
+/* First without sleeping; not by a function of libc's, which would be a cancellation point. */
+static void pause_once(int turn)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	if (turn < YIELDS)
+		sched_yield();
+	else
+		syscall(SYS_nanosleep, &pause, NULL);
+}
+
+/* A thread's processor time, which stands still while it waits. */
+static uint64_t thread_time(pid_t thread)
+{
+	const unsigned int clock = ~(unsigned int)thread << 3 | 6; /* as libc makes it */
+	struct timespec time = { 0 };
+
+	syscall(SYS_clock_gettime, (clockid_t)clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Wait while @busy holds, as long as @thread gets on. Returns whether it has ended. */
+static bool wait_while(bool (*busy)(void), const _Atomic pid_t *thread)
+{
+	const uint64_t start = clock_monotonic();
+	uint64_t now = start, ran_at = start, ran = 0, runs;
+	int saved = errno;
+	bool over;
+
+	for (int i = 0; !(over = !busy()) && now - ran_at < IDLE_NS && now - start < MOST_NS; i++) {
+		pause_once(i);
+		now = clock_monotonic();
+		runs = thread_time(atomic_load(thread));
+		if (runs != ran)
+			ran_at = now;
+		ran = runs;
+	}
+	errno = saved;
+	return over;
+}
+
+void forks_hold(void)
+{
+	if (held++)
+		return;
+	/* pairs with the load in count_others() */
+	while (atomic_fetch_add(&holders, 1), forks_go_on()) {
+		atomic_fetch_sub(&holders, 1);
+		if (wait_while(forks_go_on, &forker))
+			continue;
+		atomic_fetch_add(&holders, 1);
+		break;
+	}
+	atomic_store(&holder, gettid());
+}
+
+void forks_allow(void)
+{
+	if (!--held)
+		atomic_fetch_sub(&holders, 1);
+}
+
+static unsigned int count_others(void)
+{
+	return atomic_load(&holders) - !!held;
+}
+
+/* Who was waited for in vain once (a longjmp() may have left a hold behind) is not again. */
+static bool others_hold(void)
+{
+	return count_others() > left;
+}
+
+void forks_before(void)
+{
+	atomic_store(&forker, gettid());
+	atomic_store(&forking, getpid());
+	if (count_others() < left)
+		left = count_others();
+	wait_while(others_hold, &holder);
+	left = count_others();
+	if (!held++) /* handlers between this and the fork do not wait for it */
+		atomic_fetch_add(&holders, 1);
+}
+
+void forks_after_parent(void)
+{
+	forks_allow();
+	atomic_store(&forking, 0);
+}
+
+void forks_after_child(void)
+{
+	tore |= count_others() > 0;
+	held--;
+	left = 0;
+	atomic_store(&holders, !!held);
+	atomic_store(&forking, 0);
+}
