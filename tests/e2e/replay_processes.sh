@@ -42,10 +42,11 @@ calls_of() { # trace, its first process
 		FROM known c JOIN number p ON p.id = c.process LEFT JOIN number o ON o.id = p.parent
 		ORDER BY p.n, c.begin" &&
 		"$VERBATIM" sql "$1" "$known SELECT p.n, verb, ret, count(*)
-			FROM post JOIN number p ON p.id = process
+			FROM post LEFT JOIN number p ON p.id = process
 			GROUP BY 1, 2, 3 ORDER BY 1, 2, 3" &&
 		"$VERBATIM" sql "$1" "$known SELECT p.n, o.n, how FROM fork
-			JOIN number p ON p.id = process JOIN number o ON o.id = child
+			LEFT JOIN number p ON p.id = process
+			LEFT JOIN number o ON o.id = child WHERE child
 			ORDER BY 1, 2"
 }
 
