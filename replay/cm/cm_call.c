@@ -421,9 +421,30 @@ static void compare_result(const struct cm_task *t, int ret, int err)
 	differ_result(t->r->outcome, t->event->id, &there, ret, err);
 }
 
+/* Of a connection, not of its identifier alone. */
+static bool is_of_connection(enum verb verb)
+{
+	switch (verb) {
+	case VERB_rdma_connect:
+	case VERB_rdma_accept:
+	case VERB_rdma_establish:
+	case VERB_rdma_reject:
+	case VERB_rdma_reject_ece:
+	case VERB_rdma_notify:
+	case VERB_rdma_disconnect:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Why it is not made; NULL: it is. */
 static const char *why_not(const struct cm_task *t)
 {
+	const char *unmade = cm_why_unmade(t->r, t->end);
+
+	if (unmade && (is_of_connection(t->call->verb) || !t->end->id))
+		return makes_end(t->call->verb) ? NULL : unmade;
 	if (makes_end(t->call->verb) || (t->end && t->end->id))
 		return NULL;
 	return t->end ? "its identifier is not there" : "the trace does not know its identifier";

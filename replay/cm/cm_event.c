@@ -506,6 +506,9 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	const char *type = args_text(out, "event.event"), *why = why_not_caused(type);
 	struct cm_arrival *arrival;
 
+	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
+	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
+		why = cm_why_unmade(r, end);
 	if (!why && !is_request(type) && !end->id)
 		why = "its identifier is not there";
 	if (why) {

@@ -5,7 +5,9 @@
  *	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
  *				address of the device, the other connects there
  *
- * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c) are not connected.
+ * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c, cm_made.c) are not connected:
+ * a reply there takes a queue pair, which is then in RTS, and the first message the side that asked.
+ * So where one side was recorded its connections are left out.
  */
 #include <stdlib.h>
 
@@ -30,6 +32,26 @@ bool cm_has_iwarp(const struct replay *r)
 		if (is_iwarp(device->device))
 			return true;
 	return false;
+}
+
+const char *cm_why_unmade(const struct replay *r, const struct cm_end *end)
+{
+	if (!end || end->partner || end->refused || end->datagrams || !cm_has_iwarp(r))
+		return NULL;
+	return "the other side of its connection is not made on an iWARP device";
+}
+
+/* A queue pair of an identifier whose connection is left out. */
+static const char *cut_unmade(struct replay *r, uint32_t qp)
+{
+	const char *why = NULL;
+	uint64_t end;
+
+	if (map_get(&r->cm->of_qp, qp, &end))
+		why = cm_why_unmade(r, cm_end_of(r, (uint32_t)end));
+	if (why)
+		cut_connection(r, qp, 0, why);
+	return why;
 }
 
 bool cm_connects(const struct replay *r, uint32_t object)
@@ -150,6 +172,11 @@ bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp
 	if (!(mask & IBV_QP_STATE) || !cm_connects(r, qp) || attr->qp_state == IBV_QPS_RESET ||
 	    attr->qp_state > IBV_QPS_RTS)
 		return false;
+	*ret_why = cut_unmade(r, qp);
+	if (*ret_why) {
+		*ret_needless = by_librdmacm;
+		return true;
+	}
 	if (attr->qp_state == IBV_QPS_INIT ||
 	    devices_was_iwarp(r->devices, recorded_device_name(r, qp))) {
 		*ret_needless = is_joined(r->cm, qp) ? by_librdmacm : NULL;

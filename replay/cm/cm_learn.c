@@ -251,7 +251,7 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 	if (!end)
 		return 0;
 	end->qp = call->object;
-	return map_put(&r->cm->of_qp, call->object, 1);
+	return map_put(&r->cm->of_qp, call->object, end->object);
 }
 
 /* Of both addresses, in the order of the side that asks. */

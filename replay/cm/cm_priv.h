@@ -95,7 +95,7 @@ struct cm {
 	struct cm_inside *inside; /* by thread */
 	size_t ninside;
 	struct map waited; /* calls inside of which events were got: of synchronous identifiers */
-	struct map of_qp;  /* queue pairs of identifiers there (objects) */
+	struct map of_qp;  /* queue pairs of identifiers there, to these (objects) */
 	struct map joined; /* those that librdmacm has connected on an iWARP device here */
 	struct map heard; /* rdma_connect() to the later rdma_listen() that heard it, event_key() */
 	struct map inside_ep; /* rdma_create_ep() that have their addresses in calls inside */
@@ -180,6 +180,8 @@ int cm_note_port(struct replay *r, struct cm_end *end);
 
 /* cm_iwarp.c */
 bool cm_has_iwarp(const struct replay *r);
+/* Why a connection of @end is left out; NULL: it is not. */
+const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
 /* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
 int cm_note_connected(struct replay *r, const struct cm_end *end);
 
