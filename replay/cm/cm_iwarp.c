@@ -5,9 +5,9 @@
  *	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
  *				address of the device, the other connects there
  *
- * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c, cm_made.c) are not connected:
- * a reply there takes a queue pair, which is then in RTS, and the first message the side that asked.
- * So where one side was recorded its connections are left out.
+ * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c, cm_made.c) are not
+ * connected: a reply there takes a queue pair, which is then in RTS, and the first message is that
+ * of the side that asked. So where one side was recorded its connections are left out.
  */
 #include <stdlib.h>
 
