@@ -344,7 +344,7 @@ static int learn_objects(struct replay *r)
 			      o->destroyed_at))
 			return -ENOMEM;
 	}
-	r->replicas = calloc(r->nreplicas, sizeof(*r->replicas));
+	r->replicas = lines_alloc(r->nreplicas, sizeof(*r->replicas));
 	r->made = calloc(r->nreplicas, sizeof(*r->made));
 	return r->replicas && r->made ? 0 : -ENOMEM;
 }

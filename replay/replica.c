@@ -50,7 +50,7 @@ static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 {
 	struct ibv_qp *qp = replica->handle;
 
-	replica->qp = calloc(1, sizeof(*replica->qp));
+	replica->qp = lines_alloc(1, sizeof(*replica->qp));
 	if (!replica->qp)
 		return -ENOMEM;
 	replica->qp->type = qp->qp_type;

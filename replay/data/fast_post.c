@@ -280,11 +280,12 @@ static bool note_sent(struct replay *r, struct fast_post *f, const struct trace_
 	if (requests_count(sent) >= SENT_MOST)
 		return false;
 	request = requests_add(sent);
-	if (request)
-		*request = (struct request){ .event = event->id,
-					     .length = f->request.length,
-					     .wr_id = f->replica->number };
-	return request;
+	if (!request)
+		return false;
+	*request = (struct request){ .wr_id = f->replica->number, .length = f->request.length };
+	request->event.thread = event->id.thread; /* one by one, as above */
+	request->event.n = event->id.n;
+	return true;
 }
 
 static int post_request(struct fast_post *f)

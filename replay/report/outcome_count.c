@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/lines.h"
 #include "replay/report/outcome_priv.h"
 
 /* The last one is for all threads beyond. */
-enum { SHARDS = 64, CACHE_LINE = 64 };
+enum { SHARDS = 64 };
 
 struct outcome_shard {
 	uint64_t counts[OUTCOME_COUNTS];
@@ -19,11 +20,8 @@ struct outcome_shard {
 
 int outcome_count_init(struct outcome *r)
 {
-	r->shards = aligned_alloc(CACHE_LINE, SHARDS * sizeof(*r->shards));
-	if (!r->shards)
-		return -ENOMEM;
-	memset(r->shards, 0, SHARDS * sizeof(*r->shards));
-	return 0;
+	r->shards = lines_alloc(SHARDS, sizeof(*r->shards));
+	return r->shards ? 0 : -ENOMEM;
 }
 
 /* The number of the calling thread, from 0. */

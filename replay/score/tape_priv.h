@@ -15,6 +15,7 @@
  *
  * with 0 where a pointer or the number of a request is, which the reader puts there.
  */
+#include "core/base/lines.h"
 #include "core/base/map.h"
 #include "replay/score/spill.h"
 #include "replay/score/tape.h"
@@ -83,7 +84,7 @@ struct tape {
 	struct instance **instances;
 	uint32_t ninstances;
 	uint32_t player;
-};
+} __attribute__((aligned(CACHE_LINE)));
 
 struct tapes {
 	size_t memory, in_memory; /* bytes: limit, and of chunks */

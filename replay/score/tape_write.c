@@ -421,7 +421,8 @@ uint64_t tape_last(const struct tape *tape)
 
 int tapes_new(uint32_t players, size_t memory, struct tapes **ret_tapes)
 {
-	struct tapes *tapes = calloc(1, sizeof(*tapes) + (players + 1ul) * sizeof(struct tape));
+	size_t bytes = sizeof(struct tapes) + (players + 1ul) * sizeof(struct tape);
+	struct tapes *tapes = lines_alloc(1, bytes);
 
 	if (!tapes)
 		return -ENOMEM;

@@ -12,6 +12,7 @@
 
 #include "core/store/read/trace.h"
 #include "replay/device/devices.h"
+#include "core/base/lines.h"
 #include "core/base/map.h"
 #include "replay/device/memory.h"
 #include "replay/report/options.h"
@@ -84,7 +85,7 @@ struct replica {
 	struct ibv_wc *unsorted;
 	unsigned int nunsorted;
 	uint32_t owner; /* the player that has the queue for itself: owner.h */
-};
+} __attribute__((aligned(CACHE_LINE)));
 
 /* An asynchronous event that came. */
 struct async {
