@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/lines.h"
 #include "core/wire/log.h"
 
 enum {
@@ -32,8 +33,7 @@ enum {
 	RETRY = 32,
 	YIELDS = 100,
 	STRETCH = 16, /* steps */
-	STACK = 1 << 19,
-	CACHE_LINE = 64
+	STACK = 1 << 19
 };
 
 #define SLICE 100000000 /* ns of sleep before another look */
@@ -47,6 +47,7 @@ struct player {
 	uint64_t last;   /* number of its last step */
 	uint64_t now;    /* its step; the others may not know yet, */
 	uint32_t untold; /* for so many steps */
+	uint64_t *seen;  /* `at` of each player, when this one last looked */
 	/* read by the others */
 	uint64_t at __attribute__((aligned(CACHE_LINE))); /* those before are done */
 	uint64_t wanted;                                  /* the least for which somebody sleeps */
@@ -56,8 +57,9 @@ struct player {
 
 struct players {
 	struct player_work work;
-	uint32_t most; /* players from 1 on */
-	int err;       /* of play(); ends all */
+	uint32_t most;  /* players from 1 on */
+	int err;        /* of play(); ends all */
+	uint64_t *seen; /* by player, of each: player.seen */
 	struct player player[];
 };
 
@@ -146,13 +148,23 @@ static void move_on(struct player *p, uint64_t seq)
 		tell_step(p);
 }
 
+/* As has_done(); what @own has seen takes no line from @p. */
+static bool has_done_for(struct player *own, const struct player *p, uint64_t seq)
+{
+	uint64_t *seen = &own->seen[p - own->all->player];
+
+	if (*seen <= seq)
+		*seen = __atomic_load_n(&p->at, __ATOMIC_ACQUIRE); /* as in has_done() */
+	return *seen > seq;
+}
+
 /* The first player that has not done its steps up to @seq; NULL: all have. */
-static struct player *find_behind(struct players *all, const struct player *but, uint64_t seq)
+static struct player *find_behind(struct players *all, struct player *but, uint64_t seq)
 {
 	if (known >= seq)
 		return NULL;
 	for (uint32_t i = 1; i <= all->most; i++)
-		if (&all->player[i] != but && !has_done(&all->player[i], seq))
+		if (&all->player[i] != but && !has_done_for(but, &all->player[i], seq))
 			return &all->player[i];
 	known = seq;
 	return NULL;
@@ -162,11 +174,11 @@ static struct player *find_behind(struct players *all, const struct player *but,
 static struct player *find_blocking(struct players *all, const struct ready *step,
 				    const struct wait *wait)
 {
-	struct player *p = &all->player[wait->player];
+	struct player *own = &all->player[step->player], *p = &all->player[wait->player];
 
 	if (wait->player == EVERY_PLAYER)
-		return find_behind(all, &all->player[step->player], wait->seq);
-	return wait->player > all->most || has_done(p, wait->seq) ? NULL : p;
+		return find_behind(all, own, wait->seq);
+	return wait->player > all->most || has_done_for(own, p, wait->seq) ? NULL : p;
 }
 
 static void sleep_for(struct player *p, uint64_t seq, long ns)
@@ -313,19 +325,31 @@ static int start_player(struct player *p)
 	return err ? log_err(err, "start a thread that replays") : 0;
 }
 
+static void free_players(struct players *all)
+{
+	if (all)
+		free(all->seen);
+	free(all);
+}
+
 static struct players *make_players(const struct player_work *work, struct tapes *tapes,
 				    uint32_t most)
 {
 	size_t bytes = sizeof(struct players) + (most + 1ul) * sizeof(struct player);
-	struct players *all = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) & -CACHE_LINE);
+	struct players *all = lines_alloc(1, bytes);
+	size_t row = (most + CACHE_LINE / sizeof(uint64_t)) & -(CACHE_LINE / sizeof(uint64_t));
 
-	if (!all)
+	if (all)
+		all->seen = lines_alloc((most + 1) * row, sizeof(*all->seen));
+	if (!all || !all->seen) {
+		free_players(all);
 		return NULL;
-	memset(all, 0, bytes);
+	}
 	all->work = *work;
 	all->most = most;
 	for (uint32_t i = 0; i <= most; i++) {
 		all->player[i].all = all;
+		all->player[i].seen = all->seen + i * row;
 		all->player[i].tape = tapes_of(tapes, i);
 		all->player[i].last = all->player[i].tape ? tape_last(all->player[i].tape) : 0;
 		all->player[i].at = all->player[i].tape ? 0 : UINT64_MAX;
@@ -348,6 +372,6 @@ int players_run(const struct player_work *work, struct tapes *tapes, uint32_t mo
 		if (all->player[i].started)
 			pthread_join(all->player[i].thread, NULL);
 	err = all ? all->err : err;
-	free(all);
+	free_players(all);
 	return err;
 }
