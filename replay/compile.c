@@ -97,6 +97,8 @@ static uint32_t count_players(const struct replay *r)
 static int begin_compile(struct compile *c)
 {
 	struct replay *r = c->r;
+	const struct scoring how = { r->contents,
+				     !r->contents && !r->lossy && !r->gaps && r->cut == INT64_MIN };
 	struct order_source source;
 	int err = source_open(r->trace, &c->source);
 
@@ -110,8 +112,7 @@ static int begin_compile(struct compile *c)
 	    order_new(&source, &c->ahead, &c->order) || owners_new(r->nreplicas, &c->owners) ||
 	    tapes_new(c->players, MEMORY, &c->tapes))
 		return log_err(-ENOMEM, "prepare the replay");
-	if (!r->options->serial &&
-	    score_new(&c->here, r->nreplicas, c->players, r->contents, &c->score))
+	if (!r->options->serial && score_new(&c->here, r->nreplicas, c->players, how, &c->score))
 		return log_err(-ENOMEM, "prepare the replay");
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "replay/state/peers.h"
@@ -58,6 +59,39 @@ uint32_t relations_event_queue(const struct relations *relations, const struct t
 		       : 0;
 }
 
+static void add_promise(struct relations *relations, const struct trace_event *event, uint32_t cq,
+			const char *length)
+{
+	bool ex = event->call->verb == VERB_create_qp_ex;
+	int64_t n = UINT32_MAX;
+	char path[64];
+
+	snprintf(path, sizeof(path), "qp_init_attr%s.cap.%s", ex ? "_ex" : "", length);
+	args_get(event->call->out, path, &n);
+	if (cq && cq < relations->nobjects)
+		relations->of[cq].promised += n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint64_t)n;
+}
+
+/* Requests of a shared queue may all complete there. */
+static void note_promises(struct relations *relations, const struct trace_event *event,
+			  const struct relation *of, bool shared)
+{
+	add_promise(relations, event, of->send_cq, "max_send_wr");
+	add_promise(relations, event, of->recv_cq, shared ? "" : "max_recv_wr");
+}
+
+static void note_queue(struct relations *relations, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum verb_effect effect = verb_infos[call->verb].effect;
+	int64_t room = 0;
+
+	if (effect == EFFECT_CREATE)
+		args_get(call->out, "ret.cqe", &room);
+	if (effect == EFFECT_CREATE || call->verb == VERB_resize_cq)
+		relations->of[call->object].room = room > 0 ? (uint64_t)room : 0;
+}
+
 static void note_created(struct relations *relations, const struct trace_event *event)
 {
 	struct relation *of = &relations->of[event->call->object];
@@ -73,6 +107,7 @@ static void note_created(struct relations *relations, const struct trace_event *
 		.unreliable =
 			type == IBV_QPT_UD || type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET,
 	};
+	note_promises(relations, event, of, srq);
 }
 
 static void note_modified(struct relations *relations, const struct trace_event *event)
@@ -100,12 +135,16 @@ int relations_note(struct relations *relations, const struct trace_event *event)
 	int err;
 
 	if (event->kind != TRACE_CALL || call->failed || call->end < 0 || !call->object ||
-	    call->object >= relations->nobjects || verb_infos[call->verb].object != OBJECT_qp)
+	    call->object >= relations->nobjects ||
+	    (verb_infos[call->verb].object != OBJECT_qp &&
+	     verb_infos[call->verb].object != OBJECT_cq))
 		return 0;
 	err = args_parse(call->args) ?: args_parse(call->out);
 	if (err)
 		return err;
-	if (verb_infos[call->verb].effect == EFFECT_CREATE)
+	if (verb_infos[call->verb].object == OBJECT_cq)
+		note_queue(relations, event);
+	else if (verb_infos[call->verb].effect == EFFECT_CREATE)
 		note_created(relations, event);
 	else if (call->verb == VERB_modify_qp)
 		note_modified(relations, event);

@@ -12,7 +12,7 @@
 
 struct peers;
 
-/* Of an object that is a queue pair; 0: not known, or none. Objects. */
+/* Of an object that is a queue pair or a CQ; 0: not known, or none. Objects. */
 struct relation {
 	uint32_t send_cq, recv_cq;
 	uint32_t receives;   /* where its receive requests are: itself, or an SRQ */
@@ -20,6 +20,8 @@ struct relation {
 	bool unreliable;     /* a message that finds no receive request is lost */
 	bool stopped;        /* it is in RESET or ERR, or destroyed */
 	struct event_id end; /* the call that stopped it */
+	/* CQ: how many completions it can hold, and how many its queue pairs can owe it */
+	uint64_t room, promised;
 };
 
 struct relations {

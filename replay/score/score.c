@@ -5,8 +5,9 @@
  * the last of them stands for all. Edges, beyond the order within a thread:
  *
  *	post       <- the last post to its queue, and the polls that made room in it
- *	send       <- the last receive posted where it goes, and the last arming of the completion
- *	              queues at both ends; for a datagram's sake receives wait for sends, too
+ *	send       <- the receive that it takes (receives.h), or the last one posted where it goes;
+ *	              and the last arming of the completion queues at both ends; for a datagram's
+ *	              sake receives wait for sends, too
  *	poll       <- the last poll or arming of its completion queue
  *	completion event           <- the last poll or arming of that queue
  *	asynchronous event         <- all that came before
@@ -22,12 +23,9 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-enum { FREED = 3 };
+#include "replay/score/receives.h"
 
-struct mark {
-	uint32_t player;
-	uint64_t seq; /* 0: none yet */
-};
+enum { FREED = 3 };
 
 struct queue {
 	struct mark posted[2]; /* by side: sends, receives */
@@ -39,7 +37,9 @@ struct queue {
 
 struct score {
 	const struct relations *relations;
-	struct queue *queues; /* by object */
+	struct queue *queues;      /* by object */
+	struct receives *receives; /* NULL: messages wait for all that were posted before */
+	uint64_t *known;           /* by player, of each: steps that it has waited for */
 	uint32_t nobjects, players;
 	bool contents;
 	uint64_t seq;
@@ -119,6 +119,18 @@ static void wait_for_armed(struct score *score, struct step *step, uint32_t cq)
 		add_wait(step, queue->armed);
 }
 
+/* For that which it takes, if this is known; else for all that it found there. */
+static void wait_for_receive(struct score *score, struct step *step, const struct queue *receives)
+{
+	struct mark mark;
+
+	if (score->receives &&
+	    receives_find(score->receives, step->event.event->post->object, &mark))
+		add_wait(step, mark);
+	else
+		add_wait(step, receives->posted[1]);
+}
+
 /* What is sent to @qp must find what it found there. */
 static void send_to(struct score *score, struct step *step, uint32_t qp)
 {
@@ -129,7 +141,7 @@ static void send_to(struct score *score, struct step *step, uint32_t qp)
 		wait_for_all(step);
 		return;
 	}
-	add_wait(step, receives->posted[1]);
+	wait_for_receive(score, step, receives);
 	if (to->unreliable)
 		follow_mark(step, &receives->sent);
 	if (score->any_armed)
@@ -172,6 +184,8 @@ static void score_post(struct score *score, struct step *step, const struct post
 		wait_for_all(step);
 		return;
 	}
+	if (score->receives)
+		receives_note(score->receives, post, mark_of(step));
 	follow_mark(step, &queue->posted[side]);
 	wait_for_freed(step, queue->freed[side]);
 	if (side)
@@ -208,6 +222,8 @@ static void score_poll(struct score *score, struct step *step, const struct poll
 		struct queue *receives = queue_of(score, of->receives);
 
 		wait_for_request(score, step, &poll->wc[i]);
+		if (poll->wc[i].status && score->receives)
+			receives_lose(score->receives, poll->wc[i].qp);
 		/* an error does not tell its side */
 		if (sends && (poll->wc[i].status || !(poll->wc[i].opcode & IBV_WC_RECV)))
 			note_freed(step, sends->freed[0]);
@@ -255,9 +271,28 @@ static void score_call(struct score *score, struct step *step, const struct call
 	}
 	if (effect == EFFECT_ACK)
 		return;
+	if (score->receives && relation_of(score->relations, call->object)->stopped)
+		receives_lose(score->receives, call->object);
 	if (effect != EFFECT_CREATE && effect != EFFECT_GET)
 		wait_for_all(step);
 	score->control = mark_of(step);
+}
+
+/* Where a player has waited before it need not again: what is done stays done. */
+static void drop_known(struct score *score, struct step *step)
+{
+	uint64_t *known = &score->known[(uint64_t)step->player * (score->players + 1)];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < step->nwaits; i++) {
+		const struct wait *wait = &step->waits[i];
+
+		if (wait->seq <= known[wait->player] || wait->seq <= known[EVERY_PLAYER])
+			continue;
+		known[wait->player] = wait->seq;
+		step->waits[n++] = *wait;
+	}
+	step->nwaits = n;
 }
 
 void score_step(struct score *score, const struct ordered *ordered, struct step *step)
@@ -292,10 +327,11 @@ void score_step(struct score *score, const struct ordered *ordered, struct step 
 	default:
 		break;
 	}
+	drop_known(score, step);
 }
 
-int score_new(const struct relations *relations, uint32_t nobjects, uint32_t players, bool contents,
-	      struct score **ret_score)
+int score_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
+	      struct scoring how, struct score **ret_score)
 {
 	struct score *score = calloc(1, sizeof(*score));
 
@@ -304,9 +340,11 @@ int score_new(const struct relations *relations, uint32_t nobjects, uint32_t pla
 	score->relations = relations;
 	score->nobjects = nobjects;
 	score->players = players;
-	score->contents = contents;
+	score->contents = how.contents;
 	score->queues = calloc(nobjects, sizeof(*score->queues));
-	if (!score->queues) {
+	score->known = calloc((players + 1ul) * (players + 1ul), sizeof(*score->known));
+	if (!score->queues || !score->known ||
+	    (how.counts && receives_new(relations, nobjects, &score->receives))) {
 		score_free(score);
 		return -ENOMEM;
 	}
@@ -318,6 +356,8 @@ void score_free(struct score *score)
 {
 	if (!score)
 		return;
+	receives_free(score->receives);
+	free(score->known);
 	free(score->queues);
 	free(score);
 }

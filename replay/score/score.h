@@ -33,12 +33,17 @@ struct step {
 
 struct score;
 
+struct scoring {
+	bool contents; /* bytes are compared, so the order of what goes to memory matters */
+	bool counts;   /* no post is missing, so that it can be counted which receives are taken */
+};
+
 /*
  * @nobjects: objects of the trace, and one. @players: recorded threads share so many, from 1 on.
- * @contents: bytes are compared, so the order of what goes to memory matters. Returns 0 or -ENOMEM.
+ * Returns 0 or -ENOMEM.
  */
-int score_new(const struct relations *relations, uint32_t nobjects, uint32_t players, bool contents,
-	      struct score **ret_score);
+int score_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
+	      struct scoring how, struct score **ret_score);
 
 /* Accepts NULL. */
 void score_free(struct score *score);

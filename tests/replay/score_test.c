@@ -20,7 +20,7 @@ static struct score *score;
 static int begin_score(void **state)
 {
 	(void)state;
-	return score_new(&relations, OBJECTS, PLAYERS, false, &score);
+	return score_new(&relations, OBJECTS, PLAYERS, (struct scoring){ .counts = true }, &score);
 }
 
 static int end_score(void **state)
@@ -113,6 +113,128 @@ TEST(a_send_waits_for_the_receives_before_it)
 
 	assert_int_equal(send.nwaits, 1);
 	assert_true(waits_for(&send, 2, receive.seq));
+}
+
+/* Message n takes receive n: what was posted beyond that may come later here. */
+TEST(a_send_waits_for_the_receive_that_it_takes)
+{
+	struct step receives[4], send;
+
+	for (int i = 0; i < 4; i++)
+		receives[i] = score_post(2, VERB_post_recv, PEER);
+	send = score_post(1, VERB_post_send, QP);
+	assert_int_equal(send.nwaits, 1);
+	assert_int_equal(send.waits[0].seq, receives[0].seq);
+	send = score_post(1, VERB_post_send, QP);
+	assert_int_equal(send.waits[0].seq, receives[1].seq);
+}
+
+TEST(a_send_before_its_receive_waits_for_those_that_are_there)
+{
+	struct step receive = score_post(2, VERB_post_recv, PEER), send;
+
+	score_post(1, VERB_post_send, QP);
+	send = score_post(3, VERB_post_send, QP);
+	assert_true(waits_for(&send, 2, receive.seq));
+}
+
+/* Each row loses the count, or makes it worth nothing. */
+static struct step fail_post(uint32_t thread, enum verb verb, uint32_t object)
+{
+	static const struct wr wr = { .opcode = IBV_WR_SEND };
+	const struct post p = { .verb = verb, .object = object, .ret = 12, .nwr = 1, .wr = &wr };
+
+	return score_event(
+		(struct trace_event){ .kind = TRACE_POST, .id = { thread, 1 }, .post = &p });
+}
+
+static void refuse_receive(void)
+{
+	fail_post(2, VERB_post_recv, PEER);
+}
+
+static void refuse_send(void)
+{
+	fail_post(1, VERB_post_send, QP);
+}
+
+static void fail_request(void)
+{
+	poll_one(2, PEER_CQ,
+		 (struct wc){ .qp = PEER, .status = IBV_WC_LOC_LEN_ERR, .request = { 2, 1 } });
+}
+
+static void stop_queue(void)
+{
+	of[PEER].stopped = true;
+	score_post(2, VERB_post_recv, PEER);
+	of[PEER].stopped = false;
+}
+
+static void forget_peer(void)
+{
+	of[PEER].peer = 0;
+}
+
+static void share_receives(void)
+{
+	of[PEER].receives = CQ;
+}
+
+/* Completions that are early might find no room. */
+static void narrow_queue(void)
+{
+	of[PEER_CQ].promised = 3;
+	of[PEER_CQ].room = 2;
+}
+
+static void (*const uncounted[])(void) = { refuse_receive, refuse_send,    fail_request, stop_queue,
+					   forget_peer,    share_receives, narrow_queue };
+
+TEST(a_send_waits_for_all_receives_where_they_cannot_be_counted)
+{
+	const struct relation peer = of[PEER], cq = of[PEER_CQ];
+
+	for (size_t i = 0; i < sizeof(uncounted) / sizeof(*uncounted); i++) {
+		struct step last, send;
+
+		score_free(score);
+		assert_int_equal(begin_score(NULL), 0);
+		score_post(2, VERB_post_recv, PEER);
+		uncounted[i]();
+		last = score_post(2, VERB_post_recv, of[PEER].receives);
+		send = score_post(1, VERB_post_send, QP);
+		of[PEER] = peer;
+		of[PEER_CQ] = cq;
+		assert_true(waits_for(&send, 2, last.seq));
+	}
+}
+
+/* More than are kept at first. */
+TEST(a_thousand_receives_are_counted)
+{
+	uint64_t first = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		struct step receive = score_post(2, VERB_post_recv, PEER);
+
+		first = first ? first : receive.seq;
+	}
+	for (int i = 0; i < 1000; i++) {
+		struct step send = score_post(1, VERB_post_send, QP);
+
+		assert_int_equal(send.waits[0].seq, first + (uint64_t)i);
+	}
+}
+
+TEST(nobody_waits_twice_for_the_same)
+{
+	struct step change = score_call(2, VERB_reg_mr), s;
+
+	s = score_post(1, VERB_post_recv, QP);
+	assert_true(waits_for(&s, 2, change.seq));
+	s = score_post(1, VERB_post_recv, QP);
+	assert_int_equal(s.nwaits, 0);
 }
 
 TEST(a_send_does_not_wait_for_what_is_elsewhere)
