@@ -18,14 +18,21 @@ enum cm_calls {
 	CM_VERBS,    /* only the verbs inside them */
 };
 
+/* --threads */
+enum replay_threads {
+	THREADS_RECORDED, /* one for each recorded one */
+	THREADS_SERIAL,   /* one, in the order of the recorded times */
+	THREADS_AUTO,     /* one where that is faster */
+};
+
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
-	bool serial;        /* one thread, in the order of the recorded times */
 	bool processes;     /* one for each recorded one, forked where that was */
 	double pace;        /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	/* called from time to time, also while waiting: events done, and the time of the last */
 	void (*tell)(uint64_t events, int64_t time);
 	int64_t timeout;       /* ns to wait for a completion or event */
+	unsigned int threads;  /* enum replay_threads */
 	unsigned int faults;   /* enum faults */
 	unsigned int cm;       /* enum cm_calls */
 	bool skip_unsupported; /* leave out what the device cannot do */

@@ -57,7 +57,7 @@ void outcome_free(struct outcome *r)
 	inferred_fini(&r->inferred);
 	free(r->path);
 	free(r->device);
-	free(r->shards);
+	outcome_count_fini(r);
 	outcome_cause_fini(&r->causes);
 	pthread_mutex_destroy(&r->lock);
 	free(r);
@@ -210,17 +210,12 @@ static void tolerate_symptom(struct outcome *r, uint64_t number, size_t line,
 	__atomic_fetch_sub(&r->ndivergences, 1, __ATOMIC_RELAXED);
 }
 
-bool outcome_stopped(const struct outcome *r)
-{
-	return __atomic_load_n(&r->stopped, __ATOMIC_RELAXED);
-}
-
 /* The first reason counts. */
 static void stop_report(struct outcome *r, const char *why)
 {
-	if (!r->stopped)
+	if (!r->state.stopped)
 		r->why_stopped = why;
-	__atomic_store_n(&r->stopped, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->state.stopped, true, __ATOMIC_RELAXED);
 	pace_end();
 }
 
@@ -458,7 +453,7 @@ void outcome_gap(struct outcome *r, const char *format, ...)
 
 bool outcome_is_whole(const struct outcome *r)
 {
-	return !r->nskips && !r->ngaps && !r->stopped;
+	return !r->nskips && !r->ngaps && !r->state.stopped;
 }
 
 void outcome_inferred(struct outcome *r, struct inferred_list *list)

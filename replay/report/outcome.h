@@ -77,10 +77,35 @@ void outcome_device(struct outcome *outcome, const char *names);
 void outcome_other_device(struct outcome *outcome);
 bool outcome_is_other_device(const struct outcome *outcome);
 
-void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n);
+/* Where the calling thread counts for @of. */
+struct outcome_tally {
+	const struct outcome *of;
+	uint64_t *counts;
+};
+
+extern _Thread_local struct outcome_tally outcome_tally;
+
+/* The thread's first time, or one of the many that share their counts. */
+void outcome_count_first(struct outcome *outcome, enum outcome_count what, uint64_t n);
+
+/* Others may read it. */
+static inline void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n)
+{
+	uint64_t *at = &outcome_tally.counts[what];
+
+	if (__builtin_expect(outcome_tally.of == outcome, 1))
+		__atomic_store_n(at, *at + n, __ATOMIC_RELAXED);
+	else
+		outcome_count_first(outcome, what, n);
+}
 
 /* One post of @requests. */
-void outcome_posted(struct outcome *outcome, uint64_t requests);
+static inline void outcome_posted(struct outcome *outcome, uint64_t requests)
+{
+	outcome_count(outcome, OUTCOME_POSTS, 1);
+	outcome_count(outcome, OUTCOME_REQUESTS, requests);
+}
+
 uint64_t outcome_total(const struct outcome *outcome, enum outcome_count what);
 void outcome_called(struct outcome *outcome, enum verb verb);
 
@@ -138,7 +163,18 @@ void outcome_time(struct outcome *outcome, double recorded, double compiled, dou
  * @why goes on with "partial, ", and must stay valid: "ended by SIGTERM".
  */
 void outcome_stop(struct outcome *outcome, const char *why);
-bool outcome_stopped(const struct outcome *outcome);
+
+/* What an outcome begins with. */
+struct outcome_state {
+	bool stopped;
+};
+
+static inline bool outcome_stopped(const struct outcome *outcome)
+{
+	const struct outcome_state *state = (const struct outcome_state *)outcome;
+
+	return __atomic_load_n(&state->stopped, __ATOMIC_RELAXED);
+}
 
 /* What its lines have is no divergence, nor is what follows from that. Borrowed; or NULL. */
 void outcome_tolerate(struct outcome *outcome, struct tolerate *tolerate);

@@ -18,10 +18,19 @@ struct outcome_shard {
 	uint64_t calls[VERB_COUNT];
 } __attribute__((aligned(CACHE_LINE)));
 
+_Thread_local struct outcome_tally outcome_tally;
+
 int outcome_count_init(struct outcome *r)
 {
 	r->shards = lines_alloc(SHARDS, sizeof(*r->shards));
 	return r->shards ? 0 : -ENOMEM;
+}
+
+void outcome_count_fini(struct outcome *r)
+{
+	if (outcome_tally.of == r)
+		outcome_tally = (struct outcome_tally){ 0 };
+	free(r->shards);
 }
 
 /* The number of the calling thread, from 0. */
@@ -44,22 +53,15 @@ static void add_to(uint64_t *at, uint64_t n, bool shared)
 		__atomic_store_n(at, __atomic_load_n(at, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
-void outcome_count(struct outcome *r, enum outcome_count what, uint64_t n)
-{
-	unsigned int i = shard_number();
-	bool shared = i >= SHARDS - 1;
-
-	add_to(&r->shards[shared ? SHARDS - 1 : i].counts[what], n, shared);
-}
-
-void outcome_posted(struct outcome *r, uint64_t requests)
+void outcome_count_first(struct outcome *r, enum outcome_count what, uint64_t n)
 {
 	unsigned int i = shard_number();
 	bool shared = i >= SHARDS - 1;
 	uint64_t *counts = r->shards[shared ? SHARDS - 1 : i].counts;
 
-	add_to(&counts[OUTCOME_POSTS], 1, shared);
-	add_to(&counts[OUTCOME_REQUESTS], requests, shared);
+	add_to(&counts[what], n, shared);
+	if (!shared)
+		outcome_tally = (struct outcome_tally){ r, counts };
 }
 
 void outcome_called(struct outcome *r, enum verb verb)

@@ -171,7 +171,7 @@ static void put_whole(const struct outcome *r, FILE *to)
 	static const char *const names[SKIP_KINDS] = { "posts", "completions", "calls" };
 
 	fprintf(to, "  \"whole\": %s,\n  ", outcome_is_whole(r) ? "true" : "false");
-	if (r->stopped) {
+	if (r->state.stopped) {
 		put_member(to, "partial", r->why_stopped);
 		fputs(",\n  ", to);
 	}

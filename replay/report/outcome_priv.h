@@ -39,10 +39,11 @@ struct cause {
 };
 
 struct outcome {
+	struct outcome_state state;
 	pthread_mutex_t lock; /* of all but the counts */
 	char *path, *device;
 	struct trace *trace;
-	bool other_device, fail_fast, stopped;
+	bool other_device, fail_fast;
 	bool is_compiled;
 	bool diverged; /* also where that is tolerated */
 	const char *why_stopped;
@@ -68,6 +69,7 @@ struct outcome {
 };
 
 int outcome_count_init(struct outcome *outcome);
+void outcome_count_fini(struct outcome *outcome);
 
 /* Of all threads. */
 uint64_t outcome_total_calls(const struct outcome *outcome, enum verb verb);

@@ -126,7 +126,7 @@ static void print_stopped(const struct outcome *r, FILE *to)
 	uint64_t all = r->trace ? trace_events(r->trace) : 0;
 	char seen[COUNT_TEXT], total[COUNT_TEXT];
 
-	if (!r->stopped)
+	if (!r->state.stopped)
 		return;
 	fprintf(to, "partial, %s after %s", r->why_stopped,
 		count_text(outcome_total(r, OUTCOME_SEEN), seen));
