@@ -85,16 +85,16 @@ static int compile_events(struct compile *c)
 	return err;
 }
 
-static uint32_t count_players(const struct replay *r)
+static uint32_t count_players(const struct replay *r, bool serial)
 {
 	uint32_t players = 1;
 
-	while (!r->options->serial && players < PLAYERS_MAX && trace_thread(r->trace, players + 1))
+	while (!serial && players < PLAYERS_MAX && trace_thread(r->trace, players + 1))
 		players++;
 	return players;
 }
 
-static int begin_compile(struct compile *c)
+static int begin_compile(struct compile *c, bool serial)
 {
 	struct replay *r = c->r;
 	const struct scoring how = { r->contents,
@@ -106,21 +106,21 @@ static int begin_compile(struct compile *c)
 		return err;
 	source = source_of(c->source);
 	source.heard = cm_heard(r);
-	c->players = count_players(r);
+	c->players = count_players(r, serial);
 	if (relations_init(&c->ahead, r->trace, r->peers, r->nreplicas) ||
 	    relations_init(&c->here, r->trace, r->peers, r->nreplicas) ||
 	    order_new(&source, &c->ahead, &c->order) || owners_new(r->nreplicas, &c->owners) ||
 	    tapes_new(c->players, MEMORY, &c->tapes))
 		return log_err(-ENOMEM, "prepare the replay");
-	if (!r->options->serial && score_new(&c->here, r->nreplicas, c->players, how, &c->score))
+	if (!serial && score_new(&c->here, r->nreplicas, c->players, how, &c->score))
 		return log_err(-ENOMEM, "prepare the replay");
 	return 0;
 }
 
-int compile_trace(struct replay *r, struct tapes **ret_tapes, uint32_t *ret_players)
+int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players)
 {
 	struct compile c = { .r = r };
-	int err = begin_compile(&c) ?: compile_events(&c);
+	int err = begin_compile(&c, serial) ?: compile_events(&c);
 
 	owners_free(c.owners);
 	score_free(c.score);

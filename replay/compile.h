@@ -8,5 +8,5 @@
 
 struct replay;
 
-/* Returns 0 and tapes, one for each recorded thread unless the replay is serial; or -errno. */
-int compile_trace(struct replay *r, struct tapes **ret_tapes, uint32_t *ret_players);
+/* Returns 0 and tapes, one for each recorded thread unless it is @serial; or -errno. */
+int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players);

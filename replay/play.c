@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "core/wire/log.h"
+#include "replay/choose.h"
 #include "replay/compile.h"
 #include "replay/data/expect.h"
 #include "replay/data/fast.h"
@@ -287,12 +288,13 @@ int play_trace(struct replay *r, play_event *event)
 {
 	struct play p = { .r = r, .event = event, .gate = GATE_OPEN };
 	int64_t start = pace_now();
-	int err = compile_trace(r, &p.tapes, &p.players);
+	bool serial = choose_serial(r);
+	int err = compile_trace(r, serial, &p.tapes, &p.players);
 
 	outcome_compiled(r->outcome);
 	r->start = pace_now();
 	if (!err)
-		err = r->options->serial ? play_serially(&p) : play_threads(&p);
+		err = serial ? play_serially(&p) : play_threads(&p);
 	if (!err && !outcome_stopped(r->outcome))
 		r->last = tapes_time(p.tapes);
 	outcome_time(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,

@@ -66,22 +66,15 @@ static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMP
 	return *pace > 0 && *pace <= PACE_MAX && !*end ? 0 : -EINVAL;
 }
 
-/* @field: bool; one thread? */
-static int parse_threads(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
-{
-	(void)complaint;
-	*(bool *)field = !strcmp(text, "serial");
-	return *(bool *)field || !strcmp(text, "recorded") ? 0 : -EINVAL;
-}
-
 /* clang-format off */
 const struct option_row cli_replay_options[] = {
 	{ "device", 'd', "soft|NAME", "the software device; or NAME, which plays all recorded ones",
 	  TEXT_AT(struct settings, device), .otherwise = "the machine's, or soft if it has none" },
 	{ "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that",
 	  PARSED_AT(struct settings, replay.pace, parse_pace), .preset = "asap" },
-	{ "threads", 'T', "recorded|serial", "a thread for each recorded one; or one for all",
-	  PARSED_AT(struct settings, replay.serial, parse_threads), .preset = "recorded" },
+	{ "threads", 'T', "recorded|serial|auto",
+	  "a thread for each recorded one; or one for all; or what is faster here",
+	  CHOICE_AT(struct settings, replay.threads), .preset = "auto" },
 	{ "processes", 0, NULL, "a process for each recorded one, forked where that was forked",
 	  FLAG_AT(struct settings, replay.processes) },
 	{ "report", 'r', "FILE", "write the report there, too, as JSON",

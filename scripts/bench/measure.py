@@ -347,7 +347,7 @@ def scan():
 RECORDED = {
     'ib_send_lat': ['ib_send_lat', '-s', '8', '-n', '100000'],
     'ib_write_lat': ['ib_write_lat', '-s', '8', '-n', '20000'],
-    'ib_send_bw': ['ib_send_bw', '-s', '64', '-n', '200000'],
+    'ib_send_bw': ['ib_send_bw', '-s', '64', '-n', '500000'],
     'ib_write_bw': ['ib_write_bw', '-s', '4096', '-n', '200000'],
     'ib_read_bw': ['ib_read_bw', '-s', '4096', '-n', '100000'],
 }

@@ -264,9 +264,9 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         replay_rate('ib_send_bw')),
     Row('replay_write_bw', 'replay', 'ib_write_bw, of its own rate', 'x', 'more', 1,
         replay_rate('ib_write_bw')),
-    *(Row('replay_serial_' + name, 'replay', 'ib_%s --threads serial' % name, 'x', 'more', 1,
-          replay_rate('ib_' + name, '--threads', 'serial'))
-      for name in ('send_lat', 'send_bw', 'write_bw')),
+    *(Row('replay_%s_%s' % (way, name), 'replay', 'ib_%s --threads %s' % (name, way), 'x', 'more',
+          1, replay_rate('ib_' + name, '--threads', way))
+      for way in ('serial', 'recorded') for name in ('send_lat', 'send_bw', 'write_bw')),
     Row('replay_recorded', 'replay', 'ib_send_lat, of its rate while recorded', 'x', None, None,
         replay_recorded),
     Row('replay_whole', 'replay', 'the same with its compilation, of its own', 'x', None, None,

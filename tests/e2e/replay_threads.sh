@@ -70,12 +70,31 @@ lost_events_are_not_waited_for_without_end() {
 	done
 }
 
+# Threads that poll without a pause, all of them on one processor.
+one_thread_plays_where_processors_are_few() {
+	local way said=("one thread did what" "no divergence" "no divergence")
+	local ways=("" "--threads recorded" "--pace x1000")
+	record "$both" ib_send_bw --use_old_post_send -F -n 500 -b || return
+	for way in 0 1 2; do
+		env -u VERBATIM_THREADS timeout 120 taskset -c "$(first_processor)" "$VERBATIM" \
+			replay --device soft ${ways[way]} "$t" >"$tmp/out" 2>&1 ||
+			{ cat "$tmp/out"; return 1; }
+		says "${said[way]}" "$tmp/out" || return
+		[ $way = 0 ] || ! grep -q "one thread did" "$tmp/out" || return
+	done
+}
+
+first_processor() {
+	taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/'
+}
+
 try lost_events_are_not_waited_for_without_end
 try late_dereg_comes_before_what_failed_by_it
 try killed_process_ends_with_its_last_evidence
 
 if command -v ib_send_bw >/dev/null; then
 	try "ib_send_bw both ways" overlapping "$both" ib_send_bw --use_old_post_send -F -n 500 -b
+	try one_thread_plays_where_processors_are_few
 	try "ib_write_lat" overlapping "$both" ib_write_lat --use_old_post_send -F -n 500
 else
 	skip "perftest" "it is not installed"

@@ -14,6 +14,7 @@ tmp=$(mktemp -d) || exit 1
 mkdir "$tmp/sessions"
 export VERBATIM VERBATIM_SESSIONS=$tmp/sessions VERBATIM_SOFT_FABRIC=$tmp/fabric \
 	VERBATIM_DEVICE=soft VERBATIM_LINGER=1m # on a loaded machine a first verb comes late
+export VERBATIM_THREADS=${VERBATIM_THREADS:-recorded} # of replays, however few the processors are
 trap 'rm -rf "$tmp"' EXIT
 t=$tmp/t.db
 
