@@ -11,6 +11,7 @@
 
 #include "core/wire/log.h"
 #include "replay/calls.h"
+#include "replay/cm/cm.h"
 #include "replay/score/owner.h"
 #include "replay/score/source.h"
 #include "replay/state/state.h"
@@ -101,6 +102,7 @@ static int begin_compile(struct compile *c)
 	if (err)
 		return err;
 	source = source_of(c->source);
+	source.heard = cm_heard(r);
 	c->players = count_players(r);
 	if (relations_init(&c->ahead, r->trace, r->peers, r->nreplicas) ||
 	    relations_init(&c->here, r->trace, r->peers, r->nreplicas) ||

@@ -119,6 +119,7 @@ void cm_fini(struct replay *r)
 	map_fini(&cm->of_qp);
 	map_fini(&cm->joined);
 	map_fini(&cm->inside_ep);
+	map_fini(&cm->heard);
 	free(cm->ends);
 	free(cm->made);
 	free(cm->inside);

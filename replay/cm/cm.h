@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct map;
 struct replay;
 struct trace_event;
 struct args;
@@ -27,6 +28,9 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 int cm_begin(struct replay *r);
 
 void cm_fini(struct replay *r);
+
+/* After cm_begin(): struct order_source has the same; NULL: there are none. */
+const struct map *cm_heard(const struct replay *r);
 
 /* Is TRACE_CALL or TRACE_RETURN the event of its call at which it may be made again? */
 bool cm_takes(const struct trace_event *event);

@@ -93,6 +93,23 @@ static bool is_by_program(int64_t status, int64_t length)
 	return status < 0 ? length : status == CM_REJ_CONSUMER || status == CM_REJ_VENDOR;
 }
 
+/* @end came with a request. */
+static void learn_request(struct replay *r, const struct trace_event *event, const struct args *out,
+			  struct cm_end *end)
+{
+	struct cm_end *listener;
+	int64_t id = 0;
+
+	args_get(out, "event.listen_id", &id);
+	listener = cm_end_at(r, event, (uint64_t)id, event->call->end);
+	end->passive = true;
+	if (!listener)
+		return;
+	end->listener = listener->object;
+	/* its port, if it was bound to any */
+	keep_address(listener->src, args_text(out, "event.src_addr"));
+}
+
 static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out)
 {
 	const char *type = args_text(out, "event.event");
@@ -112,18 +129,26 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 		end->lost = true;
 	}
 	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST")) {
-		end->passive = true;
-		id = 0;
-		args_get(out, "event.listen_id", &id);
-		end = cm_end_at(r, event, (uint64_t)id, event->call->end);
-		if (end) /* its port, if it was bound to any */
-			keep_address(end->src, args_text(out, "event.src_addr"));
+		learn_request(r, event, out, end);
 		return;
 	}
 	if (!strcmp(type, "RDMA_CM_EVENT_REJECTED") && !is_by_program(status, length))
 		end->refused = true;
 	if (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && status == CM_SIDR_NO_SERVICE)
 		end->refused = true;
+}
+
+/* When it listened, or asked. */
+static void learn_begun(struct replay *r, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct cm_end *end = cm_end_of(r, call->object);
+
+	if (!end || call->failed ||
+	    (call->verb != VERB_rdma_listen && call->verb != VERB_rdma_connect))
+		return;
+	end->call = event->id;
+	end->called = call->begin;
 }
 
 static int64_t end_of_call(const struct call *call)
@@ -184,6 +209,7 @@ static int learn_cm_call(struct replay *r, const struct trace_event *event,
 	if (err)
 		return err;
 	learn_failed(r, call);
+	learn_begun(r, event);
 	if (call->verb == VERB_rdma_create_qp || call->verb == VERB_rdma_create_qp_ex) {
 		inside->id = call->object;
 		inside->id_end = end_of_call(call);
@@ -254,18 +280,33 @@ static int add_alike(struct map *asking, struct cm_end *end)
 	return 0;
 }
 
-static void pair_end(struct map *asking, struct cm_end *end)
+/* Did it hear @asking before it listened? */
+static int pair_heard(struct replay *r, const struct cm_end *asking, const struct cm_end *listener)
+{
+	if (!listener || !listener->call.thread || !asking->call.thread ||
+	    listener->called <= asking->called)
+		return 0;
+	return map_put(&r->cm->heard, event_key(asking->call), event_key(listener->call));
+}
+
+static int pair_end(struct replay *r, struct map *asking, struct cm_end *end)
 {
 	uint64_t key = hash_pair(end->dst, end->src), at;
 	struct cm_end *other;
 
 	if (!map_get(asking, key, &at) || !at)
-		return;
+		return 0;
 	other = (void *)(uintptr_t)at;
 	map_put(asking, key, (uintptr_t)other->next_alike);
 	other->refused = false; /* whatever it was told */
 	end->partner = other->object;
 	other->partner = end->object;
+	return pair_heard(r, other, cm_end_of(r, end->listener));
+}
+
+const struct map *cm_heard(const struct replay *r)
+{
+	return r->cm && r->cm->driven && r->cm->heard.used ? &r->cm->heard : NULL;
 }
 
 /* Objects are in the order of their creation. */
@@ -279,7 +320,7 @@ int cm_pair(struct replay *r)
 			err = add_alike(&asking, r->cm->ends[i]);
 	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
 		if (r->cm->ends[i] && r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
-			pair_end(&asking, r->cm->ends[i]);
+			err = pair_end(r, &asking, r->cm->ends[i]);
 	map_fini(&asking);
 	return err;
 }

@@ -43,6 +43,10 @@ struct cm_end {
 	bool refused; /* nobody listened where it connected to */
 	bool lost;    /* its address was not found */
 	struct cm_end *next_alike;
+	uint32_t listener; /* object: who got its request; 0: it is not passive, or not known */
+	struct event_id
+		call;   /* rdma_listen() or rdma_connect() that did something; thread 0: none */
+	int64_t called; /* its begin */
 	/* here */
 	struct rdma_cm_id *id;
 	struct cm_arrival *first, **last;
@@ -93,6 +97,7 @@ struct cm {
 	struct map waited; /* calls inside of which events were got: of synchronous identifiers */
 	struct map of_qp;  /* queue pairs of identifiers there (objects) */
 	struct map joined; /* those that librdmacm has connected on an iWARP device here */
+	struct map heard; /* rdma_connect() to the later rdma_listen() that heard it, event_key() */
 	struct map inside_ep; /* rdma_create_ep() that have their addresses in calls inside */
 	struct map ports;     /* here, to the end that has it: its address */
 	struct cm_channel *channels;

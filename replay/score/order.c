@@ -12,6 +12,7 @@
  *	a send failed because the peer did not answer any more   the peer's destroy, or the end of
  *	                                                         its process, comes before the send
  *	a request of two threads' queue completed after another  it was posted after that
+ *	somebody heard a request, and listened only then         order_listen.c
  *
  * A call is not moved to before it began, and not across another event of its thread. The evidence
  * comes later than what it is about; if that has left the window, it stays where it was.
@@ -24,6 +25,7 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "replay/score/order_listen.h"
 
 enum {
 	WINDOW = 2048,         /* events looked ahead, */
@@ -33,11 +35,6 @@ enum {
 };
 
 #define KEY_STEP (1ull << 20) /* between the keys of two events that came one after the other */
-
-struct entry {
-	const struct trace_event *event, *origin;
-	uint64_t key;
-};
 
 /* An event that the source did not give: an earlier end of a call or a process. */
 struct made {
@@ -454,6 +451,18 @@ static void note_poll(struct order *o, const struct trace_event *event)
 	}
 }
 
+/* The last event listens: what its thread did comes before the requests that it heard. */
+static void place_listener(struct order *o, uint32_t thread)
+{
+	unsigned int at = o->head;
+
+	if (o->source.heard)
+		at += order_find_unheard(&o->entries[at], o->tail - at, o->source.heard);
+	for (unsigned int i = at; o->source.heard && i < o->tail; i++)
+		if (o->entries[i].event->id.thread == thread)
+			move_entry(o, i, at++);
+}
+
 static int take_event(struct order *o, const struct trace_event *event)
 {
 	int err = relations_note(o->relations, event);
@@ -470,6 +479,8 @@ static int take_event(struct order *o, const struct trace_event *event)
 							  : 0;
 	else if (!err && event->kind == TRACE_POLL && !event->inner)
 		note_poll(o, event);
+	else if (!err && event->kind == TRACE_CALL && event->call->verb == VERB_rdma_listen)
+		place_listener(o, event->id.thread);
 	return err;
 }
 

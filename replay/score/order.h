@@ -10,6 +10,8 @@
 #include "core/store/read/trace.h"
 #include "replay/score/relations.h"
 
+struct map;
+
 struct ordered {
 	const struct trace_event *event;
 	const struct trace_event *origin; /* what it keeps in use: order_release(); or NULL */
@@ -30,6 +32,8 @@ struct order_source {
 	const struct object *(*destroyed)(void *arg, uint32_t process, uint32_t rkey, int64_t time);
 	/* Or NULL: there is none of that number. */
 	const struct object *(*object)(void *arg, uint32_t id);
+	/* rdma_connect() to the rdma_listen() that came later and yet heard it; or NULL */
+	const struct map *heard;
 };
 
 struct order;

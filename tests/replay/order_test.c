@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
+#include "core/base/map.h"
 #include "replay/score/order.h"
 #include "tests/test.h"
 
@@ -23,6 +24,7 @@ static struct {
 	struct object objects[OBJECTS];
 	int64_t last[PROCESSES];
 	int64_t time;
+	struct map heard;
 	char text[4096];
 } recorded;
 
@@ -81,7 +83,14 @@ static int begin_recording(void **state)
 	return 0;
 }
 
-FIXTURE(begin_recording, NULL);
+static int end_recording(void **state)
+{
+	(void)state;
+	map_fini(&recorded.heard);
+	return 0;
+}
+
+FIXTURE(begin_recording, end_recording);
 
 static struct trace_event *add_event(enum trace_event_kind kind, uint32_t thread, uint64_t n)
 {
@@ -140,6 +149,7 @@ static const struct order_source source = {
 	.soonest = 0,
 	.destroyed = find_destroyed,
 	.object = find_object,
+	.heard = &recorded.heard,
 };
 
 static void print_event(const struct trace_event *e)
@@ -324,4 +334,49 @@ TEST(a_post_comes_after_the_stop_that_it_failed_by)
 	add_poll(1, 2, IBV_WC_RETRY_EXC_ERR, (struct event_id){ 1, 1 });
 	assert_string_equal(put_in_order((struct event_id){ 10, 1 }, true),
 			    "begin 10:1, post 1:1, end 10:1, poll 1:2");
+}
+
+/* By thread 1, before thread 10 listened. */
+static void add_request(uint64_t n, uint64_t heard_by)
+{
+	add_call(TRACE_CALL, 1, n, VERB_rdma_connect);
+	assert_int_equal(
+		map_put(&recorded.heard, (uint64_t)1 << 40 ^ n, (uint64_t)10 << 40 ^ heard_by), 0);
+}
+
+TEST(who_was_heard_asks_when_somebody_listens)
+{
+	add_call(TRACE_CALL, 10, 1, VERB_rdma_create_id);
+	add_request(1, 3);
+	add_call(TRACE_CALL, 10, 2, VERB_rdma_bind_addr);
+	add_call(TRACE_CALL, 1, 2, VERB_create_qp);
+	add_request(3, 3);
+	add_call(TRACE_CALL, 10, 3, VERB_rdma_listen);
+	add_call(TRACE_CALL, 10, 4, VERB_rdma_accept);
+	assert_order("begin 10:1, begin 10:2, begin 10:3, begin 1:1, begin 1:2, begin 1:3, "
+		     "begin 10:4");
+}
+
+TEST(who_was_not_heard_does_not_wait)
+{
+	add_request(1, 9);
+	add_call(TRACE_CALL, 10, 3, VERB_rdma_listen);
+	assert_order("begin 1:1, begin 10:3");
+}
+
+/* What the listener did in between, and what says that it must stay there. */
+TEST(a_listener_stays_behind_what_others_know_of)
+{
+	add_request(1, 3);
+	add_call(TRACE_CALL, 10, 2, VERB_rdma_accept);
+	add_call(TRACE_CALL, 10, 3, VERB_rdma_listen);
+	assert_order("begin 1:1, begin 10:2, begin 10:3");
+}
+
+TEST(a_listener_stays_behind_another_thread_of_its_process)
+{
+	add_request(1, 3);
+	add_call(TRACE_CALL, 11, 1, VERB_rdma_create_id);
+	add_call(TRACE_CALL, 10, 3, VERB_rdma_listen);
+	assert_order("begin 1:1, begin 11:1, begin 10:3");
 }
