@@ -108,16 +108,15 @@ static int check_whole(struct program *program)
 	if (program->allow_partial)
 		return 0;
 	if (loss.events)
-		return log_err(-ENOTSUP,
-			       "emit: the trace lacks %llu events; --allow-partial makes "
-			       "a program of what is there",
-			       (unsigned long long)loss.events);
+		return program_refuse_all("the trace lacks %llu events; --allow-partial makes "
+					  "a program of what is there",
+					  (unsigned long long)loss.events);
 	if (trace_one_of(program->trace) > 1)
-		return log_err(-ENOTSUP, "emit: only one of %u posts and polls was recorded",
-			       trace_one_of(program->trace));
+		return program_refuse_all("only one of %u posts and polls was recorded",
+					  trace_one_of(program->trace));
 	if (filter && *filter)
-		return log_err(-ENOTSUP, "emit: the trace was recorded with --filter; "
-					 "--allow-partial makes a program of what is there");
+		return program_refuse_all("the trace was recorded with --filter; "
+					  "--allow-partial makes a program of what is there");
 	return 0;
 }
 

@@ -87,7 +87,6 @@ static int add_plain(struct maker *maker, const struct call *call)
 
 static int add_open_device(struct maker *maker, const struct call *call)
 {
-	maker->program->helpers |= HELPER_OPEN;
 	begin_check(maker, call);
 	phrase_addf(&maker->program->phrase, "ibv_open_device(device)");
 	end_check(maker, call);
@@ -393,6 +392,9 @@ static int order_call(struct maker *maker, const struct call *call)
 	for (size_t i = 0;
 	     !err && o && info->effect == EFFECT_DESTROY && i < maker->needed[o->id].n; i++)
 		err = order_touch(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
+	for (size_t i = 0; !err && o && info->effect == EFFECT_DESTROY && i < maker->named[o->id].n;
+	     i++)
+		err = order_touch(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
 	return err;
 }
 
@@ -406,6 +408,8 @@ static void learn_qp(struct maker *maker, const struct call *call)
 		return;
 	order->srq[qp] = arguments_object(maker, OBJECT_srq, get_number(call->out, "ret.srq"));
 	order->feeders[order->srq[qp]]++;
+	order->send_cq[qp] =
+		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.send_cq"));
 	order->recv_cq[qp] =
 		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.recv_cq"));
 	order->ud[qp] = get_number(call->out, "ret.qp_type") == IBV_QPT_UD;
@@ -425,9 +429,11 @@ static int connect_qp(struct maker *maker, const struct call *call)
 	peer = links_find(&maker->links, program, call->object, call->begin);
 	if (!peer)
 		return program_refuse(program,
-				      "the other end is not in the trace: no queue pair "
-				      "of number 0x%" PRIx64 " is; give its trace, too",
-				      number);
+				      "the other end is not in the trace: no queue pair of "
+				      "number 0x%" PRIx64 " is; give its trace, too, or a "
+				      "recording of a replay, which makes that end: "
+				      "`verbatim record -o both.db -- verbatim replay %s`",
+				      number, program->path);
 	maker->order.peer[call->object] = peer;
 	return order_read(&maker->order, peer, ROLE_MADE);
 }
