@@ -131,9 +131,10 @@ int build_program(struct maker *maker, struct program *program)
 		return err;
 	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
 	maker->needed = calloc(program->nobjects + 1, sizeof(*maker->needed));
+	maker->untold = calloc(program->nobjects + 1, sizeof(*maker->untold));
 	maker->last = calloc(program->nprocesses + 1, sizeof(*maker->last));
 	maker->ended = calloc(program->nprocesses + 1, sizeof(*maker->ended));
-	if (!maker->named || !maker->needed || !maker->last || !maker->ended)
+	if (!maker->named || !maker->needed || !maker->untold || !maker->last || !maker->ended)
 		return log_err(-ENOMEM, "emit");
 	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
 	err = read_all(maker, learn_event);
@@ -152,6 +153,7 @@ void build_fini(struct maker *maker)
 	}
 	free(maker->named);
 	free(maker->needed);
+	free(maker->untold);
 	free(maker->last);
 	free(maker->ended);
 	order_fini(&maker->order);

@@ -229,8 +229,11 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	uint32_t cq = arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"));
 	int err;
 
-	if (call->failed)
-		return program_leave_out(maker->program, info_of(call)->name, "there was no event");
+	if (!links_is_useful(&maker->links, maker->program->at)) {
+		maker->untold[cq]++;
+		phrase_addf(phrase, "/* no event: it told of completions that had been polled */");
+		return 0;
+	}
 	maker->program->helpers |= HELPER_CQ_EVENT;
 	phrase_addf(phrase, "cq_event(" SLOT "n, ");
 	err = add_named(maker, call, "channel");
@@ -240,6 +243,25 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	return err;
 }
 
+/* Of the events that the program has got. */
+static int add_ack_cq_events(struct maker *maker, const struct call *call)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	uint64_t n = get_number(call->args, "nevents");
+	uint32_t *untold = &maker->untold[call->object];
+	uint32_t fewer = *untold < n ? *untold : (uint32_t)n;
+
+	*untold -= fewer;
+	if (fewer && fewer == n) {
+		phrase_addf(phrase, "/* nor is it acknowledged */");
+		return 0;
+	}
+	phrase_addf(phrase, "ibv_ack_cq_events(");
+	names_add_handle(maker->program, &phrase->text, call->object);
+	phrase_addf(phrase, ", %" PRIu64 ");", n - fewer);
+	return 0;
+}
+
 static int add_get_async_event(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
@@ -247,8 +269,6 @@ static int add_get_async_event(struct maker *maker, const struct call *call)
 	int64_t type = 0;
 	int err;
 
-	if (call->failed)
-		return program_leave_out(maker->program, info_of(call)->name, "there was no event");
 	args_get(call->out, "event.event_type", &type);
 	maker->program->helpers |= HELPER_ASYNC_EVENT;
 	phrase_addf(phrase, "async_event(" SLOT "n, ");
@@ -291,7 +311,7 @@ static add_function *const rows[VERB_COUNT] = {
 	[VERB_resize_cq] = add_plain,
 	[VERB_destroy_cq] = add_plain,
 	[VERB_get_cq_event] = add_get_cq_event,
-	[VERB_ack_cq_events] = add_plain,
+	[VERB_ack_cq_events] = add_ack_cq_events,
 	[VERB_create_srq] = add_plain,
 	[VERB_create_srq_ex] = add_plain,
 	[VERB_modify_srq] = add_plain,
@@ -332,6 +352,8 @@ static const char *find_reason(const struct call *call)
 		return "the verbs inside it are here";
 	if (call->end < 0)
 		return "had not returned";
+	if (info->effect == EFFECT_GET && call->failed)
+		return "there was no event";
 	if (call->verb == VERB_get_srq_num && !call->failed)
 		return NULL;
 	if (info->effect == EFFECT_QUERY)
@@ -483,7 +505,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 		err = connect_qp(maker, call);
 	if (!err)
 		err = rows[call->verb](maker, call);
-	if (!err && program->phrase.text.used)
+	if (!err)
 		err = program_add(program, true);
 	order_end(&maker->order);
 	return err;

@@ -360,6 +360,8 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 		return program_leave_out(program, "ibv_poll_cq",
 					 "failed: a program has to check "
 					 "its queue itself");
+	if (!poll->nwc)
+		return 0;
 	err = order_begin(&maker->order, "%s_polls", names_variable(program, poll->object, name));
 	if (!err)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);
