@@ -396,6 +396,19 @@ static int begin_order(struct maker *maker, const struct call *call)
 	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
 }
 
+/* An event of a CQ came after it was made and asked for that. */
+static int order_cq_event(struct maker *maker, const struct call *call)
+{
+	uint32_t cq = call->verb == VERB_get_cq_event
+			      ? arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"))
+			      : 0;
+	int err = order_read(&maker->order, cq, ROLE_STATE);
+
+	if (!err)
+		err = order_touch(&maker->order, cq, ROLE_STATE);
+	return err ? err : order_read(&maker->order, cq, ROLE_ARMED);
+}
+
 /* What it waits for, and what waits for it. */
 static int order_call(struct maker *maker, const struct call *call)
 {
@@ -407,6 +420,8 @@ static int order_call(struct maker *maker, const struct call *call)
 
 	if (!err)
 		err = arguments_order(maker, call);
+	if (!err)
+		err = order_cq_event(maker, call);
 	if (!err && o && changes)
 		err = order_change(&maker->order, o->id, ROLE_STATE);
 	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))

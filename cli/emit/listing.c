@@ -2,8 +2,9 @@
  * A thread's statements as text
  *
  * A number that differs from turn to turn becomes an expression of the loops' variables, else an
- * element of a table. Events are named by an expression of that kind; where that is not possible for
- * each event of a loop, all of them are counted, by a table of how far each is from the one before.
+ * element of a table. Events are named by an expression of that kind; where that is not possible
+ * for each event of a loop, all are counted: each is mostly so much after the one before, and a
+ * table has the runs of those that are not.
  */
 #include "cli/emit/listing.h"
 

@@ -19,7 +19,7 @@ struct listing {
 	int64_t *steps; /* by text: to its event from the one before, in a loop that counts */
 	bool has_loops; /* uses at() */
 	bool has_steps; /* uses next(), */
-	bool has_waits; /* and coming() */
+	bool has_waits; /* and the one of what comes */
 };
 
 /* Adds to listing->text and listing->before. 0 or -ENOMEM. */

@@ -97,7 +97,7 @@ int program_leave_out(struct program *program, const char *what, const char *why
 	return 0;
 }
 
-static int refuse(const char *at, const char *format, va_list args)
+static int refuse_because(const char *at, const char *format, va_list args)
 {
 	char *why = NULL;
 
@@ -115,7 +115,7 @@ int program_refuse(const struct program *program, const char *format, ...)
 	int err;
 
 	va_start(args, format);
-	err = refuse(event_id_text(program->at, text), format, args);
+	err = refuse_because(event_id_text(program->at, text), format, args);
 	va_end(args);
 	return err;
 }
@@ -126,7 +126,7 @@ int program_refuse_all(const char *format, ...)
 	int err;
 
 	va_start(args, format);
-	err = refuse("", format, args);
+	err = refuse_because("", format, args);
 	va_end(args);
 	return err;
 }

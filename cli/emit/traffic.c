@@ -82,7 +82,10 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 
 	if (wr->ah)
 		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
-	err = to ? order_read(&maker->order, to, ROLE_STATE) : 0;
+	err = order_read(&maker->order, to, ROLE_STATE);
+	if (!err && wr->remote_srqn) /* its number has been told */
+		err = order_read(&maker->order, links_srq(&maker->links, (uint32_t)wr->remote_srqn),
+				 ROLE_MADE);
 	if (!err && queue && takes_receive(wr, status))
 		err = order_take_receive(&maker->order, queue);
 	if (!err && to && maker->order.recv_cq[to])

@@ -18,7 +18,7 @@ emit() {
 }
 
 builds() {
-	${CC:-cc} -Wall -Wextra -Werror -o "$1" "$1.c" -libverbs -lpthread
+	${CC:-cc} -Wall -Wextra -Werror -o "$1" "$1.c" -libverbs
 }
 
 # runs NAME: ends with 0, on the software device
@@ -66,7 +66,7 @@ try "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
 try "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
 try "xsrq_pingpong" becomes_a_program xsrq_pingpong 1500 ibv_xsrq_pingpong
 try "rc_pingpong -e" becomes_a_program rc_events 2500 ibv_rc_pingpong -e
-try "srq_pingpong" becomes_a_program srq_pingpong 100000 ibv_srq_pingpong
+try "srq_pingpong" becomes_a_program srq_pingpong 30000 ibv_srq_pingpong -n 200
 
 # perftest, with the builders ibv_wr_*(), with lists of requests, with extended completion queues
 for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw" "ib_send_bw -c UD" \
@@ -89,7 +89,7 @@ app_becomes_a_program() { # name
 	emit "$1" && runs "$1"
 }
 for each in posts threads first_error two_threads overlap faulted payload killed_peer \
-	state_001 state_004 mkey_001 mkey_003 mkey_005 compl_003 thread_002; do
+	shared_rq state_001 state_004 mkey_001 mkey_003 mkey_005 compl_003 thread_002; do
 	try "$each becomes a program" app_becomes_a_program $each
 done
 
@@ -102,6 +102,20 @@ refuses() { # text, options of emit
 }
 one_side_is_refused() {
 	record_both_sides -n 20 && refuses "the other end is not in the trace" t.db
+}
+# what the refusal tells: a replay makes that end
+one_side_and_a_made_end_are_a_program() {
+	"$VERBATIM" record -q -o made.db -- "$VERBATIM" replay t.db >made.log 2>&1 || return
+	emit made && runs made
+}
+rping_becomes_a_program() {
+	command -v rping >/dev/null || { echo "rping is not installed"; return 1; }
+	next_port
+	timeout 120 "$VERBATIM" record -o rping.db -- bash -c "
+		rping -s -C 10 -a 127.0.0.1 -p $port & server=\$!
+		until rping -c -C 10 -a 127.0.0.1 -p $port; do kill -0 \$server || exit; done
+		wait" >rping.log 2>&1
+	emit rping && runs rping
 }
 two_sides_of_one_job_are_a_program() {
 	"$VERBATIM" emit s.db t.db -o sides.c && builds sides && runs sides
@@ -133,6 +147,8 @@ the_program_may_go_to_standard_output() {
 }
 try the_program_may_go_to_standard_output
 try one_side_is_refused
+try one_side_and_a_made_end_are_a_program
+try rping_becomes_a_program
 try two_sides_of_one_job_are_a_program
 try a_verb_without_a_place_is_named
 try a_program_that_is_no_trace_is_refused
