@@ -28,6 +28,7 @@
 #include "cli/trace/persona.h"
 #include "cli/trace/replay_part.h"
 #include "cli/trace/replay_priv.h"
+#include "cli/trace/suite_run.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
@@ -72,6 +73,9 @@ const struct option_row cli_replay_options[] = {
 	  PARSED_AT(struct replay_settings, replay.serial, parse_threads), .preset = "recorded" },
 	{ "processes", 0, NULL, "a process for each recorded one, forked where that was forked",
 	  FLAG_AT(struct replay_settings, replay.processes) },
+	{ "suite", 0, "DIR",
+	  "all traces of this folder, on each of --device NAME,NAME..., as a table",
+	  TEXT_AT(struct replay_settings, suite) },
 	SLICE_OPTIONS(struct replay_settings),
 	{ "wait", 0, NULL, "keep all that is alive at the end, until Enter or a signal",
 	  FLAG_AT(struct replay_settings, wait) },
@@ -324,6 +328,8 @@ int cli_replay(int argc, char **argv)
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
+	if (set.suite && !getenv(SUITE_ENV))
+		return suite_replay(&set, &arguments, again);
 	if (set.output && !replay_part_is_recorded())
 		return replay_part_record(set.output, set.device, again);
 	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;

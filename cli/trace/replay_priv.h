@@ -8,13 +8,14 @@
 #include "cli/trace/slice.h"
 #include "replay/replay.h"
 
+struct arguments;
 struct tolerate;
 struct trace;
 
 struct replay_settings {
 	struct replay_options replay;
 	const char *device;
-	const char *report, *tolerate, *output;
+	const char *report, *tolerate, *output, *suite;
 	struct slice slice;
 	uint32_t loop, warmup;
 	unsigned int format;  /* enum replay_format */
@@ -32,3 +33,10 @@ enum replay_format { REPLAY_TEXT, REPLAY_JSON, REPLAY_JUNIT };
  */
 int replay_here(struct trace *trace, const struct replay_settings *set, const char *path,
 		const char *part, struct tolerate *tolerate);
+
+/*
+ * --suite: replay all traces of a folder, each on each device. @again are the command's arguments
+ * before they were put in order. Returns the exit status.
+ */
+int suite_replay(const struct replay_settings *set, const struct arguments *arguments,
+		 char *const *again);

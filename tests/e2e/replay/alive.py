@@ -47,7 +47,9 @@ def compare_objects(alive):
 def compare_requests(alive):
     rows = sql(f"SELECT name || '/' || process, event || '[' || i || ']', is_signaled, side"
                f" FROM requests WHERE {reached} AND outcome <> 'refused'"
-               f" AND (completed IS NULL OR completed > {at})")
+               f" AND (completed IS NULL OR completed > {at})"
+               " AND object IN (SELECT id FROM object WHERE"
+               f" coalesce(destroyed_at, 1 << 62) > {at})")
     there = {}
     for queue, request, signaled, side in rows:
         there[request] = (queue, side == "send" and signaled == "0")
