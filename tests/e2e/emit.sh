@@ -139,8 +139,26 @@ a_directory_that_is_not_there_is_told() {
 names_in_the_trace_are_data() {
 	"$VERBATIM" unpack -o named.db rc_pingpong.db &&
 		sqlite3 named.db "UPDATE process SET cmdline = 'x */ #error no
-			/* ??/'; UPDATE thread SET comm = '*/ #error no'" &&
-		emit named
+			/* ??/' || char(27) || '[2J'; UPDATE thread SET comm = '*/
+			#error no'; UPDATE meta SET value = '*/
+			#error ??/' || char(27) WHERE key = 'command'" &&
+		emit named && ! grep -q $'\e' named.c
+}
+# numbers that no device has, and names that are not known here
+altered_arguments() { # SQL of the table call
+	"$VERBATIM" unpack -o arguments.db rc_pingpong.db && sqlite3 arguments.db "$1"
+}
+the_least_number_is_one() {
+	altered_arguments "UPDATE call SET args = replace(args, '500', '-9223372036854775808')" &&
+		emit arguments
+}
+a_name_that_is_not_known_is_refused() {
+	altered_arguments "UPDATE call SET args = replace(args, 'IBV_QPS_RTR', 'IBV_QPS_NEW')" &&
+		refuses "qp_state is not a value that is known" arguments.db
+}
+control_verbs_alone_are_a_program() {
+	altered_arguments "DELETE FROM wr; DELETE FROM sge; DELETE FROM post; DELETE FROM wc;
+		DELETE FROM poll" && emit arguments && runs arguments
 }
 the_program_may_go_to_standard_output() {
 	"$VERBATIM" emit rc_pingpong.db >printed.c && cmp printed.c rc_pingpong.c
@@ -155,6 +173,9 @@ try a_program_that_is_no_trace_is_refused
 try the_trace_is_not_overwritten
 try a_directory_that_is_not_there_is_told
 try names_in_the_trace_are_data
+try the_least_number_is_one
+try a_name_that_is_not_known_is_refused
+try control_verbs_alone_are_a_program
 try "an altered length" altered_is_told rc_pingpong wc "opcode = 128" "byte_len = 5"
 try "an altered wr_id" altered_is_told rc_pingpong wc "opcode = 0" "wr_id = 5"
 try "an altered status" altered_is_told rc_pingpong wc "opcode = 0" "status = 12"
