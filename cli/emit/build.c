@@ -45,6 +45,17 @@ static int check_fork(const struct maker *maker, uint32_t object)
 			      program->process, o->name, o->process);
 }
 
+/* A damaged trace may name objects that are not in its table. */
+static int check_objects(const struct program *program, const struct trace_event *event,
+			 uint32_t object)
+{
+	bool known = object <= program->nobjects;
+
+	for (uint32_t i = 0; event->kind == TRACE_POLL && i < event->poll->nwc; i++)
+		known = known && event->poll->wc[i].qp <= program->nobjects;
+	return known ? 0 : program_refuse(program, "names an object that the trace does not have");
+}
+
 static int make_statements(struct maker *maker, const struct trace_event *event)
 {
 	struct program *program = maker->program;
@@ -63,7 +74,9 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 	program->at = event->id;
 	program->process = event->process;
 	program->time = event->time;
-	err = check_fork(maker, object);
+	err = check_objects(program, event, object);
+	if (!err)
+		err = check_fork(maker, object);
 	if (err)
 		return err;
 	switch (event->kind) {

@@ -156,6 +156,11 @@ a_name_that_is_not_known_is_refused() {
 	altered_arguments "UPDATE call SET args = replace(args, 'IBV_QPS_RTR', 'IBV_QPS_NEW')" &&
 		refuses "qp_state is not a value that is known" arguments.db
 }
+an_object_that_is_not_there_is_told() {
+	altered_arguments "DELETE FROM object WHERE id = (SELECT max(id) FROM object)" || return
+	"$VERBATIM" emit --allow-partial arguments.db -o never.c >refused.out 2>&1
+	is "exit status" $? 3 && [ ! -e never.c ]
+}
 control_verbs_alone_are_a_program() {
 	altered_arguments "DELETE FROM wr; DELETE FROM sge; DELETE FROM post; DELETE FROM wc;
 		DELETE FROM poll" && emit arguments && runs arguments
@@ -175,6 +180,7 @@ try a_directory_that_is_not_there_is_told
 try names_in_the_trace_are_data
 try the_least_number_is_one
 try a_name_that_is_not_known_is_refused
+try an_object_that_is_not_there_is_told
 try control_verbs_alone_are_a_program
 try "an altered length" altered_is_told rc_pingpong wc "opcode = 128" "byte_len = 5"
 try "an altered wr_id" altered_is_told rc_pingpong wc "opcode = 0" "wr_id = 5"
