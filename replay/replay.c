@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/wire/log.h"
+#include "replay/alive.h"
 #include "replay/calls.h"
 #include "replay/cm/cm.h"
 #include "replay/report/differ.h"
@@ -230,6 +231,8 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 			outcome_other_device(outcome);
 		err = needs_check(&r) ?: play_trace(&r, replay_event);
 		err = outcome_stopped(outcome) && err == -ECANCELED ? 0 : err;
+		if (options->moment && !err)
+			err = alive_show(&r);
 		expect_end(&r);
 		if (made_report(&r) && !err)
 			err = log_err(-ENOMEM, "report what was inferred");

@@ -53,6 +53,19 @@ static int64_t enum_value(const struct field_info *field, const struct json_node
 	return value->kind == JSON_INT ? value->number : 0;
 }
 
+/* A newer recorder may have names that are not known here: another value is not what was asked. */
+static int check_enum(struct maker *maker, const struct field_info *field,
+		      const struct json_node *value)
+{
+	if (field->kind != FIELD_ENUM || value->kind != JSON_TEXT)
+		return 0;
+	for (unsigned int i = 0; i < field->names->nvalues; i++)
+		if (!strcmp(field->names->values[i].name, value->text))
+			return 0;
+	return program_refuse(maker->program, "%s is not a value that is known of %s", field->name,
+			      field->names->name);
+}
+
 /* The variable with the number of the peer. */
 static void add_peer(struct maker *maker, const struct place_in *in, int64_t number)
 {
@@ -160,6 +173,23 @@ static bool add_special(struct maker *maker, const struct place_in *in,
 	return false;
 }
 
+/* As far as its type has room for it. */
+static void add_integer(struct phrase *phrase, const struct field_info *field, int64_t value)
+{
+	bool sign = field->kind == FIELD_INT;
+
+	if (field->size == 1)
+		value = sign ? (int8_t)value : (uint8_t)value;
+	else if (field->size == 2)
+		value = sign ? (int16_t)value : (uint16_t)value;
+	else if (field->size == 4)
+		value = sign ? (int32_t)value : (int64_t)(uint32_t)value;
+	if (value == INT64_MIN)
+		phrase_addf(phrase, "INT64_MIN");
+	else
+		phrase_addf(phrase, "%" PRId64, value);
+}
+
 static int add_value(struct maker *maker, const struct place_in *in, const struct field_info *field,
 		     const struct json_node *value)
 {
@@ -192,7 +222,7 @@ static int add_value(struct maker *maker, const struct place_in *in, const struc
 			phrase_addf(phrase, field->size == 2   ? "htobe16("
 					    : field->size == 4 ? "htobe32("
 							       : "htobe64(");
-		phrase_addf(phrase, "%" PRId64, value->kind == JSON_INT ? value->number : 0);
+		add_integer(phrase, field, value->kind == JSON_INT ? value->number : 0);
 		if (field->kind == FIELD_BE)
 			phrase_addf(phrase, ")");
 		return 0;
@@ -217,10 +247,10 @@ static int add_member(struct maker *maker, const struct place_in *in,
 	const struct json_node *value =
 		json_find_member(in->json, field->name, strlen(field->name));
 	struct phrase *phrase = &maker->program->phrase;
-	int err = 0;
+	int err = value ? check_enum(maker, field, value) : 0;
 
-	if (!value || field->kind == FIELD_ADDR || is_zero(field, value))
-		return 0;
+	if (err || !value || field->kind == FIELD_ADDR || is_zero(field, value))
+		return err;
 	phrase_addf(phrase, "\n");
 	add_tabs(phrase, in->depth + 1);
 	phrase_addf(phrase, ".%s = ", field->name);
@@ -298,6 +328,8 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 	if (!value)
 		return program_refuse(maker->program, "%s: %s is not in the trace", args->name,
 				      field->name);
+	if (check_enum(maker, field, value))
+		return -ENOTSUP;
 	if (add_special(maker, &in, field, value))
 		return 0;
 	return add_value(maker, &in, field, value);

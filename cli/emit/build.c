@@ -45,6 +45,17 @@ static int check_fork(const struct maker *maker, uint32_t object)
 			      program->process, o->name, o->process);
 }
 
+/* A damaged trace may name objects that are not in its table. */
+static int check_objects(const struct program *program, const struct trace_event *event,
+			 uint32_t object)
+{
+	bool known = object <= program->nobjects;
+
+	for (uint32_t i = 0; event->kind == TRACE_POLL && i < event->poll->nwc; i++)
+		known = known && event->poll->wc[i].qp <= program->nobjects;
+	return known ? 0 : program_refuse(program, "names an object that the trace does not have");
+}
+
 static int make_statements(struct maker *maker, const struct trace_event *event)
 {
 	struct program *program = maker->program;
@@ -63,7 +74,9 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 	program->at = event->id;
 	program->process = event->process;
 	program->time = event->time;
-	err = check_fork(maker, object);
+	err = check_objects(program, event, object);
+	if (!err)
+		err = check_fork(maker, object);
 	if (err)
 		return err;
 	switch (event->kind) {
@@ -108,16 +121,15 @@ static int check_whole(struct program *program)
 	if (program->allow_partial)
 		return 0;
 	if (loss.events)
-		return log_err(-ENOTSUP,
-			       "emit: the trace lacks %llu events; --allow-partial makes "
-			       "a program of what is there",
-			       (unsigned long long)loss.events);
+		return program_refuse_all("the trace lacks %llu events; --allow-partial makes "
+					  "a program of what is there",
+					  (unsigned long long)loss.events);
 	if (trace_one_of(program->trace) > 1)
-		return log_err(-ENOTSUP, "emit: only one of %u posts and polls was recorded",
-			       trace_one_of(program->trace));
+		return program_refuse_all("only one of %u posts and polls was recorded",
+					  trace_one_of(program->trace));
 	if (filter && *filter)
-		return log_err(-ENOTSUP, "emit: the trace was recorded with --filter; "
-					 "--allow-partial makes a program of what is there");
+		return program_refuse_all("the trace was recorded with --filter; "
+					  "--allow-partial makes a program of what is there");
 	return 0;
 }
 
@@ -132,9 +144,10 @@ int build_program(struct maker *maker, struct program *program)
 		return err;
 	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
 	maker->needed = calloc(program->nobjects + 1, sizeof(*maker->needed));
+	maker->untold = calloc(program->nobjects + 1, sizeof(*maker->untold));
 	maker->last = calloc(program->nprocesses + 1, sizeof(*maker->last));
 	maker->ended = calloc(program->nprocesses + 1, sizeof(*maker->ended));
-	if (!maker->named || !maker->needed || !maker->last || !maker->ended)
+	if (!maker->named || !maker->needed || !maker->untold || !maker->last || !maker->ended)
 		return log_err(-ENOMEM, "emit");
 	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
 	err = read_all(maker, learn_event);
@@ -153,6 +166,7 @@ void build_fini(struct maker *maker)
 	}
 	free(maker->named);
 	free(maker->needed);
+	free(maker->untold);
 	free(maker->last);
 	free(maker->ended);
 	order_fini(&maker->order);

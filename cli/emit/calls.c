@@ -87,7 +87,6 @@ static int add_plain(struct maker *maker, const struct call *call)
 
 static int add_open_device(struct maker *maker, const struct call *call)
 {
-	maker->program->helpers |= HELPER_OPEN;
 	begin_check(maker, call);
 	phrase_addf(&maker->program->phrase, "ibv_open_device(device)");
 	end_check(maker, call);
@@ -230,8 +229,11 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	uint32_t cq = arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"));
 	int err;
 
-	if (call->failed)
-		return program_leave_out(maker->program, info_of(call)->name, "there was no event");
+	if (!links_is_useful(&maker->links, maker->program->at)) {
+		maker->untold[cq]++;
+		phrase_addf(phrase, "/* no event: it told of completions that had been polled */");
+		return 0;
+	}
 	maker->program->helpers |= HELPER_CQ_EVENT;
 	phrase_addf(phrase, "cq_event(" SLOT "n, ");
 	err = add_named(maker, call, "channel");
@@ -241,6 +243,25 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	return err;
 }
 
+/* Of the events that the program has got. */
+static int add_ack_cq_events(struct maker *maker, const struct call *call)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	uint64_t n = get_number(call->args, "nevents");
+	uint32_t *untold = &maker->untold[call->object];
+	uint32_t fewer = *untold < n ? *untold : (uint32_t)n;
+
+	*untold -= fewer;
+	if (fewer && fewer == n) {
+		phrase_addf(phrase, "/* nor is it acknowledged */");
+		return 0;
+	}
+	phrase_addf(phrase, "ibv_ack_cq_events(");
+	names_add_handle(maker->program, &phrase->text, call->object);
+	phrase_addf(phrase, ", %" PRIu64 ");", n - fewer);
+	return 0;
+}
+
 static int add_get_async_event(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
@@ -248,8 +269,6 @@ static int add_get_async_event(struct maker *maker, const struct call *call)
 	int64_t type = 0;
 	int err;
 
-	if (call->failed)
-		return program_leave_out(maker->program, info_of(call)->name, "there was no event");
 	args_get(call->out, "event.event_type", &type);
 	maker->program->helpers |= HELPER_ASYNC_EVENT;
 	phrase_addf(phrase, "async_event(" SLOT "n, ");
@@ -292,7 +311,7 @@ static add_function *const rows[VERB_COUNT] = {
 	[VERB_resize_cq] = add_plain,
 	[VERB_destroy_cq] = add_plain,
 	[VERB_get_cq_event] = add_get_cq_event,
-	[VERB_ack_cq_events] = add_plain,
+	[VERB_ack_cq_events] = add_ack_cq_events,
 	[VERB_create_srq] = add_plain,
 	[VERB_create_srq_ex] = add_plain,
 	[VERB_modify_srq] = add_plain,
@@ -333,6 +352,8 @@ static const char *find_reason(const struct call *call)
 		return "the verbs inside it are here";
 	if (call->end < 0)
 		return "had not returned";
+	if (info->effect == EFFECT_GET && call->failed)
+		return "there was no event";
 	if (call->verb == VERB_get_srq_num && !call->failed)
 		return NULL;
 	if (info->effect == EFFECT_QUERY)
@@ -375,6 +396,19 @@ static int begin_order(struct maker *maker, const struct call *call)
 	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
 }
 
+/* An event of a CQ came after it was made and asked for that. */
+static int order_cq_event(struct maker *maker, const struct call *call)
+{
+	uint32_t cq = call->verb == VERB_get_cq_event
+			      ? arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"))
+			      : 0;
+	int err = order_read(&maker->order, cq, ROLE_STATE);
+
+	if (!err)
+		err = order_touch(&maker->order, cq, ROLE_STATE);
+	return err ? err : order_read(&maker->order, cq, ROLE_ARMED);
+}
+
 /* What it waits for, and what waits for it. */
 static int order_call(struct maker *maker, const struct call *call)
 {
@@ -386,6 +420,8 @@ static int order_call(struct maker *maker, const struct call *call)
 
 	if (!err)
 		err = arguments_order(maker, call);
+	if (!err)
+		err = order_cq_event(maker, call);
 	if (!err && o && changes)
 		err = order_change(&maker->order, o->id, ROLE_STATE);
 	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
@@ -393,6 +429,9 @@ static int order_call(struct maker *maker, const struct call *call)
 	for (size_t i = 0;
 	     !err && o && info->effect == EFFECT_DESTROY && i < maker->needed[o->id].n; i++)
 		err = order_touch(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
+	for (size_t i = 0; !err && o && info->effect == EFFECT_DESTROY && i < maker->named[o->id].n;
+	     i++)
+		err = order_touch(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
 	return err;
 }
 
@@ -406,6 +445,8 @@ static void learn_qp(struct maker *maker, const struct call *call)
 		return;
 	order->srq[qp] = arguments_object(maker, OBJECT_srq, get_number(call->out, "ret.srq"));
 	order->feeders[order->srq[qp]]++;
+	order->send_cq[qp] =
+		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.send_cq"));
 	order->recv_cq[qp] =
 		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.recv_cq"));
 	order->ud[qp] = get_number(call->out, "ret.qp_type") == IBV_QPT_UD;
@@ -425,9 +466,11 @@ static int connect_qp(struct maker *maker, const struct call *call)
 	peer = links_find(&maker->links, program, call->object, call->begin);
 	if (!peer)
 		return program_refuse(program,
-				      "the other end is not in the trace: no queue pair "
-				      "of number 0x%" PRIx64 " is; give its trace, too",
-				      number);
+				      "the other end is not in the trace: no queue pair of "
+				      "number 0x%" PRIx64 " is; give its trace, too, or a "
+				      "recording of a replay, which makes that end: "
+				      "`verbatim record -o both.db -- verbatim replay %s`",
+				      number, program->path);
 	maker->order.peer[call->object] = peer;
 	return order_read(&maker->order, peer, ROLE_MADE);
 }
@@ -477,7 +520,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 		err = connect_qp(maker, call);
 	if (!err)
 		err = rows[call->verb](maker, call);
-	if (!err && program->phrase.text.used)
+	if (!err)
 		err = program_add(program, true);
 	order_end(&maker->order);
 	return err;

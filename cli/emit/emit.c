@@ -95,6 +95,12 @@ static int make_program(struct trace *trace, const char *from, const struct sett
 		program->allow_partial = set->allow_partial;
 		err = build_program(&maker, program);
 	}
+	if (!err && program->again) {
+		build_fini(&maker);
+		maker = (struct maker){ 0 };
+		program_restart(program);
+		err = build_program(&maker, program);
+	}
 	if (!err)
 		err = write_program(&maker, &text);
 	if (!err)

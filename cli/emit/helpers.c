@@ -56,21 +56,34 @@ static const char at[] =
 "\n";
 
 static const char next[] =
-"/*\n"
-" * n, which grows by so much. Of what differs there is a list: numbers that other events had,\n"
-" * and, negative, the first of two completions that were polled the other way round.\n"
-" */\n"
-"static long next(long *n, int by, const int64_t *list)\n"
-"{\n"
-"\tlong now = *n;\n"
+"/* Events of a loop are counted; so many in a row by so much more than mostly. */\n"
+"struct run {\n"
+"\tint times, more;\n"
+"};\n"
 "\n"
-"\t*n += by;\n"
-"\tfor (const int64_t *at = list; *at && labs(*at) <= *n; at++)\n"
-"\t\t*n += *at == *n;\n"
-"\tfor (const int64_t *at = list; *at && labs(*at) <= now; at++)\n"
-"\t\tif (*at < 0 && now + *at <= 1)\n"
-"\t\t\treturn now + *at ? now - 1 : now + 1;\n"
-"\treturn now;\n"
+"struct numbers {\n"
+"\tconst char *thread;\n"
+"\tlong n;\n"
+"\tconst struct run *runs;\n"
+"\tint done;\n"
+"};\n"
+"\n"
+"static const char *next(struct numbers *n, int by)\n"
+"{\n"
+"\tif (n->runs && n->done++ == n->runs->times) {\n"
+"\t\tn->runs++;\n"
+"\t\tn->done = 1;\n"
+"\t}\n"
+"\tn->n += by + (n->runs ? n->runs->more : 0);\n"
+"\treturn at(n->thread, n->n);\n"
+"}\n"
+"\n";
+
+static const char coming[] =
+"/* The event that comes next. */\n"
+"static const char *coming(struct numbers n, int by)\n"
+"{\n"
+"\treturn next(&n, by);\n"
 "}\n"
 "\n";
 
@@ -133,98 +146,8 @@ static const char await[] =
 "#define await(at, what, times) await_times(at, #what + 1, what, times)\n"
 "\n";
 
-static const char expect[] =
-"/* Completions that came while another queue pair or side was waited for. */\n"
-"static struct { void *cq; struct ibv_wc wc; } aside[4096];\n"
-"static int asides;\n"
-"static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER;\n"
-"\n"
-"/* Is it of that queue pair and side? An error does not say its side: by wr_id. */\n"
-"static int is_for(const struct ibv_wc *wc, const struct ibv_wc *recorded)\n"
-"{\n"
-"\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num)\n"
-"\t\treturn 0;\n"
-"\tif (wc->status)\n"
-"\t\treturn wc->wr_id == recorded->wr_id;\n"
-"\treturn (wc->opcode & IBV_WC_RECV) == (recorded->opcode & IBV_WC_RECV);\n"
-"}\n"
-"\n"
-"static int take(int (*poll)(void *, struct ibv_wc *), void *cq, const struct ibv_wc *recorded,\n"
-"\t\tstruct ibv_wc *wc)\n"
-"{\n"
-"\tfor (int i = 0; i < asides; i++)\n"
-"\t\tif (aside[i].cq == cq && is_for(&aside[i].wc, recorded)) {\n"
-"\t\t\t*wc = aside[i].wc;\n"
-"\t\t\tmemmove(&aside[i], &aside[i + 1], (--asides - i) * sizeof(*aside));\n"
-"\t\t\treturn 1;\n"
-"\t\t}\n"
-"\twhile (poll(cq, wc) > 0) {\n"
-"\t\tif (is_for(wc, recorded))\n"
-"\t\t\treturn 1;\n"
-"\t\tif (asides < 4096) {\n"
-"\t\t\taside[asides].cq = cq;\n"
-"\t\t\taside[asides++].wc = *wc;\n"
-"\t\t}\n"
-"\t}\n"
-"\treturn 0;\n"
-"}\n"
-"\n"
-"/* The next so many completions of the queue pair and side say what was recorded. */\n"
-"static void expect_by(int (*poll)(void *, struct ibv_wc *), const char *at, void *cq, int times,\n"
-"\t\t      int any_wr_id, const struct ibv_wc *recorded)\n"
-"{\n"
-"\ttime_t end = time(NULL) + TIMEOUT;\n"
-"\tconst struct ibv_wc *r = recorded;\n"
-"\n"
-"\twhile (times) {\n"
-"\t\tstruct ibv_wc wc = { 0 };\n"
-"\n"
-"\t\tpthread_mutex_lock(&polling);\n"
-"\t\tint came = take(poll, cq, r, &wc);\n"
-"\t\tpthread_mutex_unlock(&polling);\n"
-"\t\ttimes -= came;\n"
-"\t\tif (!came && time(NULL) > end && asides)\n"
-"\t\t\tdiffer(at, \"no completion of wr_id 0x%\" PRIx64 \" (recorded %s); instead 0x%\"\n"
-"\t\t\t       PRIx64 \", %s\", r->wr_id, ibv_wc_status_str(r->status),\n"
-"\t\t\t       aside[0].wc.wr_id, ibv_wc_status_str(aside[0].wc.status));\n"
-"\t\tif (!came && time(NULL) > end)\n"
-"\t\t\tdiffer(at, \"no completion of wr_id 0x%\" PRIx64 \" in %d s, recorded %s\",\n"
-"\t\t\t       r->wr_id, TIMEOUT, ibv_wc_status_str(r->status));\n"
-"\t\tif (!came)\n"
-"\t\t\tsched_yield();\n"
-"\t\telse if (wc.status != r->status || (wc.wr_id != r->wr_id && !any_wr_id))\n"
-"\t\t\tdiffer(at, \"completion of wr_id 0x%\" PRIx64 \": %s; recorded 0x%\" PRIx64 \": %s\",\n"
-"\t\t\t       wc.wr_id, ibv_wc_status_str(wc.status), r->wr_id,\n"
-"\t\t\t       ibv_wc_status_str(r->status));\n"
-"\t\telse if (!wc.status &&\n"
-"\t\t\t (wc.opcode != r->opcode ||\n"
-"\t\t\t  (r->wc_flags & IBV_WC_WITH_IMM && wc.imm_data != r->imm_data) ||\n"
-"\t\t\t  (wc.opcode & IBV_WC_RECV && wc.byte_len != r->byte_len) ||\n"
-"\t\t\t  (wc.wc_flags ^ r->wc_flags) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV) ||\n"
-"\t\t\t  (r->src_qp && wc.src_qp && wc.src_qp != r->src_qp)))\n"
-"\t\t\tdiffer(at, \"completion: opcode %d, flags 0x%x, %u bytes, imm 0x%x, src_qp 0x%x; \"\n"
-"\t\t\t       \"recorded %d, 0x%x, %u, 0x%x, 0x%x\", wc.opcode,\n"
-"\t\t\t       (unsigned int)wc.wc_flags, wc.byte_len, be32toh(wc.imm_data), wc.src_qp,\n"
-"\t\t\t       r->opcode, (unsigned int)r->wc_flags, r->byte_len,\n"
-"\t\t\t       be32toh(r->imm_data), r->src_qp);\n"
-"\t}\n"
-"}\n"
-"\n";
-
-static const char expect_plain[] =
-"static int poll_plain(void *cq, struct ibv_wc *wc)\n"
-"{\n"
-"\treturn ibv_poll_cq(cq, 1, wc);\n"
-"}\n"
-"\n"
-"static void expect(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
-"{\n"
-"\texpect_by(poll_plain, at, cq, times, 0, recorded);\n"
-"}\n"
-"\n";
-
-static const char expect_ex[] =
-"/* One completion by the iterator of an extended CQ; what it was not made to tell stays 0. */\n"
+static const char poll_ex[] =
+"/* An extended CQ has an iterator; what it was not made to tell stays 0. */\n"
 "static int poll_ex(void *of, struct ibv_wc *wc)\n"
 "{\n"
 "\tstruct ibv_cq_ex *cq = of;\n"
@@ -247,25 +170,103 @@ static const char expect_ex[] =
 "\tibv_end_poll(cq);\n"
 "\treturn 1;\n"
 "}\n"
+"\n";
+
+static const char expect[] =
+"/* Completions that came while another queue pair or side was waited for. */\n"
+"static struct { void *cq; struct ibv_wc wc; } aside[4096];\n"
+"static int asides;\n"
+"static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER;\n"
 "\n"
-"static void expect_ex(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
+"/* How the next completion may differ, and how it is polled. */\n"
+"enum { ANY_WR_ID = 1, ANY_SENDER = 2, BY_EX = 4 };\n"
+"\n"
+"/* Is it of that queue pair and side? An error does not say its side: by wr_id. */\n"
+"static int is_for(const struct ibv_wc *wc, int how, const struct ibv_wc *recorded)\n"
 "{\n"
-"\texpect_by(poll_ex, at, cq, times, 0, recorded);\n"
+"\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num &&\n"
+"\t    !(how & ANY_SENDER))\n"
+"\t\treturn 0;\n"
+"\tif (wc->status)\n"
+"\t\treturn wc->wr_id == recorded->wr_id;\n"
+"\treturn (wc->opcode & IBV_WC_RECV) == (recorded->opcode & IBV_WC_RECV);\n"
+"}\n"
+"\n"
+"static int take(void *cq, int how, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
+"{\n"
+"\tfor (int i = 0; i < asides; i++)\n"
+"\t\tif (aside[i].cq == cq && is_for(&aside[i].wc, how, recorded)) {\n"
+"\t\t\t*wc = aside[i].wc;\n"
+"\t\t\tmemmove(&aside[i], &aside[i + 1], (--asides - i) * sizeof(*aside));\n"
+"\t\t\treturn 1;\n"
+"\t\t}\n"
+"\twhile ((";
+
+/* Where there are CQs of the extended kind. */
+static const char either_poll[] = "how & BY_EX ? poll_ex(cq, wc) : ";
+
+static const char expect_rest[] = "ibv_poll_cq(cq, 1, wc)) > 0) {\n"
+"\t\tif (is_for(wc, how, recorded))\n"
+"\t\t\treturn 1;\n"
+"\t\tif (asides < 4096) {\n"
+"\t\t\taside[asides].cq = cq;\n"
+"\t\t\taside[asides++].wc = *wc;\n"
+"\t\t}\n"
+"\t}\n"
+"\treturn 0;\n"
+"}\n"
+"\n"
+"static int is_as(const struct ibv_wc *wc, int how, const struct ibv_wc *r)\n"
+"{\n"
+"\tif (wc->status != r->status || (wc->wr_id != r->wr_id && !(how & ANY_WR_ID)))\n"
+"\t\treturn 0;\n"
+"\tif (wc->status || how & ANY_SENDER)\n"
+"\t\treturn 1;\n"
+"\treturn wc->opcode == r->opcode &&\n"
+"\t       !((wc->wc_flags ^ r->wc_flags) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)) &&\n"
+"\t       (!(r->wc_flags & IBV_WC_WITH_IMM) || wc->imm_data == r->imm_data) &&\n"
+"\t       (!(wc->opcode & IBV_WC_RECV) || wc->byte_len == r->byte_len) &&\n"
+"\t       (!r->src_qp || !wc->src_qp || wc->src_qp == r->src_qp);\n"
+"}\n"
+"\n"
+"static const char *tell(const struct ibv_wc *wc, char text[200])\n"
+"{\n"
+"\tsnprintf(text, 200, \"wr_id 0x%\" PRIx64 \", %s, opcode %d, %u bytes, flags 0x%x, imm 0x%x, \"\n"
+"\t\t \"src_qp 0x%x\", wc->wr_id, ibv_wc_status_str(wc->status), wc->opcode, wc->byte_len,\n"
+"\t\t (unsigned int)wc->wc_flags, be32toh(wc->imm_data), wc->src_qp);\n"
+"\treturn text;\n"
+"}\n"
+"\n"
+"/* The next so many completions of the queue pair and side say what was recorded. */\n"
+"static void expect_by(const char *at, int how, void *cq, int times,\n"
+"\t\t      const struct ibv_wc *recorded)\n"
+"{\n"
+"\ttime_t end = time(NULL) + TIMEOUT;\n"
+"\tchar came[200] = \"none\", wanted[200];\n"
+"\n"
+"\twhile (times) {\n"
+"\t\tstruct ibv_wc wc = { 0 };\n"
+"\n"
+"\t\tpthread_mutex_lock(&polling);\n"
+"\t\tint n = take(cq, how, recorded, &wc);\n"
+"\t\tpthread_mutex_unlock(&polling);\n"
+"\t\tif (n && !is_as(&wc, how, recorded))\n"
+"\t\t\tdiffer(at, \"completion: %s; recorded: %s\", tell(&wc, came),\n"
+"\t\t\t       tell(recorded, wanted));\n"
+"\t\tif (!n && time(NULL) > end)\n"
+"\t\t\tdiffer(at, \"no completion in %d s; recorded: %s; of others: %s\", TIMEOUT,\n"
+"\t\t\t       tell(recorded, wanted), asides ? tell(&aside[0].wc, came) : came);\n"
+"\t\tif (!n)\n"
+"\t\t\tsched_yield();\n"
+"\t\ttimes -= n;\n"
+"\t}\n"
 "}\n"
 "\n";
 
-static const char expect_any[] =
-"/* The same where the device chooses which request of a shared queue a message takes. */\n"
-"static void expect_any(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
+static const char expect_plain[] =
+"static void expect(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
 "{\n"
-"\texpect_by(poll_plain, at, cq, times, 1, recorded);\n"
-"}\n"
-"\n";
-
-static const char expect_any_ex[] =
-"static void expect_any_ex(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
-"{\n"
-"\texpect_by(poll_ex, at, cq, times, 1, recorded);\n"
+"\texpect_by(at, 0, cq, times, recorded);\n"
 "}\n"
 "\n";
 
@@ -387,17 +388,18 @@ void helpers_add(const struct program *program, struct text *text)
 		unsigned int helper;
 		const char *source;
 	} rows[] = {
-		{ HELPER_AT, at },
+		{ HELPER_AT | HELPER_NEXT, at },
 		{ HELPER_NEXT, next },
+		{ HELPER_COMING, coming },
 		{ HELPER_SAME, same },
 		{ HELPER_MADE, made },
 		{ HELPER_REFUSED, refused },
 		{ HELPER_AWAIT, await },
-		{ HELPER_EXPECT | HELPER_EXPECT_EX, expect },
-		{ HELPER_EXPECT, expect_plain },
-		{ HELPER_EXPECT_EX, expect_ex },
-		{ HELPER_ANY, expect_any },
-		{ HELPER_ANY_EX, expect_any_ex },
+		{ HELPER_EX, poll_ex },
+		{ HELPER_EXPECT, expect },
+		{ HELPER_EX, either_poll },
+		{ HELPER_EXPECT, expect_rest },
+		{ HELPER_PLAIN, expect_plain },
 		{ HELPER_CQ_EVENT, cq_event },
 		{ HELPER_ASYNC_EVENT, async_event },
 		{ HELPER_MEMORY, memory },

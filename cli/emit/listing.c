@@ -2,8 +2,9 @@
  * A thread's statements as text
  *
  * A number that differs from turn to turn becomes an expression of the loops' variables, else an
- * element of a table. Events are named by an expression of that kind, or counted, where all that
- * a loop does are events one after the other.
+ * element of a table. Events are named by an expression of that kind; where that is not possible
+ * for each event of a loop, all are counted: each is mostly so much after the one before, and a
+ * table has the runs of those that are not.
  */
 #include "cli/emit/listing.h"
 
@@ -16,16 +17,13 @@
 #include "cli/emit/turns.h"
 #include "core/base/vec.h"
 
-enum { TABLE_WIDTH = 92, SKIPS_MOST = 2000 };
+enum { TABLE_WIDTH = 92 };
 
 /* What is known while a loop is printed. */
 struct frame {
 	struct nest nest;
-	bool counts;        /* its events are counted by n, */
-	size_t last;        /* up to this statement */
-	uint64_t advance;   /* by so much in this one, */
-	unsigned int skips; /* and past what this table has; 0: none */
-	char turn[24];      /* the variable that counts the turns of the statement; "": none yet */
+	bool counts;   /* its events are counted */
+	char turn[24]; /* the variable that counts the turns of the statement; "": none yet */
 };
 
 static void add_indent(struct listing *l, const struct frame *frame)
@@ -128,19 +126,17 @@ static int add_value(struct listing *l, struct frame *frame, struct text *text, 
 	return err;
 }
 
-static void add_counted(const struct frame *frame, bool event, struct text *text)
+static bool is_named(const struct listing *l, const struct statement *s)
 {
-	if (event && frame->skips)
-		text_addf(text, "next(&n, %" PRIu64 ", table%u)", frame->advance, frame->skips);
-	else
-		text_addf(text, event && frame->advance == 1 ? "n++" : "n");
+	return strstr(l->texts->at[s->text - 1], SLOT "n");
 }
 
-static int compare_numbers(const void *a, const void *b)
+/* The step to the event that statement @i waits before. */
+static int64_t find_coming(const struct listing *l, size_t i)
 {
-	int64_t x = llabs(*(const int64_t *)a), y = llabs(*(const int64_t *)b);
-
-	return x < y ? -1 : x > y;
+	while (i + 1 < l->script->n && !l->script->at[i].event)
+		i++;
+	return is_named(l, &l->script->at[i]) ? l->steps[l->script->at[i].text] : 0;
 }
 
 static int add_event(struct listing *l, struct frame *frame, struct text *text,
@@ -153,45 +149,19 @@ static int add_event(struct listing *l, struct frame *frame, struct text *text,
 		text_addf(text, "\"%s:%" PRIu64 "\"", l->thread, s->n);
 		return 0;
 	}
+	if (frame->counts) {
+		if (s->event)
+			text_addf(text, "next(&n, %" PRId64 ")", l->steps[s->text]);
+		else
+			text_addf(text, "coming(n, %" PRId64 ")", find_coming(l, node->turns[0]));
+		l->has_waits |= !s->event;
+		return 0;
+	}
 	l->has_loops = true;
 	text_addf(text, "at(\"%s\", ", l->thread);
-	if (frame->counts)
-		add_counted(frame, s->event, text);
-	else
-		err = add_value(l, frame, text, 'd', node, -1);
+	err = add_value(l, frame, text, 'd', node, -1);
 	text_addf(text, ")");
 	return err;
-}
-
-/* The event of the loop behind statement @i, whose last one is @last; 0: there is none. */
-static uint64_t find_next(const struct listing *l, size_t i, size_t last)
-{
-	while (++i <= last)
-		if (l->script->at[i].event)
-			return l->script->at[i].counted;
-	return 0;
-}
-
-/*
- * By how much the event's number grows at least from each turn of the statement to the next event
- * of the loop. False where two are one event, in some turns.
- */
-static bool find_advance(const struct listing *l, const struct node *node, size_t last,
-			 uint64_t *ret_advance)
-{
-	uint64_t least = UINT64_MAX, most = 0;
-
-	for (size_t i = 0; i < node->nturns; i++) {
-		uint64_t next = find_next(l, node->turns[i], last);
-		uint64_t advance = next - l->script->at[node->turns[i]].counted;
-
-		if (!next)
-			continue;
-		least = advance < least ? advance : least;
-		most = advance > most ? advance : most;
-	}
-	*ret_advance = least == UINT64_MAX ? 1 : least;
-	return least || !most;
 }
 
 static int add_statement(struct listing *l, const struct frame *of, const struct node *node)
@@ -202,8 +172,6 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 	int v = 0, err = 0;
 
 	*frame.turn = '\0';
-	if (frame.counts && s->event && !find_advance(l, node, frame.last, &frame.advance))
-		return -EINVAL;
 	add_indent(l, &frame);
 	for (; !err && *at; at++) {
 		if (*at == *SLOT) {
@@ -225,15 +193,6 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 		add_indent(l, &frame);
 		text_addf(&l->text, "%s++;\n", frame.turn);
 	}
-	if (!err && frame.counts && s->event && (frame.advance == 1 || frame.skips) &&
-	    !strstr(l->texts->at[s->text - 1], SLOT "n")) {
-		add_indent(l, &frame);
-		add_counted(&frame, true, &l->text);
-		text_addf(&l->text, ";\n");
-	} else if (!err && frame.counts && s->event && frame.advance > 1 && !frame.skips) {
-		add_indent(l, &frame);
-		text_addf(&l->text, "n += %" PRIu64 ";\n", frame.advance);
-	}
 	return err;
 }
 
@@ -248,78 +207,91 @@ static void find_ends(const struct node *node, size_t *first, size_t *last)
 		find_ends(node->parts[i], first, last);
 }
 
-static int add_skip(int64_t **skips, size_t *nskips, int64_t n)
+/* The named events of a loop, one after the other: how far each is from the one before. */
+static bool find_step(const struct listing *l, size_t i, uint64_t *before, int64_t *ret_step)
 {
-	int64_t *place = *nskips > SKIPS_MOST ? NULL : vec_push(*skips, *nskips);
+	const struct statement *s = &l->script->at[i];
 
-	if (!place)
-		return *nskips > SKIPS_MOST ? -E2BIG : -ENOMEM;
-	*place = n;
+	if (!s->event || !is_named(l, s))
+		return false;
+	*ret_step = (int64_t)(s->n - *before);
+	*before = s->n;
+	return true;
+}
+
+/* What the step to each statement mostly is, by text (Boyer and Moore's vote). */
+static int vote_steps(struct listing *l, size_t first, size_t last)
+{
+	size_t texts = l->texts->n + 1;
+	uint64_t before = l->script->at[first].n, *votes = calloc(texts, sizeof(*votes));
+	int64_t step;
+
+	free(l->steps);
+	l->steps = calloc(texts, sizeof(*l->steps));
+	if (!votes || !l->steps) {
+		free(votes);
+		return -ENOMEM;
+	}
+	for (size_t i = first; i <= last; i++) {
+		uint32_t text = l->script->at[i].text;
+
+		if (!find_step(l, i, &before, &step))
+			continue;
+		if (!votes[text])
+			l->steps[text] = step;
+		votes[text] += l->steps[text] == step ? 1 : -1ull;
+	}
+	free(votes);
 	return 0;
 }
 
-/* What a turn of the statement has that n does not tell by growing by @advance. */
-static int skip_turn(const struct listing *l, size_t turn, size_t last, uint64_t advance,
-		     int64_t **skips, size_t *nskips)
+static void add_run(struct listing *l, uint64_t times, int64_t more, size_t *columns)
 {
-	const struct statement *s = &l->script->at[turn];
-	uint64_t next = find_next(l, turn, last);
-	int err = s->n == s->counted + 1 ? add_skip(skips, nskips, -(int64_t)s->counted) : 0;
+	char text[64];
+	size_t length =
+		(size_t)snprintf(text, sizeof(text), "{ %" PRIu64 ", %" PRId64 " },", times, more);
 
-	for (uint64_t n = s->counted + advance; !err && n < next; n++)
-		err = add_skip(skips, nskips, (int64_t)n);
-	return err;
-}
-
-/* Numbers that are no events of the loop, and, negative, the first of two that changed places. */
-static int find_skips(const struct listing *l, const struct node *node, size_t last,
-		      int64_t **skips, size_t *nskips)
-{
-	uint64_t advance;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < node->nparts; i++)
-		err = find_skips(l, node->parts[i], last, skips, nskips);
-	if (!node->nturns || !l->script->at[node->turns[0]].event ||
-	    !find_advance(l, node, last, &advance))
-		return err;
-	for (size_t i = 0; !err && i < node->nturns; i++)
-		err = skip_turn(l, node->turns[i], last, advance, skips, nskips);
-	return err;
-}
-
-/* A table of them, ended by 0. */
-static int add_skips(struct listing *l, struct frame *frame, const struct node *node)
-{
-	int64_t *skips = NULL;
-	size_t n = 0;
-	int err = find_skips(l, node, frame->last, &skips, &n);
-
-	if (err == -E2BIG) {
-		frame->counts = false;
-		err = 0;
-	} else if (!err && n) {
-		qsort(skips, n, sizeof(*skips), compare_numbers);
-		if (!vec_push(skips, n))
-			err = -ENOMEM;
-		else
-			add_table(l, skips, n);
-		frame->skips = l->ntables;
-		l->has_skips = true;
+	if (!*columns)
+		text_addf(&l->before, "\tstatic const struct run runs%u[] = {", ++l->ntables);
+	if (!*columns || *columns + length + 1 > TABLE_WIDTH) {
+		text_addf(&l->before, "\n\t\t");
+		*columns = 0;
+	} else {
+		text_addf(&l->before, " ");
 	}
-	free(skips);
-	return err;
+	text_addf(&l->before, "%s", text);
+	*columns += length + 1;
 }
 
-static bool can_count(const struct listing *l, const struct node *node, size_t last)
+/*
+ * A table of how far the events are from where these steps lead, where they are; behind *@ret_n,
+ * which the first of them steps on from.
+ */
+static bool add_runs(struct listing *l, size_t first, size_t last, uint64_t *ret_n)
 {
-	const struct statement *s = node->nturns ? &l->script->at[node->turns[0]] : NULL;
-	uint64_t advance;
+	uint64_t before, times = 0;
+	int64_t step, more = 0;
+	size_t columns = 0;
 
-	for (size_t i = 0; i < node->nparts; i++)
-		if (!can_count(l, node->parts[i], last))
-			return false;
-	return !s || !s->event || find_advance(l, node, last, &advance);
+	while (first < last && !(l->script->at[first].event && is_named(l, &l->script->at[first])))
+		first++;
+	before = *ret_n = l->script->at[first].n - (uint64_t)l->steps[l->script->at[first].text];
+	for (size_t i = first; i <= last; i++) {
+		if (!find_step(l, i, &before, &step))
+			continue;
+		step -= l->steps[l->script->at[i].text];
+		if (step != more && times) {
+			add_run(l, times, more, &columns);
+			times = 0;
+		}
+		more = step;
+		times++;
+	}
+	if (!columns && !more)
+		return false;
+	add_run(l, times, more, &columns);
+	text_addf(&l->before, "\n\t};\n");
+	return true;
 }
 
 /* Can each statement's event be told from the loops' variables alone? */
@@ -338,7 +310,7 @@ static int needs_count(const struct listing *l, const struct nest *nest, const s
 			err = needs_count(l, &inner, node->parts[i], ret_needs);
 		return err;
 	}
-	if (!strstr(l->texts->at[l->script->at[node->turns[0]].text - 1], SLOT "n"))
+	if (!is_named(l, &l->script->at[node->turns[0]]))
 		return 0;
 	values = collect_values(l, node, -1);
 	err = values ? turns_fit(nest, values, node->nturns, &turns) : -ENOMEM;
@@ -397,6 +369,22 @@ static int add_loop(struct listing *l, struct frame *frame, const struct node *n
 	return err;
 }
 
+/* Count the events of a loop, from statement @first to @last. */
+static int begin_count(struct listing *l, size_t first, size_t last)
+{
+	int err = vote_steps(l, first, last);
+	uint64_t n;
+	bool runs;
+
+	if (err)
+		return err;
+	runs = add_runs(l, first, last, &n);
+	l->has_steps = true;
+	text_addf(&l->text, "\tn = (struct numbers){ \"%s\", %" PRIu64, l->thread, n);
+	text_addf(&l->text, runs ? ", runs%u, 0 };\n" : ", NULL, 0 };\n", l->ntables);
+	return 0;
+}
+
 static int add_node(struct listing *l, struct frame *frame, const struct node *node)
 {
 	size_t first = SIZE_MAX, last = 0;
@@ -412,16 +400,11 @@ static int add_node(struct listing *l, struct frame *frame, const struct node *n
 		return add_loop(l, frame, node);
 	find_ends(node, &first, &last);
 	err = needs_count(l, &frame->nest, node, &needs);
-	outer.counts = needs && can_count(l, node, last);
-	outer.last = last;
-	if (!err && outer.counts)
-		err = add_skips(l, &outer, node);
+	outer.counts = needs;
 	text_addf(&l->text, "\n\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
 		  l->script->at[first].n, l->thread, l->script->at[last].n);
-	if (outer.counts)
-		text_addf(&l->text, "\tn = %" PRIu64 ";\n", l->script->at[first].counted);
-	if (outer.counts && (!l->before.at || !strstr(l->before.at, "\tlong n;\n")))
-		text_addf(&l->before, "\tlong n;\n");
+	if (!err && needs)
+		err = begin_count(l, first, last);
 	if (!err)
 		err = add_loop(l, &outer, node);
 	text_addf(&l->text, "\n");
@@ -435,5 +418,7 @@ int listing_add(struct listing *l, const struct block *block)
 
 	for (size_t i = 0; !err && i < block->n; i++)
 		err = add_node(l, &frame, block->at[i]);
+	free(l->steps);
+	l->steps = NULL;
 	return err ? err : l->text.failed || l->before.failed ? -ENOMEM : 0;
 }

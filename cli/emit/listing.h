@@ -16,8 +16,10 @@ struct listing {
 	struct text text;   /* what the function does */
 	struct text before; /* variables and tables, before that */
 	unsigned int ntables;
+	int64_t *steps; /* by text: to its event from the one before, in a loop that counts */
 	bool has_loops; /* uses at() */
-	bool has_skips; /* uses next() */
+	bool has_steps; /* uses next(), */
+	bool has_waits; /* and the one of what comes */
 };
 
 /* Adds to listing->text and listing->before. 0 or -ENOMEM. */

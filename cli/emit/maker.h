@@ -20,6 +20,7 @@ struct maker {
 	struct order order;
 	struct named *named;  /* by queue pair */
 	struct named *needed; /* what an object was made of, by object */
+	uint32_t *untold;     /* of a CQ: events that are left out, and not acknowledged yet */
 	int64_t *last;        /* when a process did something last, by process */
 	bool *ended;          /* its end is in the program */
 };

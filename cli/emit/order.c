@@ -49,12 +49,13 @@ int order_init(struct order *order, struct program *program)
 	order->queues = calloc(objects, sizeof(*order->queues));
 	order->peer = calloc(objects, sizeof(*order->peer));
 	order->srq = calloc(objects, sizeof(*order->srq));
+	order->send_cq = calloc(objects, sizeof(*order->send_cq));
 	order->recv_cq = calloc(objects, sizeof(*order->recv_cq));
 	order->ud = calloc(objects, sizeof(*order->ud));
 	order->feeders = calloc(objects, sizeof(*order->feeders));
 	order->goes_to = calloc(objects, sizeof(*order->goes_to));
 	if (order->shared && order->known && order->queues && order->peer && order->srq &&
-	    order->recv_cq && order->ud && order->feeders && order->goes_to)
+	    order->send_cq && order->recv_cq && order->ud && order->feeders && order->goes_to)
 		return 0;
 	return log_err(-ENOMEM, "emit");
 }
@@ -81,6 +82,7 @@ void order_fini(struct order *order)
 	free(order->queues);
 	free(order->peer);
 	free(order->srq);
+	free(order->send_cq);
 	free(order->recv_cq);
 	free(order->ud);
 	free(order->feeders);
@@ -246,7 +248,11 @@ int order_take_receive(struct order *order, uint32_t queue)
 	struct queue *q = &order->queues[queue];
 	size_t i = q->taken++;
 
-	return i < q->nreceives ? wait_for(order, &q->receives[i]) : 0;
+	if (i < q->nreceives)
+		return wait_for(order, &q->receives[i]);
+	if (order->feeders[queue] > 1 && !order->program->objects[queue].starved)
+		order->program->objects[queue].starved = order->program->again = true;
+	return 0;
 }
 
 int order_send(struct order *order, uint32_t qp)
@@ -338,9 +344,8 @@ static uint64_t pair_key(const struct statement *a, const struct statement *b)
 static bool may_change_places(const struct order *order, const struct statement *a,
 			      const struct statement *b)
 {
-	return a->completion && b->completion && a->text != b->text && a->n == a->counted &&
-	       b->n == b->counted && b->n - a->n <= 1 && !is_counted(order, a) &&
-	       !is_counted(order, b);
+	return a->completion && b->completion && a->text != b->text && !a->moved && !b->moved &&
+	       b->n - a->n <= 1 && !is_counted(order, a) && !is_counted(order, b);
 }
 
 /* How often each order of two neighbours was recorded. */
@@ -378,8 +383,7 @@ static int sort_completions(const struct order *order, struct script *script)
 			continue;
 		script->at[i] = b;
 		script->at[i + 1] = a;
-		script->at[i].counted = a.n;
-		script->at[i + 1].counted = b.n;
+		script->at[i].moved = script->at[i + 1].moved = true;
 		i++;
 	}
 	map_fini(&pairs);

@@ -37,8 +37,8 @@ struct order {
 	struct map by_name; /* number of a text, and the thread, to a counter */
 	uint64_t *known;    /* [thread][other]: the other's events up to this n are over */
 	struct queue *queues;
-	/* by object of a queue pair: its peer, SRQ and completion queue; is it for datagrams? */
-	uint32_t *peer, *srq, *recv_cq;
+	/* by object of a queue pair: its peer, SRQ and completion queues; is it for datagrams? */
+	uint32_t *peer, *srq, *send_cq, *recv_cq;
 	uint32_t *feeders; /* of an SRQ: its queue pairs */
 	uint32_t *goes_to; /* of a queue pair: where all of its datagrams go; ORDER_SEVERAL; or 0 */
 	bool *ud;

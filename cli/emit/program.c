@@ -47,15 +47,27 @@ int program_init(struct program *program, struct trace *trace, const char *path)
 	while (trace_process(trace, program->nprocesses + 1))
 		program->nprocesses++;
 	if (program->nthreads > EMIT_THREADS)
-		return log_err(-ENOTSUP,
-			       "emit: %u threads were recorded; a program of more than %d "
-			       "is not for reading: `verbatim trim` leaves some out",
-			       program->nthreads, EMIT_THREADS);
+		return program_refuse_all("%u threads were recorded; a program of more than %d is "
+					  "not for reading: `verbatim trim --only` leaves some out",
+					  program->nthreads, EMIT_THREADS);
 	program->objects = calloc(program->nobjects + 1, sizeof(*program->objects));
 	if (!program->objects)
 		return log_err(-ENOMEM, "emit");
 	program->shared = is_shared(program);
 	return 0;
+}
+
+void program_restart(struct program *program)
+{
+	for (size_t i = 0; i <= EMIT_THREADS; i++)
+		script_fini(&program->scripts[i]);
+	texts_fini(&program->texts);
+	for (uint32_t i = 0; i <= program->nobjects; i++)
+		program->objects[i] = (struct kept){ .starved = program->objects[i].starved };
+	program->helpers = 0;
+	program->inline_bytes = 0;
+	program->nomissions = 0;
+	program->again = false;
 }
 
 void program_fini(struct program *program)
@@ -85,18 +97,38 @@ int program_leave_out(struct program *program, const char *what, const char *why
 	return 0;
 }
 
-int program_refuse(const struct program *program, const char *format, ...)
+static int refuse_because(const char *at, const char *format, va_list args)
 {
-	char text[32], *why = NULL;
-	va_list args;
+	char *why = NULL;
 
-	va_start(args, format);
 	if (vasprintf(&why, format, args) < 0)
 		why = NULL;
-	va_end(args);
-	log_err(0, "emit: %s: %s", event_id_text(program->at, text), why ? why : "no memory");
+	log_err(0, "emit: %s%s%s", at, *at ? ": " : "", why ? why : "no memory");
 	free(why);
 	return -ENOTSUP;
+}
+
+int program_refuse(const struct program *program, const char *format, ...)
+{
+	char text[32];
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	err = refuse_because(event_id_text(program->at, text), format, args);
+	va_end(args);
+	return err;
+}
+
+int program_refuse_all(const char *format, ...)
+{
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	err = refuse_because("", format, args);
+	va_end(args);
+	return err;
 }
 
 int program_add(struct program *program, bool event)

@@ -9,35 +9,32 @@
 
 /* Functions of the C program that are printed only where they are used (helpers.c). */
 enum helper {
-	HELPER_MADE = 1,
-	HELPER_REFUSED = 2,
-	HELPER_SAME = 4,
-	HELPER_EXPECT = 8,
-	HELPER_EXPECT_EX = 16,
-	HELPER_AWAIT = 32,
-	HELPER_PATH = 64,
-	HELPER_MTU = 128,
-	HELPER_CQ_EVENT = 256,
-	HELPER_ASYNC_EVENT = 512,
-	HELPER_NO_KEY = 1024,
-	HELPER_OPEN = 2048,
-	HELPER_AT = 4096,
-	HELPER_MEMORY = 8192,
-	HELPER_INLINE = 16384,
-	HELPER_BAD_SEND = 32768,
-	HELPER_BAD_RECV = 65536,
-	HELPER_BUILDER = 131072,
-	HELPER_NEXT = 262144,
-	HELPER_ANY = 524288,
-	HELPER_ANY_EX = 1048576,
+	HELPER_MADE = 1 << 0,
+	HELPER_REFUSED = 1 << 1,
+	HELPER_SAME = 1 << 2,
+	HELPER_EXPECT = 1 << 3,
+	HELPER_PLAIN = 1 << 4,
+	HELPER_EX = 1 << 5,
+	HELPER_AWAIT = 1 << 6,
+	HELPER_PATH = 1 << 7,
+	HELPER_MTU = 1 << 8,
+	HELPER_CQ_EVENT = 1 << 9,
+	HELPER_ASYNC_EVENT = 1 << 10,
+	HELPER_NO_KEY = 1 << 11,
+	HELPER_AT = 1 << 12,
+	HELPER_NEXT = 1 << 13,
+	HELPER_COMING = 1 << 14,
+	HELPER_MEMORY = 1 << 15,
+	HELPER_INLINE = 1 << 16,
 };
 
 enum { EMIT_THREADS = 256 };
 
 /* What the program keeps of an object besides its handle. */
 struct kept {
-	bool used; /* a statement names it */
-	bool ex;   /* a CQ that is a struct ibv_cq_ex */
+	bool used;    /* a statement names it */
+	bool ex;      /* a CQ that is a struct ibv_cq_ex */
+	bool starved; /* an SRQ of several queue pairs whose messages waited for its receives */
 	/* its numbers are used elsewhere, or when it is gone: variables keep them */
 	bool number, lkey, rkey;
 };
@@ -60,6 +57,7 @@ struct program {
 	struct kept *objects;                    /* by id */
 	uint32_t nobjects, nthreads, nprocesses;
 	unsigned int helpers;
+	bool again;            /* it is to be made once more, with what was found out */
 	int64_t longest;       /* ns from a post to its completion */
 	uint32_t inline_bytes; /* the longest inline data that is in no region */
 	struct omission *omissions;
@@ -74,12 +72,18 @@ struct program {
 int program_init(struct program *program, struct trace *trace, const char *path);
 void program_fini(struct program *program);
 
+/* Forget what was made of the trace, but for what kept->starved says. */
+void program_restart(struct program *program);
+
 /* Remember that @what was left out. 0 or -ENOMEM. */
 int program_leave_out(struct program *program, const char *what, const char *why);
 
 /* Say that the trace cannot become a program: -ENOTSUP, after log_err() with the event's name. */
 int program_refuse(const struct program *program, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same where no event is the reason. */
+int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The statement in program->phrase is that of the current event; or a wait before it. */
 int program_add(struct program *program, bool event);

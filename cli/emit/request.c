@@ -359,7 +359,6 @@ static int add_list(struct maker *maker, const struct post *post)
 	bool send = post_is_send(post);
 	char name[NAME_TEXT];
 
-	program->helpers |= (send ? HELPER_BAD_SEND : HELPER_BAD_RECV);
 	phrase_addf(phrase, "%s(%s, ", verb, names_variable(program, post->object, name));
 	add_request(maker, post, 0);
 	phrase_addf(phrase, ", %s)", bad[send]);
@@ -516,7 +515,7 @@ static int add_batch(struct maker *maker, const struct post *post)
 	char name[NAME_TEXT];
 	int err = 0;
 
-	program->helpers |= HELPER_BUILDER | HELPER_SAME;
+	program->helpers |= HELPER_SAME;
 	phrase_addf(phrase, "qpx = ibv_qp_to_qp_ex(%s);\nibv_wr_start(qpx);",
 		    names_variable(program, post->object, name));
 	for (uint32_t i = 0; !err && i < post->nwr; i++)

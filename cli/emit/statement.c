@@ -92,39 +92,30 @@ void texts_fini(struct texts *texts)
 
 enum { LINE = 84, TAB = 8 }; /* columns */
 
-/* A line of members alone: its tabs; 0: it is none. */
-static size_t count_tabs(const char *line, size_t length)
+/* A line that goes on with a statement, by what it is: it may stand behind the one before. */
+static bool goes_on(const char *line)
 {
-	size_t tabs = strspn(line, "\t");
-
-	return tabs && tabs + 1 < length && line[tabs] == '.' && line[length - 1] == ',' &&
-			       !memchr(line, '{', length) && !memchr(line, '(', length) &&
-			       !memchr(line, '"', length)
-		       ? tabs
-		       : 0;
+	return *line == '\t' || *line == '}';
 }
 
-/* Put members that stand on lines of their own next to each other, as far as a line goes. */
+/* Break a statement's lines where they are full, and nowhere else. */
 static void fill_lines(struct text *text)
 {
-	char *from = text->at, *to = text->at, *line = text->at;
-	size_t before = 0; /* tabs of the line that was written last, if it is one of members */
+	char *from = text->at, *to = text->at;
+	size_t columns = 0;
 
 	while (from && *from) {
-		size_t length = strcspn(from, "\n"), tabs = count_tabs(from, length);
+		size_t tabs = strspn(from, "\t"), length = strcspn(from + tabs, "\n");
+		bool joins = to > text->at && goes_on(from) && columns + 1 + length <= LINE;
 
-		if (tabs && tabs == before &&
-		    (size_t)(to - 1 - line) + length - tabs + 1 <= LINE - TAB * tabs) {
-			to[-1] = ' ';
-			memmove(to, from + tabs, length - tabs);
-			to += length - tabs;
-		} else {
-			line = to;
-			memmove(to, from, length);
-			to += length;
-		}
-		before = tabs;
-		from += length;
+		if (from[tabs] == '}' && to > text->at + 1 && to[-2] == ',')
+			to--; /* behind the last member */
+		if (to > text->at)
+			to[-1] = joins ? ' ' : '\n';
+		columns = joins ? columns + 1 + length : TAB * tabs + length;
+		memmove(to, joins ? from + tabs : from, joins ? length : tabs + length);
+		to += joins ? length : tabs + length;
+		from += tabs + length;
 		if (*from)
 			*to++ = *from++;
 	}
@@ -135,9 +126,7 @@ static void fill_lines(struct text *text)
 int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
 	       bool event)
 {
-	struct statement statement = {
-		.n = n, .counted = n, .event = event, .nvalues = phrase->nvalues
-	};
+	struct statement statement = { .n = n, .event = event, .nvalues = phrase->nvalues };
 	size_t want = script->nvalues + phrase->nvalues;
 
 	fill_lines(&phrase->text);

@@ -28,11 +28,11 @@ struct statement {
 	uint32_t counter; /* what it counts, from 1; 0: nothing (order.h) */
 	uint32_t ordinal; /* the how many of these it is */
 	uint32_t nvalues;
-	size_t first;     /* its values, of the script's */
-	uint64_t n;       /* of the event T:N */
-	uint64_t counted; /* n, unless it changed places with a neighbour: then that one's */
-	bool event;       /* it is the event itself, not a wait before it, */
-	bool completion;  /* one that its thread waits for */
+	size_t first;    /* its values, of the script's */
+	uint64_t n;      /* of the event T:N */
+	bool event;      /* it is the event itself, not a wait before it, */
+	bool completion; /* one that its thread waits for; */
+	bool moved;      /* it has changed places with a neighbour */
 };
 
 /* Each distinct text once, from 1. */

@@ -82,7 +82,10 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 
 	if (wr->ah)
 		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
-	err = to ? order_read(&maker->order, to, ROLE_STATE) : 0;
+	err = order_read(&maker->order, to, ROLE_STATE);
+	if (!err && wr->remote_srqn) /* its number has been told */
+		err = order_read(&maker->order, links_srq(&maker->links, (uint32_t)wr->remote_srqn),
+				 ROLE_MADE);
 	if (!err && queue && takes_receive(wr, status))
 		err = order_take_receive(&maker->order, queue);
 	if (!err && to && maker->order.recv_cq[to])
@@ -110,7 +113,8 @@ static int name_object(struct maker *maker, uint32_t qp, uint32_t object)
 	return 0;
 }
 
-static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr)
+/* What a request that did well names was there at least until it was posted. */
+static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr, int status)
 {
 	uint32_t objects[REQUEST_OBJECTS];
 	size_t n = request_objects(maker, qp, wr, objects);
@@ -118,6 +122,8 @@ static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr)
 
 	for (size_t i = 0; !err && i < n; i++) {
 		err = order_read(&maker->order, objects[i], ROLE_STATE);
+		if (!err && !status)
+			err = order_touch(&maker->order, objects[i], ROLE_STATE);
 		if (!err)
 			err = name_object(maker, qp, objects[i]);
 	}
@@ -139,13 +145,15 @@ static int order_post(struct maker *maker, const struct post *post)
 		err = order_touch(&maker->order, post->object, ROLE_STATE);
 	if (!err)
 		err = order_change(&maker->order, post->object, send ? ROLE_SENDS : ROLE_RECEIVES);
+	if (!err && send) /* its completion makes an event, if one was asked for */
+		err = order_read(&maker->order, maker->order.send_cq[post->object], ROLE_ARMED);
 	for (uint32_t i = 0; !err && i < post->nwr; i++) {
 		const struct wr *wr = &post->wr[i];
+		int status = links_status(&maker->links, program->at, i);
 
-		err = order_keys(maker, post->object, wr);
+		err = order_keys(maker, post->object, wr, status);
 		if (!err && send && i < post_taken(post))
-			err = order_message(maker, post->object, wr,
-					    links_status(&maker->links, program->at, i));
+			err = order_message(maker, post->object, wr, status);
 	}
 	if (!err && !send)
 		err = order_post_receive(&maker->order, post->object, post_taken(post));
@@ -192,6 +200,13 @@ int traffic_add_post(struct maker *maker, const struct post *post)
 	return err;
 }
 
+/* Does the device choose which queue pair's message comes next? */
+static bool has_any_sender(const struct maker *maker, const struct wc *wc)
+{
+	return wc->qp && !wc->status && wc->opcode & IBV_WC_RECV &&
+	       maker->program->objects[maker->order.srq[wc->qp]].starved;
+}
+
 /* What a completion says of other threads. */
 static int order_completion(struct maker *maker, const struct wc *wc)
 {
@@ -209,6 +224,8 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 	if (err || wc->status)
 		return err;
 	if (receive) {
+		if (has_any_sender(maker, wc))
+			return 0;
 		peer = find_sender(maker, wc);
 		return peer ? order_receive(order, peer) : 0;
 	}
@@ -253,14 +270,29 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	phrase_addf(phrase, ", .src_qp = %s_num", names_variable(maker->program, from, name));
 }
 
-/* "", or what is behind "expect" for a CQ of the extended kind, and where the wr_id is open. */
-static const char *find_suffix(const struct maker *maker, const struct wc *wc, bool ex)
+/* The call up to the CQ. */
+static void begin_expect(struct maker *maker, const struct poll *poll, const struct wc *wc)
 {
+	struct program *program = maker->program;
+	struct phrase *phrase = &program->phrase;
+	bool ex = poll->verb != VERB_poll_cq;
 	uint32_t srq =
 		wc->qp && !wc->status && wc->opcode & IBV_WC_RECV ? maker->order.srq[wc->qp] : 0;
-	bool any = srq && maker->order.feeders[srq] > 1;
+	const char *how = has_any_sender(maker, wc)              ? "ANY_WR_ID | ANY_SENDER"
+			  : srq && maker->order.feeders[srq] > 1 ? "ANY_WR_ID"
+								 : NULL;
+	char name[NAME_TEXT];
 
-	return any ? ex ? "_any_ex" : "_any" : ex ? "_ex" : "";
+	program->helpers |= HELPER_EXPECT | (ex ? HELPER_EX : how ? 0 : HELPER_PLAIN);
+	if (ex)
+		phrase_addf(phrase, "expect_by(" SLOT "n, %s%sBY_EX, %s, ", how ?: "",
+			    how ? " | " : "", names_variable(program, poll->object, name));
+	else
+		phrase_addf(phrase, how ? "expect_by(" SLOT "n, %s, " : "expect(" SLOT "n, ", how);
+	if (!ex) {
+		names_add_handle(program, &phrase->text, poll->object);
+		phrase_addf(phrase, ", ");
+	}
 }
 
 /* Completion @wc, @times in a row. */
@@ -274,15 +306,7 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	char name[NAME_TEXT];
 	int err;
 
-	program->helpers |= ex ? HELPER_EXPECT_EX : HELPER_EXPECT;
-	if (strstr(find_suffix(maker, wc, ex), "_any"))
-		program->helpers |= ex ? HELPER_ANY_EX : HELPER_ANY;
-	phrase_addf(phrase, "expect%s(" SLOT "n, ", find_suffix(maker, wc, ex));
-	if (ex)
-		phrase_addf(phrase, "%s", names_variable(program, poll->object, name));
-	else
-		names_add_handle(program, &phrase->text, poll->object);
-	phrase_addf(phrase, ", ");
+	begin_expect(maker, poll, wc);
 	phrase_number(phrase, 'd', times);
 	phrase_addf(phrase, ", &(struct ibv_wc){\n\t.wr_id = ");
 	phrase_number(phrase, 'x', (int64_t)wc->wr_id);
@@ -297,7 +321,7 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 		program->objects[wc->qp].number = true;
 		phrase_addf(phrase, ",\n\t.qp_num = %s_num", names_variable(program, wc->qp, name));
 	}
-	if (!wc->status && wc->qp)
+	if (!wc->status && wc->qp && !has_any_sender(maker, wc))
 		add_success(maker, wc);
 	phrase_addf(phrase, " });");
 	err = program_add(program, true);
@@ -339,6 +363,8 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 		return program_leave_out(program, "ibv_poll_cq",
 					 "failed: a program has to check "
 					 "its queue itself");
+	if (!poll->nwc)
+		return 0;
 	err = order_begin(&maker->order, "%s_polls", names_variable(program, poll->object, name));
 	if (!err)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);

@@ -146,6 +146,7 @@ static void add_locals(const char *body, struct text *text)
 		const char *use, *declaration;
 	} rows[] = {
 		{ "ret = ", "\tint ret;\n" },
+		{ "next(&n, ", "\tstruct numbers n;\n" },
 		{ "&bad_send", "\tstruct ibv_send_wr *bad_send;\n" },
 		{ "&bad_recv", "\tstruct ibv_recv_wr *bad_recv;\n" },
 		{ "ibv_wr_start(qpx)", "\tstruct ibv_qp_ex *qpx;\n" },
@@ -191,8 +192,9 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 		add_locals(listing.text.at, text);
 		text_addf(text, "%s\n%s\treturn unused;\n}\n\n",
 			  listing.before.at ? listing.before.at : "", listing.text.at);
-		program->helpers |=
-			(listing.has_loops ? HELPER_AT : 0) | (listing.has_skips ? HELPER_NEXT : 0);
+		program->helpers |= (listing.has_loops ? HELPER_AT : 0) |
+				    (listing.has_steps ? HELPER_NEXT : 0) |
+				    (listing.has_waits ? HELPER_COMING : 0);
 	}
 	text_fini(&listing.text);
 	text_fini(&listing.before);
@@ -244,7 +246,7 @@ int write_program(struct maker *maker, struct text *text)
 	if (maker->memory.nbuffers)
 		program->helpers |= HELPER_MEMORY;
 	if (!err && !threads.at)
-		err = log_err(-ENOTSUP, "emit: the trace has no verbs to make a program of");
+		err = program_refuse_all("the trace has no verbs to make a program of");
 	if (!err) {
 		add_opening(program, text);
 		helpers_add(program, text);

@@ -1,7 +1,8 @@
 /*
  * What a reduced trace must show
  *
- *	a finding       `verbatim check` has the rule, of the same object
+ *	a finding       `verbatim check` has the rule, of the same object; where the whole replays
+ *	                without a divergence, so does the part: each call returns what it did
  *	a divergence    `verbatim replay` has it as a cause: event, field, and what came instead
  *	a status        `verbatim replay` has no divergence and leaves nothing out, and errors get
  *	                no help (--faults none): so the traffic that is left causes the status
@@ -204,33 +205,42 @@ const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT])
 
 /* Showing it */
 
-void goal_command(const struct goal *goal, const struct goal_how *how, const char *path,
-		  const char *argv[GOAL_ARGUMENTS])
+static void name_replay(const struct goal_how *how, bool no_faults, const char *path,
+			const char *argv[GOAL_ARGUMENTS])
 {
-	bool check = goal->kind == GOAL_FINDING;
-	unsigned int n = 0;
+	const char *all[] = { "verbatim",  "replay", "--format", "json",
+			      "--threads", "serial", "--device", how->device ?: "soft" };
+	unsigned int n = sizeof(all) / sizeof(*all);
 
-	argv[n++] = "verbatim";
-	argv[n++] = check ? "check" : "replay";
-	argv[n++] = "--format";
-	argv[n++] = "json";
-	if (!check) {
-		argv[n++] = "--threads";
-		argv[n++] = "serial";
-		argv[n++] = "--device";
-		argv[n++] = how->device ?: "soft";
-	}
-	if (!check && how->timeout) {
+	memcpy(argv, all, sizeof(all));
+	if (how->timeout) {
 		argv[n++] = "--timeout";
 		argv[n++] = how->timeout;
 	}
-	if (!check && (how->faults || goal->kind == GOAL_STATUS)) {
+	if (how->faults || no_faults) {
 		argv[n++] = "--faults";
 		argv[n++] = how->faults ?: "none";
 	}
 	argv[n++] = "--";
 	argv[n++] = path;
 	argv[n] = NULL;
+}
+
+void goal_command(const struct goal *goal, const struct goal_how *how, const char *path,
+		  const char *argv[GOAL_ARGUMENTS])
+{
+	const char *check[] = { "verbatim", "check", "--format", "json", "--", path, NULL };
+
+	if (goal->kind == GOAL_FINDING)
+		memcpy(argv, check, sizeof(check));
+	else
+		name_replay(how, goal->kind == GOAL_STATUS, path, argv);
+}
+
+void goal_replay_command(const struct goal_how *how, const char *path,
+			 const char *argv[GOAL_ARGUMENTS])
+{
+	name_replay(how, true, path, argv);
 }
 
 static const struct json_node *member_of(const struct json_node *node, const char *name)
@@ -397,6 +407,18 @@ bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_
 		shown = is_clean(root, exit) && makes_no_more(goal, whole, root);
 	free(root);
 	return shown;
+}
+
+bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, size_t n)
+{
+	struct json_node *root = NULL;
+	bool clean;
+
+	if (exit != 0 || json_parse(json, n, &root))
+		return false;
+	clean = is_clean(root, exit) && makes_no_more(goal, whole, root);
+	free(root);
+	return clean;
 }
 
 void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,

@@ -30,6 +30,7 @@ struct goal {
 	uint32_t process;                                                /* 0: any */
 	size_t made;                                                     /* peers, in the whole */
 	struct text rules; /* of errors in the whole: " LIFE-001 MKEY-003 " */
+	bool replays;      /* a finding's: the whole replays without a divergence, so parts must */
 };
 
 /*
@@ -54,6 +55,11 @@ struct goal_how {
 };
 void goal_command(const struct goal *goal, const struct goal_how *how, const char *path,
 		  const char *argv[GOAL_ARGUMENTS]);
+
+/* A finding asks for a replay, too: what has it is to happen, not only to be told. */
+void goal_replay_command(const struct goal_how *how, const char *path,
+			 const char *argv[GOAL_ARGUMENTS]);
+bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
 /*
  * Does @json, which that command printed, show it? With @whole it fills what @goal leaves open,

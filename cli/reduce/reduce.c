@@ -72,35 +72,50 @@ static int refuse_goal(const struct reduction *r, int exit, const char *text, si
 	return CLI_FINDINGS;
 }
 
+/* Try the whole by a command, however long that takes. 0 or -errno after log_err(). */
+static int run_whole(struct reduction *r, const char *const *argv, struct trial_end *ret_end)
+{
+	struct trial *trial = &r->trials[0];
+	int err;
+
+	*ret_end = (struct trial_end){ .exit = -1 };
+	snprintf(trial->path, sizeof(trial->path), "%s/whole.db", r->folder);
+	err = trial_start(trial, argv, UINT64_MAX / 4);
+	if (!err)
+		err = reduce_wait(r, trial, ret_end);
+	if (err == -EINTR)
+		log_err(err, "try %s as a whole", r->source);
+	trial_stop(trial);
+	return err;
+}
+
 /* Does the whole show it? How long that takes tells how long to wait for a part. */
 static int try_whole(struct reduction *r, const char *path)
 {
-	const struct timespec wait = { .tv_nsec = WAIT_NS };
-	struct trial *trial = &r->trials[0];
 	uint64_t begin = clock_monotonic();
-	int ended, exit = -1, status;
-	char *text = NULL;
-	size_t bytes = 0;
+	const char *argv[GOAL_ARGUMENTS];
+	struct trial_end end;
+	int status, err;
 
-	snprintf(trial->path, sizeof(trial->path), "%s/whole.db", r->folder);
-	if (strlen(path) >= sizeof(trial->path))
-		return cli_status(log_err(-ENAMETOOLONG, "open %s", path));
-	snprintf(trial->path, sizeof(trial->path), "%s", path);
-	ended = trial_start(trial, &r->goal, &r->set->how, UINT64_MAX / 4);
-	while (!ended && !(ended = trial_poll(trial, &exit, &text, &bytes)) && !reduce_stopped)
-		nanosleep(&wait, NULL);
-	trial_stop(trial);
+	goal_command(&r->goal, &r->set->how, path, argv);
+	err = run_whole(r, argv, &end);
+	if (err)
+		return cli_status(err);
+	status = CLI_FINE;
+	if (!goal_shown(&r->goal, true, end.exit, end.text ?: "", end.bytes))
+		status = refuse_goal(r, end.exit, end.text ?: "", end.bytes);
+	free(end.text);
+	if (!status && r->goal.kind == GOAL_FINDING) {
+		goal_replay_command(&r->set->how, path, argv);
+		err = run_whole(r, argv, &end);
+		r->goal.replays =
+			!err && goal_replays(&r->goal, true, end.exit, end.text, end.bytes);
+		free(end.text);
+	}
 	r->patience =
 		r->set->patience ?: (int64_t)(clock_monotonic() - begin) * GRACE + 5ll * SHOW_NS;
-	if (ended < 0)
-		status = cli_status(ended);
-	else if (reduce_stopped)
-		status = cli_status(log_err(-EINTR, "try %s as a whole", r->source));
-	else if (!ended || !goal_shown(&r->goal, true, exit, text, bytes))
-		status = refuse_goal(r, exit, text ?: "", bytes);
-	else
-		status = CLI_FINE;
-	free(text);
+	if (!status)
+		status = cli_status(err);
 	return status;
 }
 

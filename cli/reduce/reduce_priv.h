@@ -44,6 +44,9 @@ extern volatile sig_atomic_t reduce_stopped;
 /* Is it to end? */
 bool reduce_is_over(const struct reduction *r);
 
+/* Wait until a trial has ended. 0 or -errno; -EINTR: it is to end. */
+int reduce_wait(struct reduction *r, struct trial *trial, struct trial_end *ret_end);
+
 /* Make units of r->trace, from which nothing is taken out yet. 0 or -errno after log_err(). */
 int reduce_open(struct reduction *r);
 void reduce_close(struct reduction *r);

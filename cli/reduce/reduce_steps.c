@@ -20,10 +20,11 @@
 
 volatile sig_atomic_t reduce_stopped;
 
+/* A deadline is for parts: without the whole there is nothing to be smallest so far. */
 bool reduce_is_over(const struct reduction *r)
 {
-	return reduce_stopped ||
-	       (r->set->deadline && clock_monotonic() - r->begin >= (uint64_t)r->set->deadline);
+	return reduce_stopped || (r->set->deadline && r->patience &&
+				  clock_monotonic() - r->begin >= (uint64_t)r->set->deadline);
 }
 
 /* On a terminal a line that is written over, else a line now and then. */
@@ -33,7 +34,7 @@ static void tell_progress(struct reduction *r)
 		 every = isatty(STDERR_FILENO) ? SHOW_NS / 4 : 10ull * SHOW_NS;
 	char events[FORMAT_TEXT], of[FORMAT_TEXT];
 
-	if (now - r->shown < every)
+	if (now - r->shown < every || !r->first.events)
 		return;
 	r->shown = now;
 	if (isatty(STDERR_FILENO))
@@ -70,6 +71,7 @@ static bool has_goal(const struct reduction *r, const struct removal *gone)
 static int start_trial(struct reduction *r, size_t i, struct excerpt_size *ret_size)
 {
 	struct trial *trial = &r->trials[i];
+	const char *argv[GOAL_ARGUMENTS];
 	int err;
 
 	if (!has_goal(r, &r->tried[i]) ||
@@ -78,29 +80,51 @@ static int start_trial(struct reduction *r, size_t i, struct excerpt_size *ret_s
 	snprintf(trial->path, sizeof(trial->path), "%s/%zu.db", r->folder, i);
 	err = reduce_write(r, &r->tried[i], r->next, trial->path, ret_size);
 	r->ntrials++;
-	return err ?: trial_start(trial, &r->goal, &r->set->how, (uint64_t)r->patience);
+	goal_command(&r->goal, &r->set->how, trial->path, argv);
+	return err ?: trial_start(trial, argv, (uint64_t)r->patience);
 }
 
-/* Wait for a trial: 1 it shows what is wanted, 0 it does not, or -errno. */
-static int judge_trial(struct reduction *r, size_t i)
+int reduce_wait(struct reduction *r, struct trial *trial, struct trial_end *ret_end)
 {
 	const struct timespec wait = { .tv_nsec = WAIT_NS };
-	char *text = NULL;
-	size_t bytes = 0;
-	int ended, exit;
+	int ended;
 
-	if (!r->trials[i].pid)
-		return 0;
-	while (!(ended = trial_poll(&r->trials[i], &exit, &text, &bytes))) {
+	while (!(ended = trial_poll(trial, ret_end))) {
 		if (reduce_is_over(r))
 			return -EINTR;
 		tell_progress(r);
 		nanosleep(&wait, NULL);
 	}
-	if (ended > 0)
-		ended = goal_shown(&r->goal, false, exit, text, bytes);
-	free(text);
-	return ended;
+	return ended < 0 ? ended : 0;
+}
+
+/* Wait for a trial: 1 it shows what is wanted, 0 it does not, or -errno. */
+static int judge_trial(struct reduction *r, size_t i)
+{
+	struct trial *trial = &r->trials[i];
+	const char *argv[GOAL_ARGUMENTS];
+	struct trial_end end;
+	bool shown;
+	int err;
+
+	if (!trial->pid)
+		return 0;
+	err = reduce_wait(r, trial, &end);
+	if (err)
+		return err;
+	shown = goal_shown(&r->goal, false, end.exit, end.text, end.bytes);
+	free(end.text);
+	if (!shown || !r->goal.replays)
+		return shown;
+	goal_replay_command(&r->set->how, trial->path, argv);
+	err = trial_start(trial, argv, (uint64_t)r->patience);
+	if (!err)
+		err = reduce_wait(r, trial, &end);
+	if (err)
+		return err;
+	shown = goal_replays(&r->goal, false, end.exit, end.text, end.bytes);
+	free(end.text);
+	return shown;
 }
 
 /* What trial @i has shown is the smallest so far. */

@@ -35,13 +35,10 @@ static void run_child(const struct trial *trial, const char *const *argv, pid_t 
 	_exit(126);
 }
 
-int trial_start(struct trial *trial, const struct goal *goal, const struct goal_how *how,
-		uint64_t ns)
+int trial_start(struct trial *trial, const char *const *argv, uint64_t ns)
 {
-	const char *argv[GOAL_ARGUMENTS];
 	pid_t parent = getpid();
 
-	goal_command(goal, how, trial->path, argv);
 	snprintf(trial->out, sizeof(trial->out), "%s.out", trial->path);
 	trial->end = clock_monotonic() + ns;
 	fflush(NULL);
@@ -64,7 +61,7 @@ static void kill_trial(struct trial *trial, int *status)
 		;
 }
 
-int trial_poll(struct trial *trial, int *ret_exit, char **ret_text, size_t *ret_bytes)
+int trial_poll(struct trial *trial, struct trial_end *ret_end)
 {
 	int status = 0, err;
 	pid_t ended = waitpid(trial->pid, &status, WNOHANG);
@@ -78,8 +75,9 @@ int trial_poll(struct trial *trial, int *ret_exit, char **ret_text, size_t *ret_
 	else
 		kill(-trial->pid, SIGKILL); /* what it may have left */
 	trial->pid = 0;
-	*ret_exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-	err = read_file(trial->out, ret_text, ret_bytes);
+	*ret_end = (struct trial_end){ 0 };
+	ret_end->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	err = read_file(trial->out, &ret_end->text, &ret_end->bytes);
 	unlink(trial->out);
 	return err ? log_err(err, "read what a trial says") : 1;
 }

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/reduce/goal.h"
-
 enum { TRIALS_MAX = 16, TRIAL_PATH = 256 };
 
 struct trial {
@@ -17,15 +15,18 @@ struct trial {
 	char path[TRIAL_PATH], out[TRIAL_PATH + 8];
 };
 
-/* Begin to try trial->path. 0 or -errno after log_err(). */
-int trial_start(struct trial *trial, const struct goal *goal, const struct goal_how *how,
-		uint64_t ns);
+/* Begin to try trial->path by the command @argv. 0 or -errno after log_err(). */
+int trial_start(struct trial *trial, const char *const *argv, uint64_t ns);
 
-/*
- * Has it ended? 1, with its exit status (-1: it crashed or was given up) and what it printed, to be
- * freed by the caller; 0: not yet; or -errno.
- */
-int trial_poll(struct trial *trial, int *ret_exit, char **ret_text, size_t *ret_bytes);
+/* What a trial has come to. */
+struct trial_end {
+	int exit;   /* its exit status; -1: it crashed or was given up */
+	char *text; /* what it printed, to be freed by the caller */
+	size_t bytes;
+};
+
+/* Has it ended? 1; 0: not yet; or -errno. */
+int trial_poll(struct trial *trial, struct trial_end *ret_end);
 
 /* End it, however far it came, and remove what it printed. Does nothing if none is under way. */
 void trial_stop(struct trial *trial);

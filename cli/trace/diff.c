@@ -53,7 +53,7 @@ static const char facts_sql[] =
 	" 'kernel', 'host', 'machine', 'memory', 'strict', 'payload', 'filter')"
 	" UNION ALL SELECT * FROM (SELECT name, group_concat(DISTINCT value) FROM (SELECT * FROM"
 	" environ WHERE name NOT IN ('VERBATIM_DIR', 'VERBATIM_SESSIONS', 'VERBATIM_SOFT_FABRIC')"
-	" ORDER BY name, value) GROUP BY name)"
+	" AND name NOT GLOB 'VERBATIM_REPLAY_*' ORDER BY name, value) GROUP BY name)"
 	" UNION ALL SELECT 'locked memory limit', group_concat(DISTINCT memlock) FROM process"
 	" WHERE memlock IS NOT NULL HAVING count(*)"
 	" UNION ALL SELECT 'open files limit', group_concat(DISTINCT nofile) FROM process"

@@ -7,10 +7,12 @@
  *	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
  *	                -> remove the fabric, the child's status
  *
- * Not here: the replay (replay/replay.c), its report (replay/report/outcome.c).
+ * So it does for a part of a trace, which is written as a trace before (VERBATIM_REPLAY_PART) and
+ * removed behind it.
+ *
+ * Not here: which part (slice.c), the replay in this process (replay_here.c).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -22,34 +24,20 @@
 
 #include "cli/cli.h"
 #include "cli/record/device.h"
-#include "cli/format.h"
 #include "cli/trace/fabric.h"
 #include "cli/trace/persona.h"
-#include "cli/trace/replay_junit.h"
-#include "cli/trace/replay_watch.h"
+#include "cli/trace/replay_part.h"
+#include "cli/trace/replay_priv.h"
+#include "cli/trace/suite_run.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-#include "replay/replay.h"
-#include "replay/report/outcome.h"
 #include "replay/report/tolerate.h"
 
-enum { PACE_MAX = 1000000000 };
+enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
-
-struct settings {
-	struct replay_options replay;
-	const char *device;
-	const char *report, *tolerate;
-	unsigned int format;
-	unsigned int persona; /* enum persona */
-	int64_t deadline;
-	bool fail_fast, allow_partial;
-};
-
-enum persona { PERSONA_RECORDED, PERSONA_NONE };
-enum format { TEXT, JSON, JUNIT };
+#define PART_ENV   "VERBATIM_REPLAY_PART"   /* set: we are the child; the part that was made */
 
 /* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
 static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
@@ -69,41 +57,55 @@ static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMP
 /* clang-format off */
 const struct option_row cli_replay_options[] = {
 	{ "device", 'd', "soft|NAME", "the software device; or NAME, which plays all recorded ones",
-	  TEXT_AT(struct settings, device), .otherwise = "the machine's, or soft if it has none" },
+	  TEXT_AT(struct replay_settings, device),
+	  .otherwise = "the machine's, or soft if it has none" },
 	{ "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that",
-	  PARSED_AT(struct settings, replay.pace, parse_pace), .preset = "asap" },
+	  PARSED_AT(struct replay_settings, replay.pace, parse_pace), .preset = "asap" },
 	{ "threads", 'T', "recorded|serial|auto",
 	  "a thread for each recorded one; or one for all; or what is faster here",
-	  CHOICE_AT(struct settings, replay.threads), .preset = "auto" },
+	  CHOICE_AT(struct replay_settings, replay.threads), .preset = "auto" },
 	{ "processes", 0, NULL, "a process for each recorded one, forked where that was forked",
-	  FLAG_AT(struct settings, replay.processes) },
+	  FLAG_AT(struct replay_settings, replay.processes) },
+	{ "suite", 0, "DIR",
+	  "all traces of this folder, on each of --device NAME,NAME..., as a table",
+	  TEXT_AT(struct replay_settings, suite) },
+	SLICE_OPTIONS(struct replay_settings),
+	{ "wait", 0, NULL, "keep all that is alive at the end, until Enter or a signal",
+	  FLAG_AT(struct replay_settings, wait) },
+	{ "loop", 0, "N", "replay it so many times",
+	  NUMBER_AT(struct replay_settings, loop), .least = 1, .most = LOOP_MAX,
+	  .otherwise = "once" },
+	{ "warmup", 0, "N", "and before that so many times, which are compared but not timed",
+	  NUMBER_AT(struct replay_settings, warmup), .most = LOOP_MAX },
+	{ "record", 'o', "FILE", "record the replay itself, as this trace",
+	  TEXT_AT(struct replay_settings, output) },
 	{ "report", 'r', "FILE", "write the report there, too, as JSON",
-	  TEXT_AT(struct settings, report) },
+	  TEXT_AT(struct replay_settings, report) },
 	{ "format", 'f', "text|json|junit", "how to print",
-	  CHOICE_AT(struct settings, format), .preset = "text" },
+	  CHOICE_AT(struct replay_settings, format), .preset = "text" },
 	{ "timeout", 't', "SECONDS", "how long to wait for a completion or an event",
-	  TIME_AT(struct settings, replay.timeout), .least = 1, .preset = "10s" },
+	  TIME_AT(struct replay_settings, replay.timeout), .least = 1, .preset = "10s" },
 	{ "faults", 0, "recorded|none",
 	  "errors that the traffic does not cause: let them happen as recorded, or not",
-	  CHOICE_AT(struct settings, replay.faults),
+	  CHOICE_AT(struct replay_settings, replay.faults),
 	  .otherwise = "recorded on the software device" },
 	{ "cm", 0, "recorded|verbs",
 	  "calls of librdmacm: made again, with their events; or only the verbs inside them",
-	  CHOICE_AT(struct settings, replay.cm), .preset = "recorded" },
+	  CHOICE_AT(struct replay_settings, replay.cm), .preset = "recorded" },
 	{ "persona", 0, "recorded|none",
 	  "the software device has the recorded device's limits, ports and addresses, or its own",
-	  CHOICE_AT(struct settings, persona), .preset = "recorded" },
+	  CHOICE_AT(struct replay_settings, persona), .preset = "recorded" },
 	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
-	  SIZE_AT(struct settings, replay.max_memory), .preset = "1G" },
+	  SIZE_AT(struct replay_settings, replay.max_memory), .preset = "1G" },
 	{ "tolerate", 0, "FILE", "divergences that do not count, a line each",
-	  TEXT_AT(struct settings, tolerate) },
+	  TEXT_AT(struct replay_settings, tolerate) },
 	{ "fail-fast", 0, NULL, "end at the first divergence",
-	  FLAG_AT(struct settings, fail_fast) },
+	  FLAG_AT(struct replay_settings, fail_fast) },
 	{ "skip-unsupported", 0, NULL, "leave out what the device here cannot do",
-	  FLAG_AT(struct settings, replay.skip_unsupported) },
+	  FLAG_AT(struct replay_settings, replay.skip_unsupported) },
 	{ "allow-partial", 0, NULL, "status 0 also where something was left out",
-	  FLAG_AT(struct settings, allow_partial) },
-	CLI_DEADLINE(struct settings),
+	  FLAG_AT(struct replay_settings, allow_partial) },
+	CLI_DEADLINE(struct replay_settings),
 	{ 0 },
 };
 /* clang-format on */
@@ -116,9 +118,9 @@ static void become_child(char **argv, const char *fabric, const sigset_t *unbloc
 	struct sigaction old;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (setenv("VERBATIM_SOFT_FABRIC", fabric, 1) || setenv(FABRIC_ENV, fabric, 1))
+	if (fabric && (setenv("VERBATIM_SOFT_FABRIC", fabric, 1) || setenv(FABRIC_ENV, fabric, 1)))
 		_exit(CLI_ENVIRONMENT);
-	if (device_environment(NULL, true))
+	if (fabric && device_environment(NULL, true))
 		_exit(CLI_ENVIRONMENT);
 	for (size_t i = 0; i < ENDS; i++)
 		if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
@@ -164,8 +166,8 @@ static int wait_for(pid_t child)
 	return status;
 }
 
-/* The same command on the software device and a fabric that nobody else is on. */
-static int replay_on_soft(char **again)
+/* The same command; @soft: on the software device and a fabric that nobody else is on. */
+static int replay_as_child(char **again, bool soft)
 {
 	struct fabric fabric;
 	sigset_t early, before; /* signals that come before the child exists are for the child */
@@ -179,19 +181,20 @@ static int replay_on_soft(char **again)
 		sigaddset(&early, ends[i]);
 	}
 	sigprocmask(SIG_BLOCK, &early, &before);
-	err = fabric_make("/dev/shm", &fabric);
+	err = soft ? fabric_make("/dev/shm", &fabric) : 0;
 	if (err) {
 		log_err(err, "make a directory for the software device in /dev/shm");
 		return CLI_ENVIRONMENT;
 	}
 	child = fork();
 	if (!child)
-		become_child(again, fabric.path, &before);
+		become_child(again, soft ? fabric.path : NULL, &before);
 	running = child;
 	if (child > 0)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
-	fabric_remove(&fabric);
+	if (soft)
+		fabric_remove(&fabric);
 	return status < 0 ? CLI_ENVIRONMENT : end_as(status);
 }
 
@@ -212,110 +215,6 @@ static void choose_link(struct trace *trace)
 	sqlite3_finalize(stmt);
 }
 
-/*
- * A report quotes the trace, so a new one is readable by its owner only. A file
- * that exists keeps its mode and is written through: it may be a pipe or
- * /dev/stdout.
- */
-static FILE *open_report(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (!to && fd >= 0)
-		close(fd);
-	return to;
-}
-
-static int write_report(const struct outcome *outcome, const char *path)
-{
-	FILE *to = open_report(path);
-
-	if (!to) {
-		log_err(-errno, "write the report to %s", path);
-		return CLI_ENVIRONMENT;
-	}
-	outcome_json(outcome, to);
-	if (fclose(to)) {
-		log_err(-errno, "write the report to %s", path);
-		return CLI_ENVIRONMENT;
-	}
-	return CLI_FINE;
-}
-
-/* What the recorder could not see and says nothing of what the program did. */
-static bool is_harmless(const char *what)
-{
-	static const char *const harmless[] = { "sites",   "modules",       "polls",
-						"payload", "direct-linked", "imports" };
-
-	for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
-		if (!strcmp(what, harmless[i]))
-			return true;
-	return false;
-}
-
-/* A row of table `coverage`, summed up. */
-static void tell_unseen(struct outcome *outcome, const char *what, uint64_t times,
-			const char *object, int process)
-{
-	char n[FORMAT_TEXT];
-
-	if (is_harmless(what))
-		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of process %d",
-			     what, format_count(times, n), times == 1 ? "" : "s", object, process);
-	else
-		outcome_gap(outcome,
-			    "not in the trace, so not replayed: %s, %s time%s, first %s of "
-			    "process %d",
-			    what, format_count(times, n), times == 1 ? "" : "s", object, process);
-}
-
-static void tell_coverage(struct trace *trace, struct outcome *outcome)
-{
-	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"
-				  " min(c.detail)), min(c.process)"
-				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
-				  " WHERE c.what <> 'filtered' GROUP BY c.what";
-	const char *filter = trace_meta(trace, "filter");
-	sqlite3_stmt *stmt;
-
-	if (filter && *filter)
-		outcome_gap(outcome,
-			    "left out by --filter %s, so not replayed: what depends on it "
-			    "may differ",
-			    filter);
-	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
-		return;
-	while (sqlite3_step(stmt) == SQLITE_ROW) {
-		const char *object = (const char *)sqlite3_column_text(stmt, 2);
-
-		tell_unseen(outcome, (const char *)sqlite3_column_text(stmt, 0),
-			    (uint64_t)sqlite3_column_int64(stmt, 1), object ? object : "-",
-			    sqlite3_column_int(stmt, 3));
-	}
-	sqlite3_finalize(stmt);
-}
-
-static void tell_loss(struct trace *trace, struct outcome *outcome)
-{
-	struct trace_loss loss = trace_loss(trace);
-	char n[FORMAT_TEXT];
-
-	if (trace_is_closed(trace))
-		outcome_note(outcome,
-			     "the trace begins at %s; of the time before it has what was "
-			     "outstanding then",
-			     format_time(trace_cut(trace), n));
-	else if (loss.events)
-		outcome_gap(outcome, "the recording lost %s event%s, and what needs them differs",
-			    format_count(loss.events, n), loss.events == 1 ? "" : "s");
-	if (loss.damaged)
-		outcome_gap(outcome, "a part of the recording could not be read");
-	if (loss.interrupted)
-		outcome_note(outcome, "the recording was cut short: what came after is not there");
-}
-
 /* A random sample of posts cannot be replayed: the other side of each may be missing. */
 static int refuse_sample(struct trace *trace)
 {
@@ -325,118 +224,6 @@ static int refuse_sample(struct trace *trace)
 		 "without 1/N what is to be replayed",
 		 trace_one_of(trace), trace_meta(trace, "filter"));
 	return CLI_TRACE;
-}
-
-/* One replay, and how its report is to be written. */
-struct run {
-	const struct settings *set;
-	const char *path;
-	struct outcome *outcome;
-	int err;
-};
-
-/* An error or the deadline comes first, then divergences, then what was left out. */
-static int status_of(const struct run *run)
-{
-	if (run->err)
-		return (int)cli_status(run->err);
-	if (outcome_divergences(run->outcome))
-		return CLI_FINDINGS;
-	if (outcome_is_whole(run->outcome) || run->set->allow_partial)
-		return CLI_FINE;
-	return CLI_FINDINGS;
-}
-
-static int print_reports(const struct run *run)
-{
-	int status = status_of(run), written = 0;
-
-	if (run->set->format == JSON)
-		outcome_json(run->outcome, stdout);
-	else if (run->set->format == JUNIT)
-		written = replay_junit(run->outcome, run->path, status, stdout);
-	else
-		outcome_text(run->outcome, stdout);
-	if (!written && run->set->report)
-		written = write_report(run->outcome, run->set->report);
-	if (written)
-		return CLI_ENVIRONMENT;
-	if (status == CLI_FINDINGS && !outcome_divergences(run->outcome) &&
-	    !outcome_stopped(run->outcome))
-		log_note("replay: not all of the recording was replayed, so the exit status is 1; "
-			 "--allow-partial makes it 0");
-	return status;
-}
-
-/* The replay hangs in its device: print what there is, and end. */
-static void finish_hung(void *arg, int number)
-{
-	struct run *run = arg;
-
-	if (!number)
-		run->err = -ETIME;
-	print_reports(run);
-	fflush(stdout);
-	if (number) {
-		signal(number, SIG_DFL);
-		raise(number);
-	}
-	_exit(CLI_TRACE);
-}
-
-static int replay_watched(struct trace *trace, struct run *run)
-{
-	struct replay_options options = run->set->replay;
-	struct replay_watch watch = { .outcome = run->outcome,
-				      .deadline = run->set->deadline,
-				      .total = trace_events(trace),
-				      .finish = finish_hung,
-				      .arg = run };
-	int number, status;
-	bool late;
-
-	if (isatty(STDERR_FILENO))
-		options.tell = NULL; /* the watch rewrites a line instead */
-	else
-		cli_show_progress("replay", trace);
-	replay_watch_start(&watch);
-	run->err = replay_run(trace, &options, run->outcome);
-	number = replay_watch_stop(&late);
-	if (run->err && !outcome_total(run->outcome, OUTCOME_SEEN))
-		return (int)cli_status(run->err); /* it has not begun */
-	if (late && !run->err)
-		run->err = -ETIME;
-	if (run->err)
-		outcome_stop(run->outcome,
-			     run->err == -ETIME ? "ended by --deadline" : "ended by an error");
-	status = print_reports(run);
-	fflush(stdout);
-	if (number) {
-		signal(number, SIG_DFL);
-		raise(number);
-	}
-	return status;
-}
-
-static int replay_here(struct trace *trace, const char *path, const struct settings *set,
-		       struct tolerate *tolerate)
-{
-	struct run run = { .set = set, .path = path };
-	int status, err = outcome_new(&run.outcome);
-
-	if (err) {
-		log_err(err, "make a report");
-		return CLI_ENVIRONMENT;
-	}
-	outcome_trace(run.outcome, path, trace);
-	outcome_tolerate(run.outcome, tolerate);
-	if (set->fail_fast)
-		outcome_fail_fast(run.outcome);
-	tell_loss(trace, run.outcome);
-	tell_coverage(trace, run.outcome);
-	status = replay_watched(trace, &run);
-	outcome_free(run.outcome);
-	return status;
 }
 
 /* Read --tolerate. Returns 0 or the exit status. */
@@ -452,47 +239,102 @@ static int open_tolerate(const char *path, struct tolerate **ret_tolerate)
 	return err ? CLI_ENVIRONMENT : 0;
 }
 
+/* Where the trace is that is replayed: as given, or a part that was made of it. */
+static int open_recording(const struct arguments *given, struct trace **ret_trace)
+{
+	struct arguments arguments = *given;
+	char *part = getenv(PART_ENV);
+
+	if (part && arguments.n == 1)
+		arguments.at = &part;
+	return cli_open("replay", &arguments, 1, ret_trace);
+}
+
+/* Make the part of @trace. Returns 0, or the exit status. */
+static int take_part(const struct replay_settings *set, const char *path, struct trace *trace,
+		     struct replay_part *part)
+{
+	int status = replay_part_make(&set->slice, path, trace, part);
+
+	if (!status && setenv(PART_ENV, part->path, 1)) {
+		replay_part_remove(part);
+		status = cli_status(log_err(-ENOMEM, "replay a part of the trace"));
+	}
+	return status;
+}
+
+/* What is done by another process: what needs the software device, or a part of a trace. */
+static int replay_elsewhere(const struct replay_settings *set, const char *path,
+			    struct trace *trace, bool soft, char **again)
+{
+	bool slice = slice_is_part(&set->slice) && !getenv(PART_ENV);
+	struct replay_part part;
+	int status = slice ? take_part(set, path, trace, &part) : CLI_FINE;
+
+	if (status)
+		return status;
+	if (soft)
+		choose_link(trace);
+	if (soft && set->persona == PERSONA_RECORDED && persona_take(trace))
+		status = CLI_ENVIRONMENT;
+	if (!status && soft && !set->device)
+		device_tell_soft();
+	if (!status)
+		status = replay_as_child(again, soft);
+	if (slice)
+		replay_part_remove(&part);
+	return status;
+}
+
+static int replay_trace(struct replay_settings *set, const char *path, struct trace *trace,
+			struct tolerate *tolerate, char **again)
+{
+	bool soft = false, slice = slice_is_part(&set->slice);
+	struct text part = { 0 };
+	int status;
+
+	set->replay.stands_in = getenv(FABRIC_ENV) && persona_is_other(trace);
+	set->replay.described = getenv(FABRIC_ENV) && persona_is_taken();
+	status = refuse_sample(trace);
+	if (!status && !getenv(FABRIC_ENV) && device_choose(set->device, DEVICE_SYSFS, &soft))
+		status = CLI_ENVIRONMENT;
+	if (status)
+		return status;
+	if (soft || (slice && !getenv(PART_ENV)))
+		return replay_elsewhere(set, path, trace, soft, again);
+	slice_describe(&set->slice, &part);
+	status = replay_here(trace, set, path, slice ? part.at : NULL, tolerate);
+	text_fini(&part);
+	return status;
+}
+
 int cli_replay(int argc, char **argv)
 {
-	struct settings set = { .replay.tell = cli_progress, .replay.faults = FAULTS_DEFAULT };
+	struct replay_settings set = { .replay.tell = cli_progress,
+				       .replay.faults = FAULTS_DEFAULT };
 	struct arguments arguments;
 	struct tolerate *tolerate = NULL;
 	struct trace *trace;
 	char *again[argc + 2]; /* before the options are put in order */
-	bool soft = false;
 	int status;
 
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
+	if (set.suite && !getenv(SUITE_ENV))
+		return suite_replay(&set, &arguments, again);
+	if (set.output && !replay_part_is_recorded())
+		return replay_part_record(set.output, set.device, again);
 	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
-	status = open_tolerate(set.tolerate, &tolerate);
+	status = slice_check("replay", &set.slice) ?: open_tolerate(set.tolerate, &tolerate);
 	if (set.deadline)
 		deadline_start((uint64_t)set.deadline);
 	if (!status)
-		status = cli_open("replay", &arguments, 1, &trace);
-	if (status) {
-		tolerate_close(tolerate);
-		return status;
+		status = open_recording(&arguments, &trace);
+	if (!status) {
+		status = replay_trace(&set, arguments.at[0], trace, tolerate, again);
+		trace_close(trace);
 	}
-	set.replay.stands_in = getenv(FABRIC_ENV) && persona_is_other(trace);
-	set.replay.described = getenv(FABRIC_ENV) && persona_is_taken();
-	status = refuse_sample(trace);
-	if (!status && !getenv(FABRIC_ENV) && device_choose(set.device, DEVICE_SYSFS, &soft))
-		status = CLI_ENVIRONMENT;
-	else if (!status && !soft)
-		status = replay_here(trace, arguments.at[0], &set, tolerate);
-	if (soft)
-		choose_link(trace);
-	if (soft && set.persona == PERSONA_RECORDED && persona_take(trace)) {
-		status = CLI_ENVIRONMENT;
-		soft = false;
-	}
-	trace_close(trace);
 	tolerate_close(tolerate);
-	if (!soft)
-		return status;
-	if (!set.device)
-		device_tell_soft();
-	return replay_on_soft(again);
+	return status;
 }

@@ -10,12 +10,14 @@
 #include "cli/trace/replay_watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,25 +30,49 @@ enum { SHOW_NS = 500000000, GRACE_NS = 1000000000 };
 
 const int replay_ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
+enum hold { HOLD_NOT, HOLD_ON, HOLD_OVER };
+
 static struct {
 	struct replay_watch *set;
 	pthread_t thread;
 	sem_t wake;
 	volatile sig_atomic_t signal;
-	bool late;
+	bool late, taken;
 	bool running, ended, claimed; /* claimed: who prints is known */
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
 	uint64_t began;               /* the last line that said it compiles */
+	volatile sig_atomic_t hold;   /* enum hold */
+	int release;                  /* eventfd */
+	uint64_t released;            /* when, by a signal */
 } watch;
+
+/*
+ * A signal that ends the hold. At a terminal it comes twice, to us and passed on to us: the second
+ * one is not to end what is left to do.
+ */
+static bool take_for_hold(void)
+{
+	uint64_t one = 1;
+
+	if (watch.hold == HOLD_OVER)
+		return clock_monotonic() - watch.released < GRACE_NS;
+	if (watch.hold != HOLD_ON)
+		return false;
+	watch.hold = HOLD_OVER;
+	watch.released = clock_monotonic();
+	return write(watch.release, &one, sizeof(one)) == sizeof(one);
+}
 
 static void take_signal(int number)
 {
 	int err = errno;
 
-	if (!watch.signal)
-		watch.signal = number;
-	sem_post(&watch.wake);
+	if (!take_for_hold()) {
+		if (!watch.signal)
+			watch.signal = number;
+		sem_post(&watch.wake);
+	}
 	errno = err;
 }
 
@@ -103,7 +129,7 @@ static void show_line(void)
 	uint64_t now = clock_monotonic(), events = outcome_total(watch.set->outcome, what);
 	char line[200];
 
-	if (!watch.live || now - watch.last < SHOW_NS)
+	if (!watch.live || watch.hold || now - watch.last < SHOW_NS)
 		return;
 	put_terminal(line, compiled ? format_events(events, now, line, sizeof(line))
 				    : format_compiled(events, line, sizeof(line)));
@@ -188,14 +214,55 @@ int replay_watch_start(struct replay_watch *set)
 	watch.set = set;
 	watch.live = isatty(STDERR_FILENO);
 	watch.start = watch.began = watch.last = clock_monotonic();
-	if (sem_init(&watch.wake, 0, 0))
+	watch.ended = watch.claimed = watch.late = false;
+	watch.events = 0;
+	if (!watch.taken && sem_init(&watch.wake, 0, 0))
 		return log_err(-errno, "watch the replay");
 	err = pthread_create(&watch.thread, NULL, watch_replay, NULL);
 	if (err)
 		return log_err(-err, "watch the replay");
 	watch.running = true;
-	take_signals();
+	if (!watch.taken)
+		take_signals();
+	watch.taken = true;
 	return 0;
+}
+
+/* Until Enter; the end of the input is none. */
+static void wait_for_release(void)
+{
+	struct pollfd from[] = { { .fd = watch.release, .events = POLLIN },
+				 { .fd = STDIN_FILENO, .events = POLLIN } };
+	char input[256];
+	ssize_t n;
+
+	for (;;) {
+		if (poll(from, 2, -1) < 0 && errno != EINTR)
+			return;
+		if (watch.hold == HOLD_OVER)
+			return;
+		if (!(from[1].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)))
+			continue;
+		n = read(STDIN_FILENO, input, sizeof(input));
+		if (n > 0 && memchr(input, '\n', (size_t)n))
+			return;
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			from[1].fd = -1;
+	}
+}
+
+void replay_watch_hold(void)
+{
+	watch.release = eventfd(0, EFD_CLOEXEC);
+	if (watch.release < 0) {
+		log_err(-errno, "wait for a debugger");
+		return;
+	}
+	clear_line();
+	watch.hold = HOLD_ON;
+	wait_for_release();
+	watch.hold = HOLD_OVER;
+	close(watch.release);
 }
 
 int replay_watch_stop(bool *ret_late)
@@ -212,7 +279,11 @@ int replay_watch_stop(bool *ret_late)
 	pthread_join(watch.thread, NULL);
 	watch.running = false;
 	*ret_late = watch.late;
-	for (const int *end = replay_ends; *end; end++) /* another one ends the printing */
-		signal(*end, SIG_DFL);
 	return watch.signal;
+}
+
+void replay_watch_leave(void)
+{
+	for (const int *end = replay_ends; *end; end++)
+		signal(*end, SIG_DFL);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Ends a replay early and leaves its report: SIGINT, SIGTERM, SIGHUP, --deadline. Shows how far it
- * is on a terminal. One replay a process.
+ * is on a terminal. One replay at a time, in one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,8 +18,8 @@ struct replay_watch {
 };
 
 /*
- * Watch from now on. @watch must stay valid. Returns 0 or -errno; without it the replay goes on
- * unwatched.
+ * Watch from now on; a signal that came after the last one ends this. @watch must stay valid.
+ * Returns 0 or -errno; without it the replay goes on unwatched.
  */
 int replay_watch_start(struct replay_watch *watch);
 
@@ -28,6 +28,12 @@ int replay_watch_start(struct replay_watch *watch);
  * did. Does not return where the watch has given up waiting, and prints.
  */
 int replay_watch_stop(bool *ret_late);
+
+/* After the last: another signal ends the printing. */
+void replay_watch_leave(void);
+
+/* Wait, between these two, for Enter or for a signal, which then does not end the replay. */
+void replay_watch_hold(void);
 
 /* The signals that end a replay, up to a 0. */
 extern const int replay_ends[];

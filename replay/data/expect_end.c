@@ -312,6 +312,23 @@ static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *
 						 .object = qp });
 }
 
+/*
+ * The trace ends while its programs go on (a part, a copy): nobody knows what they got next. An
+ * error is told, since it is not known to have been there.
+ */
+static bool goes_on(struct replay *r, const struct arrival *a)
+{
+	char text[32];
+
+	if (!trace_meta(r->trace, "snapshot"))
+		return false;
+	outcome_note(r->outcome,
+		     "the request of %s has completed with %s here; the trace ends before the "
+		     "program asked for that",
+		     event_id_text(a->request.event, text), ibv_wc_status_str(a->wc.status));
+	return true;
+}
+
 static void explain_leftover(struct replay *r, uint32_t qp, enum side side, const struct arrival *a,
 			     bool passed)
 {
@@ -330,7 +347,7 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 		report_hang(r, qp, side, a, empty);
 	} else if (lacks_completions(r, a->cq, &polled)) {
 		report_lacking(r, qp, a, polled.given);
-	} else if (usual || a->unasked) {
+	} else if (usual || a->unasked || goes_on(r, a)) {
 		outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);
 	} else {
 		expect_report_extra(r, a->request.event, a);

@@ -25,6 +25,8 @@ enum replay_threads {
 	THREADS_AUTO,     /* one where that is faster */
 };
 
+struct moment;
+
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
 	bool processes;     /* one for each recorded one, forked where that was */
@@ -38,5 +40,7 @@ struct replay_options {
 	bool skip_unsupported; /* leave out what the device cannot do */
 	bool stands_in;        /* the software device, for another that was recorded */
 	bool described;        /* the software device has another's attributes */
-	uint64_t max_memory;   /* bytes, for regions and for queues of the software device */
+	bool moment;           /* list what is alive at the end */
+	void (*look)(const struct moment *moment); /* then call that, with all alive; or NULL */
+	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
 };

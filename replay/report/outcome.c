@@ -55,6 +55,8 @@ void outcome_free(struct outcome *r)
 	free(r->skips);
 	free(r->notes);
 	inferred_fini(&r->inferred);
+	moment_free(r->moment);
+	free(r->part);
 	free(r->path);
 	free(r->device);
 	outcome_count_fini(r);
@@ -461,6 +463,33 @@ void outcome_inferred(struct outcome *r, struct inferred_list *list)
 	inferred_fini(&r->inferred);
 	r->inferred = *list;
 	*list = (struct inferred_list){ 0 };
+}
+
+void outcome_moment(struct outcome *r, struct moment *moment)
+{
+	moment_free(r->moment);
+	r->moment = moment;
+}
+
+void outcome_rounds(struct outcome *r, const struct rounds *rounds)
+{
+	r->rounds = *rounds;
+}
+
+double outcome_seconds(const struct outcome *r)
+{
+	return r->replayed;
+}
+
+int outcome_part(struct outcome *r, const char *part)
+{
+	char *copy = strdup(part);
+
+	if (!copy)
+		return -ENOMEM;
+	free(r->part);
+	r->part = copy;
+	return 0;
 }
 
 static void add_tolerated(struct outcome *r, const char *reason)

@@ -17,6 +17,8 @@
 enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are counted */
 
 struct inferred_list;
+struct moment;
+struct rounds;
 
 enum outcome_count {
 	OUTCOME_CALLS,    /* control verbs done again */
@@ -147,6 +149,18 @@ void outcome_note(struct outcome *outcome, const char *format, ...)
 
 /* The ends that were made because the trace does not have them; takes the list. */
 void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
+
+/* What is alive at its end; takes it. */
+void outcome_moment(struct outcome *outcome, struct moment *moment);
+
+/* It is one of several rounds, of which the report tells; copied. */
+void outcome_rounds(struct outcome *outcome, const struct rounds *rounds);
+
+/* Seconds that playing took: outcome_time(). */
+double outcome_seconds(const struct outcome *outcome);
+
+/* The replay is of a part of the trace, "until 1:60": the first line begins with that. Copied. */
+int outcome_part(struct outcome *outcome, const char *part);
 
 /* What the trace lacks, so that nobody can say whether it went as recorded. */
 void outcome_gap(struct outcome *outcome, const char *format, ...)

@@ -5,6 +5,7 @@
  *	  "whole": true|false, "partial": "ended by ...", "left_out": {...}, "lacking": [...],
  *	  "divergences": N, "consequences": N, "classes": {...},
  *	  "divergence": [...], "skipped": [...],
+ *	  "part": "until 1:60", "alive": [...], "rounds": {...},
  *	  "made": {...}, "tolerated": [...], "tolerated_by": [...], "notes": [...] }
  */
 #include <inttypes.h>
@@ -149,6 +150,8 @@ static void put_lines(const struct outcome *r, FILE *to)
 static void put_tolerated(const struct outcome *r, FILE *to)
 {
 	inferred_json(&r->inferred, to);
+	moment_json(r->moment, to);
+	rounds_json(&r->rounds, to);
 	fprintf(to, "  \"tolerated\": [");
 	for (size_t i = 0; i < r->ntolerated; i++) {
 		fprintf(to, "%s\n    {\"count\": %" PRIu64 ", ", i ? "," : "", r->tolerated[i].n);
@@ -173,6 +176,10 @@ static void put_whole(const struct outcome *r, FILE *to)
 	fprintf(to, "  \"whole\": %s,\n  ", outcome_is_whole(r) ? "true" : "false");
 	if (r->state.stopped) {
 		put_member(to, "partial", r->why_stopped);
+		fputs(",\n  ", to);
+	}
+	if (r->part) {
+		put_member(to, "part", r->part);
 		fputs(",\n  ", to);
 	}
 	fputs("\"left_out\": {", to);

@@ -4,8 +4,10 @@
 #include <stddef.h>
 
 #include "replay/report/inferred.h"
+#include "replay/report/moment.h"
 #include "replay/report/outcome.h"
 #include "replay/report/outcome_cause.h"
+#include "replay/report/rounds.h"
 #include "replay/report/tolerate.h"
 
 /* The number of a cause that line 0 of --tolerate has; those after it count on. */
@@ -41,7 +43,7 @@ struct cause {
 struct outcome {
 	struct outcome_state state;
 	pthread_mutex_t lock; /* of all but the counts */
-	char *path, *device;
+	char *path, *device, *part;
 	struct trace *trace;
 	bool other_device, fail_fast;
 	bool is_compiled;
@@ -63,6 +65,8 @@ struct outcome {
 	char **notes;
 	size_t nnotes;
 	struct inferred_list inferred;
+	struct moment *moment;
+	struct rounds rounds;
 	struct tolerated tolerated[REASONS_MAX];
 	size_t ntolerated;
 	double recorded, compiled, replayed; /* seconds */

@@ -194,6 +194,11 @@ void outcome_verdict(const struct outcome *r, FILE *to)
 	char n[COUNT_TEXT];
 
 	print_stopped(r, to);
+	rounds_verdict(&r->rounds, to);
+	if (r->part) {
+		print_foreign(to, r->part);
+		fputs(": ", to);
+	}
 	if (r->ndivergences) {
 		fprintf(to, "%s divergence%s", count_text(r->ndivergences, n),
 			r->ndivergences == 1 ? "" : "s");
@@ -278,6 +283,8 @@ void outcome_text(const struct outcome *r, FILE *to)
 	print_divergences(r, to);
 	print_total(r, to);
 	inferred_text(&r->inferred, to);
+	moment_text(r->moment, to);
+	rounds_text(&r->rounds, to);
 	print_skips(r, to);
 	print_lines(r, to);
 	if (r->ntolerated)

@@ -18,7 +18,7 @@ emit() {
 }
 
 builds() {
-	${CC:-cc} -Wall -Wextra -Werror -o "$1" "$1.c" -libverbs -lpthread
+	${CC:-cc} -Wall -Wextra -Werror -o "$1" "$1.c" -libverbs
 }
 
 # runs NAME: ends with 0, on the software device
@@ -66,13 +66,13 @@ try "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
 try "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
 try "xsrq_pingpong" becomes_a_program xsrq_pingpong 1500 ibv_xsrq_pingpong
 try "rc_pingpong -e" becomes_a_program rc_events 2500 ibv_rc_pingpong -e
-try "srq_pingpong" becomes_a_program srq_pingpong 100000 ibv_srq_pingpong
+try "srq_pingpong" becomes_a_program srq_pingpong 30000 ibv_srq_pingpong -n 200
 
 # perftest, with the builders ibv_wr_*(), with lists of requests, with extended completion queues
-for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw" "ib_send_bw -c UD" \
-	"ib_send_bw -e" "ib_write_bw" "ib_write_lat" "ib_write_bw -q 4" "ib_read_lat" "ib_read_bw" \
-	"ib_atomic_bw" "ib_atomic_lat" "ib_send_lat -c XRC"; do
-	try "$each" becomes_a_program perf 5000 $each -F -n 500
+for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw -c UD" "ib_send_bw -e" \
+	"ib_send_bw --use-srq -q 2" "ib_write_lat" "ib_write_bw -q 2" "ib_read_bw" "ib_atomic_bw" \
+	"ib_send_lat -c XRC"; do
+	try "$each" becomes_a_program perf 1500 $each -F -n 200
 done
 
 # errors that were planted: two threads on one queue, keys, lengths, receivers that are not ready,
@@ -88,8 +88,8 @@ app_becomes_a_program() { # name
 	"$VERBATIM" record -o "$1.db" -- "$apps/$1" >"$1.log" 2>&1
 	emit "$1" && runs "$1"
 }
-for each in posts threads first_error two_threads overlap faulted payload killed_peer \
-	state_001 state_004 mkey_001 mkey_003 mkey_005 compl_003 thread_002; do
+for each in posts threads two_threads overlap faulted payload killed_peer shared_rq mkey_005 \
+	compl_003; do
 	try "$each becomes a program" app_becomes_a_program $each
 done
 
@@ -102,6 +102,20 @@ refuses() { # text, options of emit
 }
 one_side_is_refused() {
 	record_both_sides -n 20 && refuses "the other end is not in the trace" t.db
+}
+# what the refusal tells: a replay makes that end
+one_side_and_a_made_end_are_a_program() {
+	"$VERBATIM" record -q -o made.db -- "$VERBATIM" replay t.db >made.log 2>&1 || return
+	emit made && runs made
+}
+rping_becomes_a_program() {
+	command -v rping >/dev/null || { echo "rping is not installed"; return 1; }
+	next_port
+	timeout 120 "$VERBATIM" record -o rping.db -- bash -c "
+		rping -s -C 10 -a 127.0.0.1 -p $port & server=\$!
+		until rping -c -C 10 -a 127.0.0.1 -p $port; do kill -0 \$server || exit; done
+		wait" >rping.log 2>&1
+	emit rping && runs rping
 }
 two_sides_of_one_job_are_a_program() {
 	"$VERBATIM" emit s.db t.db -o sides.c && builds sides && runs sides
@@ -125,20 +139,49 @@ a_directory_that_is_not_there_is_told() {
 names_in_the_trace_are_data() {
 	"$VERBATIM" unpack -o named.db rc_pingpong.db &&
 		sqlite3 named.db "UPDATE process SET cmdline = 'x */ #error no
-			/* ??/'; UPDATE thread SET comm = '*/ #error no'" &&
-		emit named
+			/* ??/' || char(27) || '[2J'; UPDATE thread SET comm = '*/
+			#error no'; UPDATE meta SET value = '*/
+			#error ??/' || char(27) WHERE key = 'command'" &&
+		emit named && ! grep -q $'\e' named.c
+}
+# numbers that no device has, and names that are not known here
+altered_arguments() { # SQL of the table call
+	"$VERBATIM" unpack -o arguments.db rc_pingpong.db && sqlite3 arguments.db "$1"
+}
+the_least_number_is_one() {
+	altered_arguments "UPDATE call SET args = replace(args, '500', '-9223372036854775808')" &&
+		emit arguments
+}
+a_name_that_is_not_known_is_refused() {
+	altered_arguments "UPDATE call SET args = replace(args, 'IBV_QPS_RTR', 'IBV_QPS_NEW')" &&
+		refuses "qp_state is not a value that is known" arguments.db
+}
+an_object_that_is_not_there_is_told() {
+	altered_arguments "DELETE FROM object WHERE id = (SELECT max(id) FROM object)" || return
+	"$VERBATIM" emit --allow-partial arguments.db -o never.c >refused.out 2>&1
+	is "exit status" $? 3 && [ ! -e never.c ]
+}
+control_verbs_alone_are_a_program() {
+	altered_arguments "DELETE FROM wr; DELETE FROM sge; DELETE FROM post; DELETE FROM wc;
+		DELETE FROM poll" && emit arguments && runs arguments
 }
 the_program_may_go_to_standard_output() {
 	"$VERBATIM" emit rc_pingpong.db >printed.c && cmp printed.c rc_pingpong.c
 }
 try the_program_may_go_to_standard_output
 try one_side_is_refused
+try one_side_and_a_made_end_are_a_program
+try rping_becomes_a_program
 try two_sides_of_one_job_are_a_program
 try a_verb_without_a_place_is_named
 try a_program_that_is_no_trace_is_refused
 try the_trace_is_not_overwritten
 try a_directory_that_is_not_there_is_told
 try names_in_the_trace_are_data
+try the_least_number_is_one
+try a_name_that_is_not_known_is_refused
+try an_object_that_is_not_there_is_told
+try control_verbs_alone_are_a_program
 try "an altered length" altered_is_told rc_pingpong wc "opcode = 128" "byte_len = 5"
 try "an altered wr_id" altered_is_told rc_pingpong wc "opcode = 0" "wr_id = 5"
 try "an altered status" altered_is_told rc_pingpong wc "opcode = 0" "status = 12"

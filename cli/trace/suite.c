@@ -1,0 +1,392 @@
+/*
+ * All traces of a folder, replayed
+ *
+ *	DIR/NAME.db, DIR/FOLDER/NAME.db  x  devices  ->  replays (suite_run.c)  ->  a table
+ *
+ * As many at a time as there are processors. On the software device each has a fabric of its own;
+ * on another one those run alone that take addresses, ports or packets which another could take.
+ */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "analyzer/report/junit.h"
+#include "cli/cli.h"
+#include "cli/record/device.h"
+#include "cli/table.h"
+#include "cli/trace/replay_priv.h"
+#include "cli/trace/suite_covers.h"
+#include "cli/trace/suite_run.h"
+#include "core/store/open.h"
+#include "core/store/read/trace.h"
+#include "core/wire/log.h"
+
+enum { DEVICES_MAX = 16 };
+
+struct suite {
+	const struct replay_settings *set;
+	char *const *again;
+	glob_t traces;
+	struct text *covers; /* of each trace */
+	bool *alone;
+	char *names; /* of devices */
+	const char *devices[DEVICES_MAX];
+	bool soft[DEVICES_MAX];
+	size_t ndevices;
+	struct suite_run *runs; /* of each trace, on each device */
+	size_t nruns, next, nrunning;
+	bool one_alone; /* one runs that is to be alone */
+	int err;
+};
+
+/* What there is */
+
+static const char *name_of(const struct suite *suite, size_t trace)
+{
+	return suite->traces.gl_pathv[trace] + strlen(suite->set->suite) + 1;
+}
+
+static int find_traces(struct suite *suite)
+{
+	char pattern[4096];
+	int err;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.db", suite->set->suite);
+	err = glob(pattern, 0, NULL, &suite->traces);
+	snprintf(pattern, sizeof(pattern), "%s/*/*.db", suite->set->suite);
+	if (!err || err == GLOB_NOMATCH)
+		err = glob(pattern, err ? 0 : GLOB_APPEND, NULL, &suite->traces);
+	if (err == GLOB_NOSPACE)
+		return log_err(-ENOMEM, "list %s", suite->set->suite);
+	if (suite->traces.gl_pathc)
+		return 0;
+	log_note("replay: no trace in %s: *.db and */*.db are looked for", suite->set->suite);
+	return access(suite->set->suite, R_OK | X_OK) ? -errno : -ENOENT;
+}
+
+static int find_devices(struct suite *suite)
+{
+	const char *given = suite->set->device;
+	char *save = NULL;
+
+	suite->names = strdup(given ?: "");
+	if (!suite->names)
+		return log_err(-ENOMEM, "list devices");
+	for (char *name = strtok_r(suite->names, ",", &save); name;
+	     name = strtok_r(NULL, ",", &save)) {
+		if (suite->ndevices == DEVICES_MAX)
+			return log_err(-E2BIG, "replay on more than %d devices", DEVICES_MAX);
+		suite->devices[suite->ndevices++] = name;
+	}
+	if (!suite->ndevices)
+		suite->devices[suite->ndevices++] = NULL;
+	for (size_t i = 0; i < suite->ndevices; i++)
+		if (device_choose(suite->devices[i], DEVICE_SYSFS, &suite->soft[i]))
+			return -ENODEV;
+	return 0;
+}
+
+/* A trace that cannot be read is one that its replay tells of. */
+static int read_covers(struct suite *suite, size_t i)
+{
+	struct trace *trace;
+	int err;
+
+	if (trace_open(suite->traces.gl_pathv[i], &trace))
+		return 0;
+	err = suite_covers(trace, &suite->covers[i], &suite->alone[i]);
+	trace_close(trace);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int prepare_suite(struct suite *suite)
+{
+	size_t n;
+	int err = find_traces(suite);
+
+	if (!err)
+		err = find_devices(suite);
+	if (err)
+		return err;
+	n = suite->traces.gl_pathc;
+	suite->nruns = n * suite->ndevices;
+	suite->covers = calloc(n, sizeof(*suite->covers));
+	suite->alone = calloc(n, sizeof(*suite->alone));
+	suite->runs = calloc(suite->nruns, sizeof(*suite->runs));
+	if (!suite->covers || !suite->alone || !suite->runs)
+		return log_err(-ENOMEM, "replay a suite");
+	for (size_t i = 0; i < n && !err; i++)
+		err = read_covers(suite, i);
+	for (size_t i = 0; i < suite->nruns; i++) {
+		suite->runs[i].path = suite->traces.gl_pathv[i % n];
+		suite->runs[i].device = suite->devices[i / n];
+	}
+	return err;
+}
+
+/* The replays */
+
+static bool is_alone(const struct suite *suite, size_t i)
+{
+	size_t n = suite->traces.gl_pathc;
+
+	return suite->alone[i % n] && !suite->soft[i / n];
+}
+
+static bool may_start(const struct suite *suite)
+{
+	if (suite->err || suite->next == suite->nruns || suite->one_alone)
+		return false;
+	if (is_alone(suite, suite->next))
+		return !suite->nrunning;
+	return suite->nrunning < (size_t)get_nprocs();
+}
+
+static void end_run(struct suite *suite, pid_t pid, int status)
+{
+	for (size_t i = 0; i < suite->next; i++) {
+		if (suite->runs[i].pid != pid)
+			continue;
+		suite->err = suite_run_end(&suite->runs[i], status) ?: suite->err;
+		suite->nrunning--;
+		suite->one_alone = false;
+		return;
+	}
+}
+
+static void run_all(struct suite *suite)
+{
+	int status;
+
+	while (suite->nrunning || may_start(suite)) {
+		pid_t pid;
+
+		while (may_start(suite)) {
+			suite->err = suite_run_start(&suite->runs[suite->next], suite->again);
+			if (suite->err)
+				break;
+			suite->one_alone = is_alone(suite, suite->next++);
+			suite->nrunning++;
+		}
+		pid = suite->nrunning ? wait(&status) : 0;
+		if (pid > 0)
+			end_run(suite, pid, status);
+		else if (pid < 0 && errno != EINTR)
+			suite->err = log_err(-errno, "wait for a replay");
+	}
+}
+
+/* The report */
+
+static const char *device_name(const struct suite *suite, size_t device)
+{
+	return suite->devices[device] ?: suite->soft[device] ? "soft" : "here";
+}
+
+static struct table *make_table(const struct suite *suite, struct column *columns)
+{
+	size_t n = suite->traces.gl_pathc;
+	struct table *table;
+
+	columns[0] = (struct column){ "trace", COLUMN_TEXT };
+	for (size_t d = 0; d < suite->ndevices; d++)
+		columns[d + 1] = (struct column){ device_name(suite, d), COLUMN_TEXT };
+	columns[suite->ndevices + 1] = (struct column){ "covers", COLUMN_TEXT };
+	columns[suite->ndevices + 2] = (struct column){ 0 };
+	table = table_new("suite", columns);
+	for (size_t i = 0; i < n && table; i++) {
+		table_text(table, name_of(suite, i));
+		for (size_t d = 0; d < suite->ndevices; d++)
+			table_text(table, suite->runs[d * n + i].cell);
+		table_text(table, suite->covers[i].at);
+	}
+	return table;
+}
+
+static void count_kinds(const struct suite *suite, size_t counts[SUITE_KINDS])
+{
+	memset(counts, 0, SUITE_KINDS * sizeof(*counts));
+	for (size_t i = 0; i < suite->nruns; i++)
+		counts[suite->runs[i].kind]++;
+}
+
+/* "40 replays: 38 as recorded, 1 in part, 1 differs" */
+static void print_verdict(const struct suite *suite)
+{
+	static const char *const names[SUITE_KINDS] = {
+		[SUITE_SAME] = "as recorded",          [SUITE_LEFT_OUT] = "in part",
+		[SUITE_LACKS] = "the device lacks it", [SUITE_DIFFERS] = "differ",
+		[SUITE_FAILED] = "not replayed",
+	};
+	const char *before = ": ";
+	size_t counts[SUITE_KINDS];
+
+	count_kinds(suite, counts);
+	printf("%zu replay%s", suite->nruns, suite->nruns == 1 ? "" : "s");
+	for (int kind = 0; kind < SUITE_KINDS; kind++) {
+		if (!counts[kind])
+			continue;
+		printf("%s%zu %s", before, counts[kind], names[kind]);
+		before = ", ";
+	}
+	putchar('\n');
+}
+
+static void print_reasons(const struct suite *suite)
+{
+	struct text line = { 0 };
+
+	for (size_t i = 0; i < suite->nruns; i++) {
+		const struct suite_run *run = &suite->runs[i];
+		size_t n = suite->traces.gl_pathc;
+		char *save = NULL, *copy;
+
+		if (!run->why.at || !(copy = strdup(run->why.at)))
+			continue;
+		printf("%s on %s: %s\n", name_of(suite, i % n), device_name(suite, i / n),
+		       run->cell);
+		for (char *at = strtok_r(copy, "\n", &save); at; at = strtok_r(NULL, "\n", &save)) {
+			text_cut(&line, 0);
+			junit_line(&line, at);
+			printf("  %s", line.failed ? "\n" : line.at);
+		}
+		free(copy);
+	}
+	text_fini(&line);
+}
+
+static int print_junit(const struct suite *suite)
+{
+	const char *properties[] = { "suite", suite->set->suite, "version", VERBATIM_VERSION,
+				     NULL };
+	size_t n = suite->traces.gl_pathc;
+	struct junit junit;
+	int err = junit_begin(&junit);
+
+	for (size_t i = 0; i < suite->nruns && !err; i++) {
+		const struct suite_run *run = &suite->runs[i];
+		const char *why = run->why.at ?: run->cell;
+		bool skipped = run->kind == SUITE_LACKS || run->kind == SUITE_LEFT_OUT;
+		bool failed = run->kind == SUITE_DIFFERS || run->kind == SUITE_FAILED;
+
+		junit_case(&junit, device_name(suite, i / n), name_of(suite, i % n),
+			   &(struct junit_outcome){ .failure = failed ? run->cell : NULL,
+						    .type = "replay",
+						    .details = why,
+						    .skipped = skipped ? why : NULL,
+						    .output = suite->covers[i % n].at });
+	}
+	return err ?: junit_end(&junit, "verbatim replay --suite", properties, stdout);
+}
+
+/* Columns are named by devices, rows by traces; beside them, why. */
+static void print_json(const struct suite *suite, const struct table *table)
+{
+	size_t n = suite->traces.gl_pathc;
+
+	fputs("{ ", stdout);
+	table_print_json(table);
+	fputs(", \"differences\": [", stdout);
+	for (size_t i = 0, shown = 0; i < suite->nruns; i++) {
+		const struct suite_run *run = &suite->runs[i];
+
+		if (run->kind == SUITE_SAME)
+			continue;
+		fputs(shown++ ? ",\n  { \"trace\": " : "\n  { \"trace\": ", stdout);
+		json_text(name_of(suite, i % n));
+		fputs(", \"device\": ", stdout);
+		json_text(device_name(suite, i / n));
+		fputs(", \"result\": ", stdout);
+		json_text(run->cell);
+		fputs(", \"why\": ", stdout);
+		json_text(run->why.at);
+		fputs(" }", stdout);
+	}
+	fputs("] }\n", stdout);
+}
+
+static int print_suite(const struct suite *suite)
+{
+	struct column columns[DEVICES_MAX + 3];
+	struct table *table;
+	int err = 0;
+
+	if (suite->set->format == REPLAY_JUNIT)
+		return print_junit(suite);
+	table = make_table(suite, columns);
+	if (!table)
+		return log_err(-ENOMEM, "print the suite");
+	if (suite->set->format == REPLAY_JSON) {
+		print_json(suite, table);
+	} else {
+		print_verdict(suite);
+		table_print(table);
+		print_reasons(suite);
+	}
+	table_free(table);
+	return err;
+}
+
+/* What went wrong comes first, then what differs or was left out. */
+static int status_of(const struct suite *suite)
+{
+	size_t counts[SUITE_KINDS];
+
+	for (size_t i = 0; i < suite->nruns; i++)
+		if (suite->runs[i].kind == SUITE_FAILED)
+			return suite->runs[i].status > CLI_FINDINGS ? suite->runs[i].status
+								    : CLI_ENVIRONMENT;
+	count_kinds(suite, counts);
+	if (counts[SUITE_DIFFERS])
+		return CLI_FINDINGS;
+	if (suite->set->allow_partial)
+		return CLI_FINE;
+	return counts[SUITE_LEFT_OUT] + counts[SUITE_LACKS] ? CLI_FINDINGS : CLI_FINE;
+}
+
+static void free_suite(struct suite *suite)
+{
+	for (size_t i = 0; suite->runs && i < suite->nruns; i++)
+		suite_run_fini(&suite->runs[i]);
+	for (size_t i = 0; suite->covers && i < suite->traces.gl_pathc; i++)
+		text_fini(&suite->covers[i]);
+	free(suite->runs);
+	free(suite->covers);
+	free(suite->alone);
+	free(suite->names);
+	globfree(&suite->traces);
+}
+
+static int check_use(const struct replay_settings *set, const struct arguments *arguments)
+{
+	if (arguments->n)
+		return cli_misuse("replay", "--suite names the traces: '%s' is one more",
+				  arguments->at[0]);
+	if (slice_is_part(&set->slice) || set->wait || set->output || set->report)
+		return cli_misuse("replay",
+				  "--suite does not go with parts, --wait, -o and --report");
+	return CLI_FINE;
+}
+
+int suite_replay(const struct replay_settings *set, const struct arguments *arguments,
+		 char *const *again)
+{
+	struct suite suite = { .set = set, .again = again };
+	int status = check_use(set, arguments), err;
+
+	if (status)
+		return status;
+	err = prepare_suite(&suite);
+	if (!err) {
+		run_all(&suite);
+		err = suite.err ?: print_suite(&suite);
+	}
+	status = err ? CLI_ENVIRONMENT : status_of(&suite);
+	free_suite(&suite);
+	return status;
+}

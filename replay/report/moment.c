@@ -1,0 +1,116 @@
+/*
+ * What is alive, told
+ */
+#include "replay/report/moment.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/base/printable.h"
+
+enum { OBJECTS_PRINTED = 40 };
+
+const struct moment *replay_moment;
+
+static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+
+static const char *state_name(int state)
+{
+	return state >= 0 && (size_t)state < sizeof(states) / sizeof(*states) ? states[state] : "-";
+}
+
+static void print_count(uint32_t n, const char *what, const char **before, FILE *to)
+{
+	if (!n)
+		return;
+	fprintf(to, "%s%" PRIu32 " %s%s", *before, n, what, n == 1 ? "" : "s");
+	*before = ", ";
+}
+
+/* "qp1/2  RTS  0x55d0c8a0  1 send, 500 receives under way; 2 completions not polled" */
+static void print_object(const struct moment_object *o, FILE *to)
+{
+	uint32_t completed = o->completed[MOMENT_SEND] + o->completed[MOMENT_RECV];
+	const char *before = "  ";
+
+	fputs("  ", to);
+	print_foreign(to, o->name);
+	fprintf(to, "  %s  %p", o->kind == OBJECT_qp ? state_name(o->state) : "-", o->handle);
+	print_count(o->under_way[MOMENT_SEND], "send", &before, to);
+	print_count(o->under_way[MOMENT_RECV], "receive", &before, to);
+	if (o->under_way[MOMENT_SEND] + o->under_way[MOMENT_RECV])
+		fputs(" under way", to);
+	print_count(completed, "completion", &before, to);
+	fputs(completed ? " not polled\n" : "\n", to);
+}
+
+void moment_text(const struct moment *moment, FILE *to)
+{
+	if (!moment)
+		return;
+	fprintf(to, "alive: %zu object%s\n", moment->nobjects, moment->nobjects == 1 ? "" : "s");
+	for (size_t i = 0; i < moment->nobjects && i < OBJECTS_PRINTED; i++)
+		print_object(&moment->objects[i], to);
+	if (moment->nobjects > OBJECTS_PRINTED)
+		fprintf(to, "  and %zu more\n", moment->nobjects - OBJECTS_PRINTED);
+}
+
+/* The requests of object @i, of which those that are @completed. */
+static void put_requests(const struct moment *moment, size_t i, bool completed, FILE *to)
+{
+	const char *before = "";
+	char event[32];
+
+	for (size_t k = 0; k < moment->nrequests; k++) {
+		const struct moment_request *request = &moment->requests[k];
+
+		if (request->object != i || request->completed != completed)
+			continue;
+		fprintf(to, "%s{\"request\": \"%s[%" PRIu32 "]\", \"receive\": %s", before,
+			event_id_text(request->post, event), request->index,
+			request->receive ? "true" : "false");
+		if (completed)
+			fprintf(to, ", \"status\": \"%s\", \"cq\": \"%s\"",
+				ibv_wc_status_str(request->wc.status),
+				moment->objects[request->cq].name);
+		fputc('}', to);
+		before = ", ";
+	}
+}
+
+static void put_object(const struct moment *moment, size_t i, FILE *to)
+{
+	const struct moment_object *o = &moment->objects[i];
+
+	fprintf(to, "    {\"object\": \"%s\", \"handle\": \"%p\"", o->name, o->handle);
+	if (o->kind == OBJECT_qp)
+		fprintf(to, ", \"state\": \"%s\"", state_name(o->state));
+	fputs(", \"under_way\": [", to);
+	put_requests(moment, i, false, to);
+	fputs("], \"completed\": [", to);
+	put_requests(moment, i, true, to);
+	fputs("]}", to);
+}
+
+void moment_json(const struct moment *moment, FILE *to)
+{
+	if (!moment)
+		return;
+	fputs("  \"alive\": [\n", to);
+	for (size_t i = 0; i < moment->nobjects; i++) {
+		put_object(moment, i, to);
+		fputs(i + 1 < moment->nobjects ? ",\n" : "\n", to);
+	}
+	fputs("  ],\n", to);
+}
+
+void moment_free(struct moment *moment)
+{
+	if (!moment)
+		return;
+	if (replay_moment == moment)
+		replay_moment = NULL;
+	free(moment->objects);
+	free(moment->requests);
+	free(moment);
+}

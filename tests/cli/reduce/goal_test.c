@@ -1,0 +1,135 @@
+/*
+ * What a reduced trace must show
+ */
+#include "cli/reduce/goal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/test.h"
+
+struct row {
+	const char *name, *text;
+	int err;
+	const char *told; /* what goal_text() says; or a part of the complaint */
+};
+
+/* clang-format off */
+static const struct row rows[] = {
+	{ "a_status", "status of 1:60 = REM_ACCESS_ERR", 0,
+	  "completion 1:60[0] with IBV_WC_REM_ACCESS_ERR" },
+	{ "a_status_of_one_of_a_poll", "status of 1:60[2]=ibv_wc_rem_access_err", 0,
+	  "completion 1:60[2] with IBV_WC_REM_ACCESS_ERR" },
+	{ "a_divergence", "divergence at 2:7 ret", 0, "divergence at 2:7: ret" },
+	{ "any_divergence", "divergence", 0, "divergence at any event" },
+	{ "a_finding", "finding LIFE-001", 0, "finding LIFE-001" },
+	{ "a_finding_of_an_object", "MKEY-001 of mr1/2", 0, "finding MKEY-001 of mr1" },
+	{ "nothing", "", -EINVAL, "is none of" },
+	{ "only_words_that_fill", " of the ", -EINVAL, "is none of" },
+	{ "no_event", "status of x = FLUSH_ERR", -EINVAL, "is none of" },
+	{ "no_such_status", "status of 1:1 = NONE", -EINVAL, "no completion status 'NONE'" },
+	{ "thread_0", "divergence at 0:1", -EINVAL, "is none of" },
+	{ "more_behind_an_event", "divergence at 1:2x", -EINVAL, "is none of" },
+	{ "an_event_alone", "1:60", -EINVAL, "is none of" },
+	{ "too_many_words", "a b c d e f g h i j", -EINVAL, "is none of" },
+};
+/* clang-format on */
+
+static void read_goal(void **state)
+{
+	const struct row *row = *state;
+	char complaint[GOAL_COMPLAINT] = "", told[GOAL_COMPLAINT];
+	struct goal goal;
+
+	assert_int_equal(goal_read(row->text, &goal, complaint), row->err);
+	if (row->err)
+		assert_non_null(strstr(complaint, row->told));
+	else
+		assert_string_equal(goal_text(&goal, told), row->told);
+}
+TEST_ROWS(rows, read_goal);
+
+static bool shows_goal(struct goal *goal, bool whole, const char *json)
+{
+	return goal_shown(goal, whole, 0, json, strlen(json));
+}
+
+static void read_text(const char *text, struct goal *goal)
+{
+	char complaint[GOAL_COMPLAINT];
+
+	assert_int_equal(goal_read(text, goal, complaint), 0);
+}
+
+TEST(a_part_with_another_error_does_not_show_a_finding)
+{
+	static const char whole[] =
+		"{\"findings\":[{\"rule\":\"LIFE-001\",\"object\":\"qp1\",\"severity\":\"error\"}]}";
+	static const char other[] =
+		"{\"findings\":[{\"rule\":\"LIFE-001\",\"object\":\"qp1\",\"severity\":\"error\"},"
+		"{\"rule\":\"STATE-001\",\"object\":\"qp1\",\"severity\":\"error\"}]}";
+	struct goal goal;
+
+	read_text("LIFE-001", &goal);
+	assert_true(shows_goal(&goal, true, whole));
+	assert_true(shows_goal(&goal, false, whole));
+	assert_false(shows_goal(&goal, false, other));
+	assert_false(shows_goal(&goal, false, "{\"findings\":[]}"));
+	goal_fini(&goal);
+}
+
+TEST(a_part_shows_the_finding_of_the_same_object)
+{
+	struct goal goal;
+
+	read_text("LIFE-001", &goal);
+	assert_true(shows_goal(&goal, true,
+			       "{\"findings\":[{\"rule\":\"LIFE-001\",\"object\":\"qp1\"}]}"));
+	assert_false(shows_goal(&goal, false,
+				"{\"findings\":[{\"rule\":\"LIFE-001\",\"object\":\"qp2\"}]}"));
+	goal_fini(&goal);
+}
+
+TEST(a_part_shows_the_divergence_that_the_whole_has)
+{
+	static const char whole[] =
+		"{\"divergence\":[{\"event\":\"1:5\",\"field\":\"wc[3].status\","
+		"\"replayed\":\"IBV_WC_SUCCESS\"}]}";
+	static const char moved[] =
+		"{\"divergence\":[{\"event\":\"1:5\",\"field\":\"wc[0].status\","
+		"\"replayed\":\"IBV_WC_SUCCESS\"}]}";
+	static const char other[] =
+		"{\"divergence\":[{\"event\":\"1:5\",\"field\":\"wc[0].status\","
+		"\"replayed\":\"IBV_WC_RETRY_EXC_ERR\"}]}";
+	struct goal goal;
+
+	read_text("divergence", &goal);
+	assert_true(shows_goal(&goal, true, whole));
+	assert_int_equal(goal.id.n, 5);
+	assert_true(shows_goal(&goal, false, moved));
+	assert_false(shows_goal(&goal, false, other));
+}
+
+TEST(a_part_makes_no_more_peers_than_the_whole)
+{
+	struct goal goal;
+
+	read_text("status of 1:5 = WR_FLUSH_ERR", &goal);
+	assert_true(shows_goal(&goal, true, "{\"divergences\":0,\"whole\":true}"));
+	assert_false(shows_goal(
+		&goal, false, "{\"divergences\":0,\"whole\":true,\"made\":{\"peers\":[\"qp1\"]}}"));
+	assert_false(shows_goal(&goal, false, "{\"divergences\":0,\"whole\":false}"));
+	assert_false(shows_goal(&goal, false, "{\"divergences\":1,\"whole\":true}"));
+}
+
+TEST(what_is_no_report_shows_nothing)
+{
+	struct goal goal;
+
+	read_text("divergence", &goal);
+	assert_false(shows_goal(&goal, true, ""));
+	assert_false(shows_goal(&goal, true, "[]"));
+	assert_false(goal_shown(&goal, true, 3, "{}", 2));
+	assert_false(goal_shown(&goal, true, -1, "", 0));
+	assert_false(goal_replays(&goal, true, 1, "{\"divergences\":0,\"whole\":true}", 30));
+}

@@ -1,0 +1,193 @@
+# A part of a trace replays, and what is alive at its end is what the model says.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+EVENTS=${EVENTS:-10} SEED=${SEED:-$RANDOM}
+mkdir scratch && export TMPDIR=$tmp/scratch
+
+replay() { timeout 100 "$VERBATIM" replay "$@" >out 2>err; }
+replays() { replay "$@"; is "$* $?" "$* 0" && says "no divergence" out || { cat err; return 1; }; }
+
+# Events of a trace, at random but the same for a seed.
+some_events() { # TRACE N
+	"$VERBATIM" sql $1.db "WITH e AS (SELECT thread, n FROM post
+		UNION SELECT thread, n FROM poll UNION SELECT thread, n FROM call
+		WHERE depth = 0 AND NOT ours AND end NOT NULL)
+		SELECT event(thread, n) FROM e
+		ORDER BY (thread * 7919 + n + $SEED) * 2654435761 % 1000003 LIMIT $2"
+}
+
+until_an_event_what_the_model_says_is_alive() { # TRACE EVENTS
+	local event
+	while read -r event; do
+		replays --until $event --report report.json $1.db &&
+			python3 "$root/tests/e2e/replay/alive.py" "$VERBATIM" $1.db $event \
+				report.json &&
+			"$VERBATIM" trim -o cut.db --until $event $1.db >out &&
+			replay -f json cut.db &&
+			is "$(jq -c ".counts.seen, .counts.posts" out)" \
+				"$(jq -c ".counts.seen, .counts.posts" report.json)" ||
+			{ echo "--until $event of $1.db, seed $SEED"; return 1; }
+	done < <(some_events $1 $2)
+}
+
+from_an_event_the_rest_replays() { # TRACE EVENTS
+	local event
+	while read -r event; do
+		replays --from $event $1.db && says "^from $event: no divergence" out &&
+			"$VERBATIM" trim -o cut.db --from $event $1.db >/dev/null &&
+			is "$(sed -n 's/^replayed [^:]*: //p' out)" \
+				"$(timeout 100 "$VERBATIM" replay cut.db |
+					sed -n 's/^replayed [^:]*: //p')" ||
+			{ echo "--from $event of $1.db, seed $SEED"; return 1; }
+	done < <(some_events $1 $2)
+}
+
+# Start a replay that waits: $pid is the process that keeps the objects.
+start_waiting() { # OPTION...
+	rm -f err out answer
+	mkfifo answer
+	timeout 100 "$VERBATIM" replay --wait "$@" <answer >out 2>err &
+	waiting=$!
+	exec 7>answer
+	await grep -q "keeps them until Enter" err &&
+		pid=$(sed -n 's/.*replay: process \([0-9]*\) keeps.*/\1/p' err)
+}
+
+end_waiting() { # STATUS
+	exec 7>&-
+	wait $waiting
+	is $? ${1:-0}
+}
+
+a_debugger_finds_them() {
+	local event qp
+	event=$("$VERBATIM" sql rc.db "SELECT event(thread, n) FROM poll WHERE thread = 1
+		ORDER BY n LIMIT 1 OFFSET 300")
+	start_waiting --until $event rc.db || return
+	qp=$(sed -n 's/^  qp1\/1  RTS  \(0x[0-9a-f]*\).*/\1/p' err)
+	gdb -nx -batch -p $pid -ex 'p replay_moment->nobjects' \
+		-ex "p ((struct ibv_qp *)$qp)->state" -ex "p ((struct ibv_qp *)$qp)->qp_type" \
+		-ex 'p replay_moment->objects[replay_moment->nobjects - 1].name' \
+		>gdb.out 2>&1 </dev/null
+	echo >&7
+	end_waiting 0 && says '^\$1 = 10$' gdb.out && says '^\$2 = IBV_QPS_RTS$' gdb.out &&
+		says '^\$3 = IBV_QPT_RC$' gdb.out && says '^\$4 = "qp1/2"' gdb.out &&
+		says "^until $event: no divergence" out
+}
+
+a_signal_ends_the_wait() {
+	start_waiting --until 1:300 rc.db && kill -INT $pid && end_waiting 0 &&
+		says "^until 1:300: no divergence" out
+}
+
+a_deadline_ends_the_wait() {
+	start_waiting --deadline 2s rc.db && end_waiting 3 && says "ended by --deadline" out
+}
+
+the_end_of_the_input_is_no_enter() {
+	timeout 100 "$VERBATIM" replay --wait rc.db </dev/null >out 2>err &
+	waiting=$!
+	await grep -q "keeps them until Enter" err &&
+		pid=$(sed -n 's/.*replay: process \([0-9]*\) keeps.*/\1/p' err) &&
+		kill -0 $pid && kill -TERM $pid && wait $waiting && says "^no divergence" out
+}
+
+# One that hung: what it waits for is named, there and in the replay.
+a_hang_is_found_at_its_last_event() {
+	local last receive
+	"$VERBATIM" record -q -o hang.db "$apps/in_vain" 2>/dev/null
+	last=$("$VERBATIM" sql hang.db "SELECT event(thread, n) FROM post
+		ORDER BY time DESC LIMIT 1")
+	start_waiting --until $last -o again.db hang.db || return
+	receive=$("$VERBATIM" query -f json hang.db "outstanding on qp1" |
+		jq -r '.answers[].outstanding[].request')
+	says "^  qp1/1  RTS  .*1 receive under way" err || return
+	echo >&7
+	end_waiting 0 && is "$receive" "$last[0]" &&
+		"$VERBATIM" query again.db "outstanding on qp1" >answer.out 2>&1 &&
+		says "receive" answer.out
+}
+
+only_one_side_meets_a_made_peer() {
+	replays --only process=1 rc.db && says "^only process=1: no divergence" out &&
+		says "^made 1 peer" out && replays --only qp=qp1/2 --last 50 rc.db
+}
+
+rounds_are_counted_and_timed() {
+	replay --loop 5 --warmup 2 -f json rc.db
+	is "$(jq -c '.rounds | [.warmup, .wanted, .done, .differing, .least <= .median,
+		.median <= .most, .least > 0]' out)" '[2,5,7,0,true,true,true]' &&
+		replays --loop 5 --warmup 2 rc.db && says "^7 rounds: no divergence" out &&
+		says "^5 rounds after 2 to warm up: replayed in " out
+}
+
+rounds_that_differ_are_counted() {
+	"$VERBATIM" unpack -o bad.db rc.db && sqlite3 bad.db "UPDATE wc SET byte_len = 7
+		WHERE thread = 1 AND n = (SELECT max(n) FROM wc
+			WHERE thread = 1 AND opcode = 128)" &&
+		replay --loop 3 bad.db
+	is $? 1 && says "^3 rounds, of which 3 differ, the first round 1: 1 divergence" out &&
+		{ replay --loop 3 --fail-fast bad.db; is $? 1; } &&
+		says "^1 of 3 rounds\|^0 of 3 rounds\|partial" out
+}
+
+# Verb by verb as recorded; beside them, the engine's own look at the device.
+the_trace_of_a_replay_compares() {
+	"$VERBATIM" replay -o again.db rc.db >out 2>err; is $? 0 && says "^no divergence" out &&
+		{ "$VERBATIM" diff -f json rc.db again.db >diff.json || is $? 1; } &&
+		is "$(jq '[.changes[] | select(.section == "structure" and
+			.verdict == "regression")] | length' diff.json)" 0 &&
+		is "$("$VERBATIM" sql again.db "SELECT count(*) FROM wr")" \
+			"$("$VERBATIM" sql rc.db "SELECT count(*) FROM wr")" &&
+		is "$("$VERBATIM" sql again.db "SELECT count(*) FROM wc")" \
+			"$("$VERBATIM" sql rc.db "SELECT count(*) FROM wc")" &&
+		is "$(jq -r '.changes[] | select(.section == "environment") | .what' diff.json)" \
+			"command" && replays again.db
+}
+
+a_recorded_replay_keeps_its_status() {
+	"$VERBATIM" replay -o again.db bad.db >out 2>err; is $? 1 && says "^1 divergence" out
+}
+
+wrong_use_is_refused() {
+	local options
+	for options in "--until 9:1 rc.db" "--until 7 rc.db" "--from 1:900 --until 1:800 rc.db" \
+		"--from 1:900 --last 3 rc.db" "--only 3 rc.db" "--only process=3 rc.db" \
+		"--only qp=qp2 rc.db" "--loop 0 rc.db" "--loop x rc.db" "--last 0 rc.db"; do
+		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
+			{ cat err; return 1; }
+	done
+}
+
+nothing_is_left_behind() {
+	is "$(ls scratch)" "" && start_waiting --until 1:300 rc.db &&
+		is "$(ls scratch | wc -l)" 1 && kill -TERM $pid && end_waiting 0 &&
+		is "$(ls scratch)" ""
+}
+
+needs "$VERBATIM" "$apps/two_threads" "$apps/in_vain"
+"$VERBATIM" record -q -o rc.db "$both" ibv_rc_pingpong -n 400 >/dev/null &&
+	"$VERBATIM" record -q -o events.db "$both" ibv_rc_pingpong -n 200 -e >/dev/null &&
+	"$VERBATIM" record -q -o srq.db "$both" ibv_srq_pingpong -n 300 >/dev/null &&
+	"$VERBATIM" record -q -o ud.db "$both" ibv_ud_pingpong -n 300 >/dev/null &&
+	"$VERBATIM" record -q -o two.db "$apps/two_threads" 300 >/dev/null ||
+	not_ok "record" "exit status $?"
+for t in rc events srq ud two; do
+	try "$t: until an event what the model says is alive" \
+		until_an_event_what_the_model_says_is_alive $t $((EVENTS / 5))
+	try "$t: from an event the rest replays" from_an_event_the_rest_replays $t $((EVENTS / 5))
+done
+if command -v gdb >/dev/null; then try a_debugger_finds_them
+else skip "a debugger finds them" "no gdb"; fi
+try a_signal_ends_the_wait
+try a_deadline_ends_the_wait
+try the_end_of_the_input_is_no_enter
+try a_hang_is_found_at_its_last_event
+try only_one_side_meets_a_made_peer
+try rounds_are_counted_and_timed
+try rounds_that_differ_are_counted
+try the_trace_of_a_replay_compares
+try a_recorded_replay_keeps_its_status
+try wrong_use_is_refused
+try nothing_is_left_behind
+exit $failed

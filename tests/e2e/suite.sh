@@ -1,0 +1,110 @@
+# All traces of a folder replay, as a table and as JUnit; those that come with the tree do, and are
+# made again by their script.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+suites=$root/tests/conformance
+
+replay_suite() { timeout 300 "$VERBATIM" replay --suite "$@" >out 2>err; }
+
+# Trace, result, what it covers.
+as_list() { jq -r '.suite[] | [.trace, to_entries[1].value, (.covers // "-")] | @tsv' out; }
+
+the_recorded_one_replays() { # DEVICE STATUS
+	replay_suite $suites/$1 --device soft -f json; is $? $2 || { cat err out; return 1; }
+	as_list >made.list
+	diff $suites/$1.list made.list
+}
+
+all_is_covered() {
+	local word
+	for word in RC UC UD XRC_SEND SRQ "XRC domain" windows rdma_cm "extended CQ" events SEND \
+		SEND_WITH_IMM SEND_WITH_INV RDMA_WRITE RDMA_WRITE_WITH_IMM RDMA_READ \
+		ATOMIC_CMP_AND_SWP ATOMIC_FETCH_AND_ADD BIND_MW LOCAL_INV LOC_LEN_ERR \
+		LOC_QP_OP_ERR LOC_EEC_OP_ERR LOC_PROT_ERR WR_FLUSH_ERR MW_BIND_ERR BAD_RESP_ERR \
+		LOC_ACCESS_ERR REM_INV_REQ_ERR REM_ACCESS_ERR REM_OP_ERR RETRY_EXC_ERR \
+		RNR_RETRY_EXC_ERR LOC_RDD_VIOL_ERR REM_INV_RD_REQ_ERR REM_ABORT_ERR INV_EECN_ERR \
+		INV_EEC_STATE_ERR FATAL_ERR RESP_TIMEOUT_ERR GENERAL_ERR; do
+		cut -f3 $suites/soft.list | grep -qw -e "$word" ||
+			{ echo "$word is not covered"; return 1; }
+	done
+}
+
+it_is_small() {
+	[ "$(cat $suites/*/*.db | wc -c)" -lt 5000000 ] && ! ls $suites/*/*.db-* 2>/dev/null
+}
+
+some_are_made_again() {
+	timeout 300 "$root/scripts/make-suite" -o again rc_events windows_refused ud >made.out 2>&1
+	is $? 0 && is "$(sort made.out)" \
+		"$(grep -E '^(rc_events|windows_refused|ud)\.db' $suites/soft.list | sort)"
+}
+
+a_folder() {
+	mkdir -p folder/below && cp $suites/soft/rc.db folder/ &&
+		cp $suites/soft/ud.db folder/below/
+}
+
+folders_below_are_taken_too() {
+	a_folder && replay_suite folder -f json; is $? 0 || { cat err; return 1; }
+	is "$(jq -r '.suite[].trace' out | sort | paste -sd,)" "below/ud.db,rc.db"
+}
+
+what_differs_is_told() {
+	a_folder && "$VERBATIM" unpack -o folder/bad.db folder/rc.db && sqlite3 folder/bad.db \
+		"UPDATE wc SET byte_len = 7 WHERE thread = 1 AND n = (SELECT max(n) FROM wc
+			WHERE thread = 1 AND opcode = 128)" &&
+		replay_suite folder; is $? 1 && says "^3 replays: 2 as recorded, 1 differ" out &&
+		says "^  bad.db *1 divergence *RC; SEND" out &&
+		says "^bad.db on soft: 1 divergence" out &&
+		says "^  1:[0-9]* ibv_poll_cq: wc.0..byte_len: recorded 7, replayed 4096" out
+}
+
+junit_is_valid() {
+	local cases failures
+	head -c 20000 folder/rc.db >folder/short.db
+	replay_suite folder -f junit; is $? 3 &&
+		xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out 2>xml.err ||
+		{ cat xml.err; return 1; }
+	cases=$(grep -c '<testcase' out) failures=$(grep -c '<failure' out)
+	is "$cases $failures" "4 2" && says 'tests="4" failures="2"' out
+}
+
+two_columns_of_one_device() {
+	rm -f folder/bad.db folder/short.db
+	replay_suite folder --device soft,soft; is $? 0 &&
+		says "^4 replays: 4 as recorded" out &&
+		says "^  rc.db  *as recorded  *as recorded" out
+}
+
+wrong_use_is_refused() {
+	local options
+	for options in "2 folder rc.db" "2 folder --until 1:7" "2 folder --wait" \
+		"2 folder -o x.db" "2 folder --report x" "4 nowhere" \
+		"4 folder --device soft,nix"; do
+		replay_suite ${options#* }; is "$options: $?" "$options: ${options%% *}" &&
+			is "$(grep -c . err)" 1 || { cat err; return 1; }
+	done
+}
+
+nothing_hangs_when_it_is_ended() {
+	timeout 100 "$VERBATIM" replay --suite $suites/soft >out 2>err & local pid=$!
+	kill -TERM $pid
+	wait $pid
+	is $? 143
+}
+
+needs "$VERBATIM" "$apps/mkey_008"
+try "the suite of the software device replays" the_recorded_one_replays soft 1
+try "the suite of Soft-RoCE replays" the_recorded_one_replays rxe 0
+try all_is_covered
+try it_is_small
+try folders_below_are_taken_too
+try what_differs_is_told
+if command -v xmllint >/dev/null; then try junit_is_valid
+else skip "junit is valid" "no xmllint"; fi
+try two_columns_of_one_device
+try wrong_use_is_refused
+try nothing_hangs_when_it_is_ended
+if command -v ibv_rc_pingpong >/dev/null; then try some_are_made_again
+else skip "some are made again" "no ibv_rc_pingpong"; fi
+exit $failed
