@@ -115,6 +115,7 @@ static const struct need needs[] = {
 	{ "XRC", lacks_xrc, "verb = 'ibv_open_xrcd'" },
 	{ "UD queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UD) },
 	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
+	{ "address handles", is_iwarp, "verb IN ('ibv_create_ah', 'ibv_create_ah_from_wc')" },
 	{ "an Ethernet port for raw packets", lacks_ethernet, QP_TYPE(IBV_QPT_RAW_PACKET) },
 	{ "on-demand paging", lacks_odp,
 	  "verb LIKE 'ibv_reg_mr%' AND json_extract(args, '$.access') & 64" },
