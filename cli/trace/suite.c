@@ -5,6 +5,9 @@
  *
  * As many at a time as there are processors. On the software device each has a fabric of its own;
  * on another one those run alone that take addresses, ports or packets which another could take.
+ *
+ * A signal or the deadline ends those that run, and starts no other: what was done is printed
+ * (suite_end.c).
  */
 #include <errno.h>
 #include <glob.h>
@@ -21,6 +24,7 @@
 #include "cli/table.h"
 #include "cli/trace/replay_priv.h"
 #include "cli/trace/suite_covers.h"
+#include "cli/trace/suite_end.h"
 #include "cli/trace/suite_run.h"
 #include "core/store/open.h"
 #include "core/store/read/trace.h"
@@ -38,9 +42,10 @@ struct suite {
 	const char *devices[DEVICES_MAX];
 	bool soft[DEVICES_MAX];
 	size_t ndevices;
-	struct suite_run *runs; /* of each trace, on each device */
-	size_t nruns, next, nrunning;
-	bool one_alone; /* one runs that is to be alone */
+	struct suite_run *runs;              /* of each trace, on each device */
+	size_t nruns, next, nrunning, ndone; /* ndone: to their ends */
+	bool one_alone;                      /* one runs that is to be alone */
+	struct suite_end end;
 	int err;
 };
 
@@ -122,10 +127,11 @@ static int prepare_suite(struct suite *suite)
 		return log_err(-ENOMEM, "replay a suite");
 	for (size_t i = 0; i < n && !err; i++)
 		err = read_covers(suite, i);
-	for (size_t i = 0; i < suite->nruns; i++) {
-		suite->runs[i].path = suite->traces.gl_pathv[i % n];
-		suite->runs[i].device = suite->devices[i / n];
-	}
+	for (size_t i = 0; i < suite->nruns; i++)
+		suite->runs[i] = (struct suite_run){ .path = suite->traces.gl_pathv[i % n],
+						     .device = suite->devices[i / n],
+						     .kind = SUITE_NOT_REACHED,
+						     .cell = "not reached" };
 	return err;
 }
 
@@ -140,7 +146,7 @@ static bool is_alone(const struct suite *suite, size_t i)
 
 static bool may_start(const struct suite *suite)
 {
-	if (suite->err || suite->next == suite->nruns || suite->one_alone)
+	if (suite->err || suite->end.why || suite->next == suite->nruns || suite->one_alone)
 		return false;
 	if (is_alone(suite, suite->next))
 		return !suite->nrunning;
@@ -154,30 +160,45 @@ static void end_run(struct suite *suite, pid_t pid, int status)
 			continue;
 		suite->err = suite_run_end(&suite->runs[i], status) ?: suite->err;
 		suite->nrunning--;
+		suite->ndone += !suite->end.why || suite->runs[i].kind != SUITE_FAILED;
 		suite->one_alone = false;
 		return;
 	}
 }
 
+static void start_runs(struct suite *suite)
+{
+	while (may_start(suite)) {
+		suite->err = suite_run_start(&suite->runs[suite->next], suite->again,
+					     &suite->end.before);
+		if (suite->err)
+			return;
+		suite->one_alone = is_alone(suite, suite->next++);
+		suite->nrunning++;
+	}
+}
+
+static void signal_runs(const struct suite *suite, int number)
+{
+	for (size_t i = 0; i < suite->next; i++)
+		if (suite->runs[i].pid)
+			kill(suite->runs[i].pid, number);
+}
+
 static void run_all(struct suite *suite)
 {
-	int status;
+	int status, number;
+	pid_t pid;
 
 	while (suite->nrunning || may_start(suite)) {
-		pid_t pid;
-
-		while (may_start(suite)) {
-			suite->err = suite_run_start(&suite->runs[suite->next], suite->again);
-			if (suite->err)
-				break;
-			suite->one_alone = is_alone(suite, suite->next++);
-			suite->nrunning++;
-		}
-		pid = suite->nrunning ? wait(&status) : 0;
-		if (pid > 0)
+		start_runs(suite);
+		if (!suite->nrunning)
+			break;
+		number = suite_end_wait(&suite->end);
+		if (number)
+			signal_runs(suite, number);
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			end_run(suite, pid, status);
-		else if (pid < 0 && errno != EINTR)
-			suite->err = log_err(-errno, "wait for a replay");
 	}
 }
 
@@ -221,12 +242,14 @@ static void print_verdict(const struct suite *suite)
 	static const char *const names[SUITE_KINDS] = {
 		[SUITE_SAME] = "as recorded",          [SUITE_LEFT_OUT] = "in part",
 		[SUITE_LACKS] = "the device lacks it", [SUITE_DIFFERS] = "differ",
-		[SUITE_FAILED] = "not replayed",
+		[SUITE_FAILED] = "not replayed",       [SUITE_NOT_REACHED] = "not reached",
 	};
 	const char *before = ": ";
 	size_t counts[SUITE_KINDS];
 
 	count_kinds(suite, counts);
+	if (suite->end.why)
+		printf("partial, ended by %s after %zu of ", suite->end.why, suite->ndone);
 	printf("%zu replay%s", suite->nruns, suite->nruns == 1 ? "" : "s");
 	for (int kind = 0; kind < SUITE_KINDS; kind++) {
 		if (!counts[kind])
@@ -260,6 +283,17 @@ static void print_reasons(const struct suite *suite)
 	text_fini(&line);
 }
 
+/* A suite that was ended has failed, whatever those did that were reached. */
+static void add_partial(const struct suite *suite, struct junit *junit)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "partial, ended by %s after %zu of %zu replays",
+		 suite->end.why, suite->ndone, suite->nruns);
+	junit_case(junit, "suite", "all of it",
+		   &(struct junit_outcome){ .failure = line, .type = "partial", .details = line });
+}
+
 static int print_junit(const struct suite *suite)
 {
 	const char *properties[] = { "suite", suite->set->suite, "version", VERBATIM_VERSION,
@@ -271,7 +305,8 @@ static int print_junit(const struct suite *suite)
 	for (size_t i = 0; i < suite->nruns && !err; i++) {
 		const struct suite_run *run = &suite->runs[i];
 		const char *why = run->why.at ?: run->cell;
-		bool skipped = run->kind == SUITE_LACKS || run->kind == SUITE_LEFT_OUT;
+		bool skipped = run->kind == SUITE_LACKS || run->kind == SUITE_LEFT_OUT ||
+			       run->kind == SUITE_NOT_REACHED;
 		bool failed = run->kind == SUITE_DIFFERS || run->kind == SUITE_FAILED;
 
 		junit_case(&junit, device_name(suite, i / n), name_of(suite, i % n),
@@ -281,6 +316,8 @@ static int print_junit(const struct suite *suite)
 						    .skipped = skipped ? why : NULL,
 						    .output = suite->covers[i % n].at });
 	}
+	if (!err && suite->end.why)
+		add_partial(suite, &junit);
 	return err ?: junit_end(&junit, "verbatim replay --suite", properties, stdout);
 }
 
@@ -290,6 +327,9 @@ static void print_json(const struct suite *suite, const struct table *table)
 	size_t n = suite->traces.gl_pathc;
 
 	fputs("{ ", stdout);
+	if (suite->end.why)
+		printf("\"partial\": \"ended by %s after %zu of %zu replays\",\n  ", suite->end.why,
+		       suite->ndone, suite->nruns);
 	table_print_json(table);
 	fputs(", \"differences\": [", stdout);
 	for (size_t i = 0, shown = 0; i < suite->nruns; i++) {
@@ -337,6 +377,8 @@ static int status_of(const struct suite *suite)
 {
 	size_t counts[SUITE_KINDS];
 
+	if (suite->end.why)
+		return CLI_TRACE;
 	for (size_t i = 0; i < suite->nruns; i++)
 		if (suite->runs[i].kind == SUITE_FAILED)
 			return suite->runs[i].status > CLI_FINDINGS ? suite->runs[i].status
@@ -383,8 +425,10 @@ int suite_replay(const struct replay_settings *set, const struct arguments *argu
 		return status;
 	err = prepare_suite(&suite);
 	if (!err) {
+		suite_end_begin(&suite.end, set->deadline);
 		run_all(&suite);
 		err = suite.err ?: print_suite(&suite);
+		suite_end_finish(&suite.end);
 	}
 	status = err ? CLI_ENVIRONMENT : status_of(&suite);
 	free_suite(&suite);

@@ -25,7 +25,8 @@
 
 enum { WHY_LINES = 5 }; /* of each replay */
 
-static void run_child(const struct suite_run *run, char *const *again, pid_t parent)
+static void run_child(const struct suite_run *run, char *const *again, const sigset_t *mask,
+		      pid_t parent)
 {
 	int report = dup(run->report), null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char to[32];
@@ -54,11 +55,12 @@ static void run_child(const struct suite_run *run, char *const *again, pid_t par
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(run->messages, STDERR_FILENO);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv("/proc/self/exe", argv);
 	_exit(CLI_ENVIRONMENT);
 }
 
-int suite_run_start(struct suite_run *run, char *const *again)
+int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *mask)
 {
 	pid_t parent = getpid();
 
@@ -69,7 +71,7 @@ int suite_run_start(struct suite_run *run, char *const *again)
 	fflush(NULL);
 	run->pid = fork();
 	if (!run->pid)
-		run_child(run, again, parent);
+		run_child(run, again, mask, parent);
 	if (run->pid < 0) {
 		run->pid = 0;
 		return log_err(-errno, "start a replay");
@@ -161,7 +163,10 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 	} else if (run->status > CLI_FINDINGS || run->status < 0) {
 		run->kind = SUITE_FAILED;
 		snprintf(run->cell, sizeof(run->cell), "not to its end");
-		add_message(run);
+		if (find_member(report, "partial"))
+			text_addf(&run->why, "%s\n", text_of(report, "partial"));
+		else
+			add_message(run);
 	} else if (!whole || whole->kind != JSON_BOOL || !whole->number) {
 		run->kind = SUITE_LEFT_OUT;
 		snprintf(run->cell, sizeof(run->cell), "in part");

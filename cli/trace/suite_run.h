@@ -3,6 +3,7 @@
  * Replays of a suite: each in a process of its own, whose report and messages are read when it has
  * ended. One thread.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -15,7 +16,8 @@ enum suite_kind {
 	SUITE_LEFT_OUT, /* no divergence, but not all of it */
 	SUITE_LACKS,    /* the device cannot do it */
 	SUITE_DIFFERS,
-	SUITE_FAILED, /* not replayed: a bad trace, no device, a signal */
+	SUITE_FAILED,      /* not replayed: a bad trace, no device, a signal */
+	SUITE_NOT_REACHED, /* the suite was ended before */
 	SUITE_KINDS,
 };
 
@@ -29,8 +31,11 @@ struct suite_run {
 	struct text why; /* lines: what differs, what was left out; empty */
 };
 
-/* Start `verbatim replay` with the arguments @again, which end with NULL. 0 or -errno. */
-int suite_run_start(struct suite_run *run, char *const *again);
+/*
+ * Start `verbatim replay` with the arguments @again, which end with NULL, and @mask as its blocked
+ * signals. 0 or -errno.
+ */
+int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *mask);
 
 /* Its process has ended with @status, as of waitpid(). 0 or -errno after log_err(). */
 int suite_run_end(struct suite_run *run, int status);

@@ -86,11 +86,26 @@ wrong_use_is_refused() {
 	done
 }
 
-nothing_hangs_when_it_is_ended() {
-	timeout 100 "$VERBATIM" replay --suite $suites/soft >out 2>err & local pid=$!
-	kill -TERM $pid
-	wait $pid
-	is $? 143
+# At this pace no replay comes to its end.
+start_slowly() {
+	a_folder
+	"$VERBATIM" replay --suite folder --device soft --pace x0.000001 "$@" >out 2>err &
+	pid=$!
+	await pgrep -P $pid >/dev/null # from then on a signal is waited for
+}
+
+a_signal_leaves_the_table() {
+	start_slowly && kill -TERM $pid && { wait $pid; is $? 143; } && says \
+		"^partial, ended by SIGTERM after 0 of 2 replays: .*" out &&
+		says "^  rc.db *not " out && says "^  below/ud.db *not " out
+}
+
+a_deadline_leaves_junit() {
+	a_folder && replay_suite folder --device soft --pace x0.000001 --deadline 1s -f junit
+	is $? 3 && is "$(grep -c '<testcase' out)" 3 && says \
+		'<failure message="partial, ended by --deadline after 0 of 2 replays"' out || return
+	! command -v xmllint >/dev/null ||
+		xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out
 }
 
 needs "$VERBATIM" "$apps/mkey_008"
@@ -104,7 +119,8 @@ if command -v xmllint >/dev/null; then try junit_is_valid
 else skip "junit is valid" "no xmllint"; fi
 try two_columns_of_one_device
 try wrong_use_is_refused
-try nothing_hangs_when_it_is_ended
+try a_signal_leaves_the_table
+try a_deadline_leaves_junit
 if command -v ibv_rc_pingpong >/dev/null; then try some_are_made_again
 else skip "some are made again" "no ibv_rc_pingpong"; fi
 exit $failed
