@@ -172,7 +172,7 @@ needs "$VERBATIM" "$apps/two_threads" "$apps/in_vain"
 	"$VERBATIM" record -q -o ud.db "$both" ibv_ud_pingpong -n 300 >/dev/null &&
 	"$VERBATIM" record -q -o two.db "$apps/two_threads" 300 >/dev/null ||
 	not_ok "record" "exit status $?"
-for t in rc events srq ud two; do
+for t in ${TRACES:-rc events srq ud two}; do
 	try "$t: until an event what the model says is alive" \
 		until_an_event_what_the_model_says_is_alive $t $((EVENTS / 5))
 	try "$t: from an event the rest replays" from_an_event_the_rest_replays $t $((EVENTS / 5))
