@@ -149,7 +149,9 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 
 	if (is_joined(r->cm, qp))
 		return NULL;
-	if (!peer)
+	if (peer == qp)
+		why = "a queue pair of an iWARP device is not connected to itself";
+	else if (!peer)
 		why = "the other side of its queue pair is not made on an iWARP device";
 	else if (other->qp && other->qp->cut)
 		why = "the other side of its queue pair is not driven here";

@@ -112,7 +112,7 @@ static bool lacks_atomics(const struct ability *a)
 
 /* clang-format off */
 static const struct need needs[] = {
-	{ "XRC", lacks_xrc, "verb = 'ibv_open_xrcd'" },
+	{ "XRC", lacks_xrc, "verb = 'ibv_open_xrcd' OR (" QP_TYPE(IBV_QPT_XRC_SEND) ")" },
 	{ "UD queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UD) },
 	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
 	{ "address handles", is_iwarp, "verb IN ('ibv_create_ah', 'ibv_create_ah_from_wc')" },
