@@ -5,6 +5,7 @@
  *	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
  *				address of the device, the other connects there
  *
+ * It is connected once: what a queue pair does after it was reset and connected again is left out.
  * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c, cm_made.c) are not
  * connected: a reply there takes a queue pair, which is then in RTS, and the first message is that
  * of the side that asked. So where one side was recorded its connections are left out.
@@ -18,6 +19,8 @@
 #include "replay/state/recorded.h"
 
 static const char by_librdmacm[] = "queue pairs of an iWARP device are connected by librdmacm";
+
+enum { JOINED = 1, JOINED_BEFORE_RESET }; /* in map joined */
 
 static bool is_iwarp(const struct ibv_device *device)
 {
@@ -70,6 +73,13 @@ static bool is_joined(const struct cm *cm, uint32_t qp)
 	return map_get(&cm->joined, qp, &at);
 }
 
+static bool was_reset(const struct cm *cm, uint32_t qp)
+{
+	uint64_t at;
+
+	return map_get(&cm->joined, qp, &at) && at == JOINED_BEFORE_RESET;
+}
+
 /* Each is the other's peer from now on. */
 static void note_peers(struct replay *r, uint32_t a, uint32_t b)
 {
@@ -91,7 +101,7 @@ int cm_note_connected(struct replay *r, const struct cm_end *end)
 		return 0;
 	if (partner)
 		note_peers(r, end->qp, partner->qp);
-	return map_put(&r->cm->joined, end->qp, 1);
+	return map_put(&r->cm->joined, end->qp, JOINED);
 }
 
 static struct rdma_conn_param make_parameters(const struct replay *r, uint32_t qp)
@@ -132,8 +142,8 @@ static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	struct cm_end *listening = cm_made_new(r), *asking = cm_made_new(r);
 	struct rdma_conn_param param = make_parameters(r, peer);
 
-	if (!listening || !asking || map_put(&r->cm->joined, qp, 1) ||
-	    map_put(&r->cm->joined, peer, 1))
+	if (!listening || !asking || map_put(&r->cm->joined, qp, JOINED) ||
+	    map_put(&r->cm->joined, peer, JOINED))
 		return false;
 	return ask_here(r, asking, listening, qp, deadline) &&
 	       !r->cm->lib.accept(asking->asked->id, &param) &&
@@ -147,9 +157,11 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	const struct replica *other = replica_of(r, peer);
 	const char *why = NULL;
 
-	if (is_joined(r->cm, qp))
+	if (is_joined(r->cm, qp) && !was_reset(r->cm, qp))
 		return NULL;
-	if (peer == qp)
+	if (is_joined(r->cm, qp))
+		why = "a queue pair of an iWARP device is connected only once";
+	else if (peer == qp)
 		why = "a queue pair of an iWARP device is not connected to itself";
 	else if (!peer)
 		why = "the other side of its queue pair is not made on an iWARP device";
@@ -171,9 +183,13 @@ bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp
 {
 	uint64_t of_program;
 
-	if (!(mask & IBV_QP_STATE) || !cm_connects(r, qp) || attr->qp_state == IBV_QPS_RESET ||
-	    attr->qp_state > IBV_QPS_RTS)
+	if (!(mask & IBV_QP_STATE) || !cm_connects(r, qp) || attr->qp_state > IBV_QPS_RTS)
 		return false;
+	if (attr->qp_state == IBV_QPS_RESET) {
+		if (is_joined(r->cm, qp))
+			map_put(&r->cm->joined, qp, JOINED_BEFORE_RESET);
+		return false;
+	}
 	*ret_why = cut_unmade(r, qp);
 	if (*ret_why) {
 		*ret_needless = by_librdmacm;
