@@ -187,7 +187,7 @@ static void add_integer(struct phrase *phrase, const struct field_info *field, i
 	if (value == INT64_MIN)
 		phrase_addf(phrase, "INT64_MIN");
 	else
-		phrase_addf(phrase, "%" PRId64, value);
+		phrase_number(phrase, 'd', value);
 }
 
 static int add_value(struct maker *maker, const struct place_in *in, const struct field_info *field,

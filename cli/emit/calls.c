@@ -46,7 +46,8 @@ static void begin_check(struct maker *maker, const struct call *call)
 	char name[NAME_TEXT];
 
 	if (info->effect == EFFECT_CREATE && !call->failed)
-		phrase_addf(phrase, "%s = ", names_variable(maker->program, call->object, name));
+		phrase_addf(phrase, "made(" SLOT "n, %s = ",
+			    names_variable(maker->program, call->object, name));
 	else if (info->effect == EFFECT_CREATE)
 		phrase_addf(phrase, "refused(" SLOT "n, \"%s\", ", info->name);
 }
@@ -56,20 +57,18 @@ static void end_check(struct maker *maker, const struct call *call)
 	const struct verb_info *info = info_of(call);
 	struct program *program = maker->program;
 	struct phrase *phrase = &program->phrase;
-	char name[NAME_TEXT];
 
 	if (info->effect == EFFECT_CREATE && !call->failed) {
 		program->helpers |= HELPER_MADE;
 		program->objects[call->object].used = true;
-		phrase_addf(phrase, ";\nmade(" SLOT "n, \"%s\", %s);" OBJECT_KEPT_SLOT, info->name,
-			    names_variable(program, call->object, name), call->object);
+		phrase_addf(phrase, ");" OBJECT_KEPT_SLOT, call->object);
 	} else if (info->effect == EFFECT_CREATE) {
 		program->helpers |= HELPER_REFUSED;
 		phrase_addf(phrase, ", ");
 		names_add_errno(&phrase->text, call->error);
 		phrase_addf(phrase, ");");
 	} else if (info->returns) {
-		result_check(program, info->name, call->ret);
+		result_check(program, call->ret);
 	} else {
 		phrase_addf(phrase, ";");
 	}
@@ -550,9 +549,8 @@ static int reset_qp(struct maker *maker, uint32_t qp)
 	program->helpers |= HELPER_SAME;
 	phrase_addf(&program->phrase,
 		    "/* the process ended here */\n"
-		    "ret = ibv_modify_qp(%s, &(struct ibv_qp_attr){\n"
-		    "\t.qp_state = IBV_QPS_RESET,\n}, IBV_QP_STATE);\n"
-		    "same(" SLOT "n, \"its end\", ret, 0);",
+		    "same(" SLOT "n, ibv_modify_qp(%s, &(struct ibv_qp_attr){\n"
+		    "\t.qp_state = IBV_QPS_RESET,\n}, IBV_QP_STATE), 0);",
 		    name);
 	err = program_add(program, true);
 	order_end(&maker->order);

@@ -89,21 +89,24 @@ static const char coming[] =
 
 static const char same[] =
 "/* A verb returns what it returned. */\n"
-"static void same(const char *at, const char *verb, int ret, int recorded)\n"
+"static void same_as(const char *at, const char *call, int ret, int recorded)\n"
 "{\n"
 "\tif (ret != recorded)\n"
-"\t\tdiffer(at, \"%s returned %d (%s), recorded %d (%s)\", verb, ret,\n"
-"\t\t       strerror(abs(ret)), recorded, strerror(abs(recorded)));\n"
+"\t\tdiffer(at, \"%.*s returned %d (%s), recorded %d (%s)\", (int)strcspn(call, \"(\"), call,\n"
+"\t\t       ret, strerror(abs(ret)), recorded, strerror(abs(recorded)));\n"
 "}\n"
+"#define same(at, call, recorded) same_as(at, #call, call, recorded)\n"
 "\n";
 
 static const char made[] =
 "/* A verb makes an object, as it did. */\n"
-"static void made(const char *at, const char *verb, const void *object)\n"
+"static void made_by(const char *at, const char *call, const void *object)\n"
 "{\n"
 "\tif (!object)\n"
-"\t\tdiffer(at, \"%s failed (%s), recorded success\", verb, strerror(errno));\n"
+"\t\tdiffer(at, \"%.*s failed (%s), recorded success\", (int)strcspn(call, \"(\"), call,\n"
+"\t\t       strerror(errno));\n"
 "}\n"
+"#define made(at, call) made_by(at, #call, call)\n"
 "\n";
 
 static const char refused[] =
@@ -264,10 +267,7 @@ static const char expect_rest[] = "ibv_poll_cq(cq, 1, wc)) > 0) {\n"
 "\n";
 
 static const char expect_plain[] =
-"static void expect(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
-"{\n"
-"\texpect_by(at, 0, cq, times, recorded);\n"
-"}\n"
+"#define expect(at, ...) expect_by(at, 0, __VA_ARGS__)\n"
 "\n";
 
 static const char cq_event[] =
@@ -341,15 +341,9 @@ static const char path[] =
 "/* The way to the port, where all queue pairs are: by GID where it has no LID. */\n"
 "static struct ibv_ah_attr path(int global, int sl)\n"
 "{\n"
-"\tstruct ibv_ah_attr path = { .dlid = port_attr.lid, .sl = sl, .port_num = port };\n"
-"\n"
-"\tif (global || port_attr.link_layer == IBV_LINK_LAYER_ETHERNET) {\n"
-"\t\tpath.is_global = 1;\n"
-"\t\tpath.grh.dgid = gid;\n"
-"\t\tpath.grh.sgid_index = gid_index;\n"
-"\t\tpath.grh.hop_limit = 64;\n"
-"\t}\n"
-"\treturn path;\n"
+"\treturn (struct ibv_ah_attr){ .dlid = port_attr.lid, .sl = sl, .port_num = port,\n"
+"\t\t.is_global = global || port_attr.link_layer == IBV_LINK_LAYER_ETHERNET,\n"
+"\t\t.grh = { .dgid = gid, .sgid_index = gid_index, .hop_limit = 64 } };\n"
 "}\n"
 "\n";
 

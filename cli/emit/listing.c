@@ -17,7 +17,7 @@
 #include "cli/emit/turns.h"
 #include "core/base/vec.h"
 
-enum { TABLE_WIDTH = 92 };
+enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
 
 /* What is known while a loop is printed. */
 struct frame {
@@ -32,28 +32,68 @@ static void add_indent(struct listing *l, const struct frame *frame)
 		text_char(&l->text, '\t');
 }
 
-static void add_table(struct listing *l, const int64_t *values, size_t n)
-{
-	size_t width = 8;
+/* The body of a table, in one line where it has room. */
+struct table {
+	struct text text;
+	size_t columns;
+	bool broken;
+};
 
-	text_addf(&l->before, "\tstatic const int64_t table%u[] = {\n\t\t", ++l->ntables);
+static void add_element(struct table *t, const char *element)
+{
+	size_t length = strlen(element) + 1;
+
+	if (t->text.used &&
+	    (t->broken ? TABLE_HEAD : TABLE_NAME) + t->columns + length > TABLE_WIDTH) {
+		text_addf(&t->text, "\n\t\t%s", element);
+		t->columns = 0;
+		t->broken = true;
+	} else {
+		text_addf(&t->text, t->text.used ? " %s" : "%s", element);
+	}
+	t->columns += length;
+}
+
+/* The number of that table, of which there may be one. */
+static unsigned int finish_table(struct listing *l, struct table *t, const char *type,
+				 const char *name)
+{
+	struct text body = { 0 };
+	const char *same;
+	unsigned int number;
+
+	if (t->text.used)
+		text_cut(&t->text, t->text.used - 1); /* the last comma */
+	text_addf(&body, t->broken ? "[] = {\n\t\t%s\n\t};\n" : "[] = { %s };\n",
+		  t->text.at ? t->text.at : "");
+	same = l->before.at && body.at ? strstr(l->before.at, body.at) : NULL;
+	while (same && same > l->before.at && same[-1] >= '0' && same[-1] <= '9')
+		same--;
+	number = same ? (unsigned int)strtoul(same, NULL, 10) : ++l->ntables;
+	if (!same)
+		text_addf(&l->before, "\tstatic const %s %s%u%s", type, name, number,
+			  body.at ? body.at : "");
+	l->before.failed |= body.failed || t->text.failed;
+	text_fini(&body);
+	text_fini(&t->text);
+	return number;
+}
+
+/* Its number. */
+static unsigned int add_table(struct listing *l, const int64_t *values, size_t n)
+{
+	struct table table = { 0 };
+
 	for (size_t i = 0; i < n; i++) {
-		char number[32];
-		int length = snprintf(number, sizeof(number), "%" PRId64 ",", values[i]);
+		char element[32];
 
 		if (values[i] == INT64_MIN)
-			length = snprintf(number, sizeof(number), "INT64_MIN,");
-		if (width + (size_t)length + 1 > TABLE_WIDTH) {
-			text_addf(&l->before, "\n\t\t");
-			width = 16;
-		} else if (i) {
-			text_addf(&l->before, " ");
-			width++;
-		}
-		text_addf(&l->before, "%s", number);
-		width += (size_t)length;
+			snprintf(element, sizeof(element), "INT64_MIN,");
+		else
+			snprintf(element, sizeof(element), "%" PRId64 ",", values[i]);
+		add_element(&table, element);
 	}
-	text_addf(&l->before, "\n\t};\n");
+	return finish_table(l, &table, "int64_t", "table");
 }
 
 /* The turn that an element is taken by: the loop's variable, or one that counts. */
@@ -65,8 +105,7 @@ static void name_turn(struct listing *l, struct frame *frame)
 		strcpy(frame->turn, "i");
 		return;
 	}
-	snprintf(frame->turn, sizeof(frame->turn), "turn%u", l->ntables + 1);
-	text_addf(&l->before, "\tlong %s = 0;\n", frame->turn);
+	snprintf(frame->turn, sizeof(frame->turn), "turn%u", ++l->nturns);
 }
 
 /* @letter as in statement.h. */
@@ -75,18 +114,19 @@ static int add_number(struct listing *l, struct frame *frame, struct text *text,
 {
 	struct turns turns;
 	int err = turns_fit(&frame->nest, values, n, &turns);
+	unsigned int table;
 	bool steps = false;
 
 	if (err)
 		return err;
 	if (turns.how == TURNS_TABLE) {
 		name_turn(l, frame);
-		add_table(l, values, turns.period);
+		table = add_table(l, values, turns.period);
 		text_addf(text, "%stable%u[%s",
 			  letter == 'o'   ? " + "
 			  : letter == 'x' ? "(uint64_t)"
 					  : "",
-			  l->ntables, frame->turn);
+			  table, frame->turn);
 		text_addf(text, turns.period < n ? " %% %zu]" : "]", turns.period);
 		return 0;
 	}
@@ -164,6 +204,27 @@ static int add_event(struct listing *l, struct frame *frame, struct text *text,
 	return err;
 }
 
+static int add_kept_element(struct listing *l, struct frame *frame, const struct node *node,
+			    uint32_t object, int v)
+{
+	struct text index = { 0 }, lines = { 0 };
+	int err;
+
+	text_addf(&index, "[");
+	err = add_value(l, frame, &index, 'd', node, v);
+	text_addf(&index, "]");
+	if (!err)
+		l->kept(l->of, object, index.at, &lines);
+	for (const char *at = lines.at; at && *at; at++) {
+		text_char(&l->text, *at);
+		for (size_t i = 1; *at == '\n' && i <= frame->nest.depth; i++)
+			text_char(&l->text, '\t');
+	}
+	text_fini(&index);
+	text_fini(&lines);
+	return err;
+}
+
 static int add_statement(struct listing *l, const struct frame *of, const struct node *node)
 {
 	const struct statement *s = &l->script->at[node->turns[0]];
@@ -181,7 +242,12 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 		} else if (*at == *OBJECT_KEPT) {
 			uint32_t object = (uint32_t)strtoul(at + 1, (char **)&at, 10);
 
-			l->kept(l->of, object, &l->text); /* at is on its ; */
+			if (!strncmp(at + 1, SLOT "d", 2)) { /* at is on its ; */
+				at += 2;
+				err = add_kept_element(l, &frame, node, object, v++);
+			} else {
+				l->kept(l->of, object, "", &l->text);
+			}
 		} else {
 			text_char(&l->text, *at);
 			if (*at == '\n')
@@ -245,33 +311,23 @@ static int vote_steps(struct listing *l, size_t first, size_t last)
 	return 0;
 }
 
-static void add_run(struct listing *l, uint64_t times, int64_t more, size_t *columns)
+static void add_run(struct table *table, uint64_t times, int64_t more)
 {
-	char text[64];
-	size_t length =
-		(size_t)snprintf(text, sizeof(text), "{ %" PRIu64 ", %" PRId64 " },", times, more);
+	char element[64];
 
-	if (!*columns)
-		text_addf(&l->before, "\tstatic const struct run runs%u[] = {", ++l->ntables);
-	if (!*columns || *columns + length + 1 > TABLE_WIDTH) {
-		text_addf(&l->before, "\n\t\t");
-		*columns = 0;
-	} else {
-		text_addf(&l->before, " ");
-	}
-	text_addf(&l->before, "%s", text);
-	*columns += length + 1;
+	snprintf(element, sizeof(element), "{ %" PRIu64 ", %" PRId64 " },", times, more);
+	add_element(table, element);
 }
 
 /*
- * A table of how far the events are from where these steps lead, where they are; behind *@ret_n,
- * which the first of them steps on from.
+ * The number of a table of how far the events are from where these steps lead, or 0 where none is;
+ * behind *@ret_n, which the first of them steps on from.
  */
-static bool add_runs(struct listing *l, size_t first, size_t last, uint64_t *ret_n)
+static unsigned int add_runs(struct listing *l, size_t first, size_t last, uint64_t *ret_n)
 {
 	uint64_t before, times = 0;
 	int64_t step, more = 0;
-	size_t columns = 0;
+	struct table table = { 0 };
 
 	while (first < last && !(l->script->at[first].event && is_named(l, &l->script->at[first])))
 		first++;
@@ -281,17 +337,16 @@ static bool add_runs(struct listing *l, size_t first, size_t last, uint64_t *ret
 			continue;
 		step -= l->steps[l->script->at[i].text];
 		if (step != more && times) {
-			add_run(l, times, more, &columns);
+			add_run(&table, times, more);
 			times = 0;
 		}
 		more = step;
 		times++;
 	}
-	if (!columns && !more)
-		return false;
-	add_run(l, times, more, &columns);
-	text_addf(&l->before, "\n\t};\n");
-	return true;
+	if (!table.text.used && !more)
+		return 0;
+	add_run(&table, times, more);
+	return finish_table(l, &table, "struct run", "runs");
 }
 
 /* Can each statement's event be told from the loops' variables alone? */
@@ -373,16 +428,21 @@ static int add_loop(struct listing *l, struct frame *frame, const struct node *n
 static int begin_count(struct listing *l, size_t first, size_t last)
 {
 	int err = vote_steps(l, first, last);
+	unsigned int runs;
 	uint64_t n;
-	bool runs;
 
 	if (err)
 		return err;
 	runs = add_runs(l, first, last, &n);
 	l->has_steps = true;
 	text_addf(&l->text, "\tn = (struct numbers){ \"%s\", %" PRIu64, l->thread, n);
-	text_addf(&l->text, runs ? ", runs%u, 0 };\n" : ", NULL, 0 };\n", l->ntables);
+	text_addf(&l->text, runs ? ", runs%u, 0 };\n" : ", NULL, 0 };\n", runs);
 	return 0;
+}
+
+static bool ends_with_empty_line(const struct text *text)
+{
+	return text->used > 1 && !memcmp(text->at + text->used - 2, "\n\n", 2);
 }
 
 static int add_node(struct listing *l, struct frame *frame, const struct node *node)
@@ -401,7 +461,9 @@ static int add_node(struct listing *l, struct frame *frame, const struct node *n
 	find_ends(node, &first, &last);
 	err = needs_count(l, &frame->nest, node, &needs);
 	outer.counts = needs;
-	text_addf(&l->text, "\n\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
+	if (!ends_with_empty_line(&l->text))
+		text_char(&l->text, '\n');
+	text_addf(&l->text, "\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
 		  l->script->at[first].n, l->thread, l->script->at[last].n);
 	if (!err && needs)
 		err = begin_count(l, first, last);

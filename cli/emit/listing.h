@@ -10,12 +10,12 @@ struct listing {
 	const struct script *script;
 	const struct texts *texts;
 	const char *thread; /* "3" of its events 3:N, fit for a string */
-	/* what stands in for OBJECT_KEPT and the number of an object; adds lines */
-	void (*kept)(void *of, uint32_t object, struct text *text);
+	/* what stands in for OBJECT_KEPT and the number of an object; adds lines. @index: "[i]" */
+	void (*kept)(void *of, uint32_t object, const char *index, struct text *text);
 	void *of;
-	struct text text;   /* what the function does */
-	struct text before; /* variables and tables, before that */
-	unsigned int ntables;
+	struct text text;             /* what the function does */
+	struct text before;           /* variables and tables, before that */
+	unsigned int ntables, nturns; /* turn1, turn2... are to be declared */
 	int64_t *steps; /* by text: to its event from the one before, in a loop that counts */
 	bool has_loops; /* uses at() */
 	bool has_steps; /* uses next(), */

@@ -10,18 +10,33 @@
 
 enum { FLAGS_A_LINE = 4 };
 
+static void add_ordinal(const struct program *program, const struct object *o, char *text)
+{
+	const char *format = program->objects[o->id].array ? "%s%s" INDEX "%u;" : "%s%s%u";
+	char process[16] = "";
+
+	if (program->shared)
+		snprintf(process, sizeof(process), "p%u_", o->process);
+	snprintf(text, NAME_TEXT, format, process, object_names[o->kind], o->ordinal);
+}
+
 const char *names_variable(const struct program *program, uint32_t object, char text[NAME_TEXT])
 {
 	const struct object *o = trace_object(program->trace, object);
 
 	if (!o)
 		snprintf(text, NAME_TEXT, "NULL");
-	else if (program->shared)
-		snprintf(text, NAME_TEXT, "p%u_%s%u", o->process, object_names[o->kind],
-			 o->ordinal);
 	else
-		snprintf(text, NAME_TEXT, "%s%u", object_names[o->kind], o->ordinal);
+		add_ordinal(program, o, text);
 	return text;
+}
+
+void names_strip(char *text)
+{
+	char *index = strchr(text, *INDEX), *rest = index ? strchr(index, ';') : NULL;
+
+	if (rest)
+		memmove(index, rest + 1, strlen(rest));
 }
 
 void names_add_handle(struct program *program, struct text *text, uint32_t object)

@@ -9,8 +9,14 @@
 
 enum { NAME_TEXT = 64 };
 
-/* "qp1"; "p2_qp1" where several processes have one. */
+/*
+ * "qp1"; "p2_qp1" where several processes have one. An element of an array is "qp" INDEX "1;",
+ * which program_add() makes "qp[1]", and with what follows "qp_num[1]".
+ */
 const char *names_variable(const struct program *program, uint32_t object, char text[NAME_TEXT]);
+
+/* The same for all elements of the array. */
+void names_strip(char *text);
 
 /* Add the variable as a pointer to the base type: a CQ of the extended kind is cast. */
 void names_add_handle(struct program *program, struct text *text, uint32_t object);

@@ -131,6 +131,7 @@ int order_begin(struct order *order, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
+	names_strip(name);
 	order->now =
 		(struct place){ program->at.thread, program->at.n, find_counter(order, name), 0 };
 	if (!order->now.counter)
@@ -335,59 +336,37 @@ static bool is_counted(const struct order *order, const struct statement *s)
 	       (!counts_alone(counter) || map_get(&counter->is_awaited, s->ordinal, &value));
 }
 
-static uint64_t pair_key(const struct statement *a, const struct statement *b)
+/* Which completion of a poll came first is the device's choice, unless others wait for one. */
+static bool may_move(const struct order *order, const struct statement *s)
 {
-	return (uint64_t)a->text << 32 | b->text;
+	return s->completion && !is_counted(order, s);
 }
 
-/* Which of two completions comes first is the device's choice, unless others wait for one. */
-static bool may_change_places(const struct order *order, const struct statement *a,
-			      const struct statement *b)
+/* Those of a poll in the order in which the program was first to expect their like. */
+static void sort_poll(struct statement *at, size_t n)
 {
-	return a->completion && b->completion && a->text != b->text && !a->moved && !b->moved &&
-	       b->n - a->n <= 1 && !is_counted(order, a) && !is_counted(order, b);
-}
+	for (size_t i = 1; i < n; i++) {
+		struct statement moved = at[i];
+		size_t to = i;
 
-/* How often each order of two neighbours was recorded. */
-static int count_pairs(const struct order *order, const struct script *script, struct map *pairs)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i + 1 < script->n; i++) {
-		const struct statement *a = &script->at[i], *b = a + 1;
-		uint64_t count = 0;
-
-		if (!may_change_places(order, a, b))
-			continue;
-		map_get(pairs, pair_key(a, b), &count);
-		err = map_put(pairs, pair_key(a, b), count + 1);
+		for (; to && at[to - 1].text > moved.text; to--)
+			at[to] = at[to - 1];
+		at[to] = moved;
 	}
-	return err;
 }
 
-/* Put neighbours that are completions into their usual order: rounds of a loop look alike then. */
-static int sort_completions(const struct order *order, struct script *script)
+/* Rounds of a loop look alike then. */
+static void sort_completions(const struct order *order, struct script *script)
 {
-	struct map pairs = { 0 };
-	int err = count_pairs(order, script, &pairs);
-
-	for (size_t i = 0; !err && i + 1 < script->n; i++) {
-		struct statement a = script->at[i], b = script->at[i + 1];
-		uint64_t so = 0, otherwise = 0;
-
-		if (!may_change_places(order, &a, &b))
+	for (size_t i = 0, n; i < script->n; i += n) {
+		n = 1;
+		if (!may_move(order, &script->at[i]))
 			continue;
-		map_get(&pairs, pair_key(&a, &b), &so);
-		map_get(&pairs, pair_key(&b, &a), &otherwise);
-		if (so >= otherwise)
-			continue;
-		script->at[i] = b;
-		script->at[i + 1] = a;
-		script->at[i].moved = script->at[i + 1].moved = true;
-		i++;
+		while (i + n < script->n && script->at[i + n].n == script->at[i].n &&
+		       may_move(order, &script->at[i + n]))
+			n++;
+		sort_poll(&script->at[i], n);
 	}
-	map_fini(&pairs);
-	return err;
 }
 
 static int finish_script(struct order *order, struct script *script)
@@ -445,9 +424,8 @@ int order_finish(struct order *order)
 			      sizeof(uint32_t), compare_ordinals);
 	for (uint32_t t = 1; !err && t <= order->program->nthreads; t++) {
 		renumber_waits(order, &order->program->scripts[t]);
-		err = sort_completions(order, &order->program->scripts[t]);
-		if (!err)
-			err = finish_script(order, &order->program->scripts[t]);
+		sort_completions(order, &order->program->scripts[t]);
+		err = finish_script(order, &order->program->scripts[t]);
 	}
 	return err ? log_err(err, "emit") : 0;
 }

@@ -12,6 +12,8 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz_"
+
 /* Is there an object of another process than @process, so that names need theirs? */
 static bool has_other(const struct program *program, uint32_t process)
 {
@@ -35,6 +37,50 @@ static bool is_shared(const struct program *program)
 	return false;
 }
 
+enum { ARRAY_LEAST = 4 };
+
+static bool may_be_array(enum object_kind kind)
+{
+	return kind == OBJECT_qp || kind == OBJECT_mr || kind == OBJECT_mw || kind == OBJECT_ah ||
+	       kind == OBJECT_srq;
+}
+
+/* Objects of one kind in one process are an array where they are several. */
+static void make_array(struct program *program, uint32_t first)
+{
+	const struct object *of = trace_object(program->trace, first);
+	uint32_t n = 0;
+
+	for (uint32_t i = first; i <= program->nobjects; i++) {
+		const struct object *o = trace_object(program->trace, i);
+
+		n += o->kind == of->kind && o->process == of->process;
+	}
+	for (uint32_t i = first; n >= ARRAY_LEAST && i <= program->nobjects; i++) {
+		const struct object *o = trace_object(program->trace, i);
+
+		if (o->kind == of->kind && o->process == of->process)
+			program->objects[i].array = first;
+	}
+}
+
+/* The first of each kind in each process. */
+static void make_arrays(struct program *program)
+{
+	for (uint32_t i = 1; i <= program->nobjects; i++) {
+		const struct object *o = trace_object(program->trace, i);
+		bool first = may_be_array(o->kind);
+
+		for (uint32_t j = 1; first && j < i; j++) {
+			const struct object *other = trace_object(program->trace, j);
+
+			first = other->kind != o->kind || other->process != o->process;
+		}
+		if (first)
+			make_array(program, i);
+	}
+}
+
 int program_init(struct program *program, struct trace *trace, const char *path)
 {
 	memset(program, 0, sizeof(*program));
@@ -54,6 +100,7 @@ int program_init(struct program *program, struct trace *trace, const char *path)
 	if (!program->objects)
 		return log_err(-ENOMEM, "emit");
 	program->shared = is_shared(program);
+	make_arrays(program);
 	return 0;
 }
 
@@ -63,7 +110,8 @@ void program_restart(struct program *program)
 		script_fini(&program->scripts[i]);
 	texts_fini(&program->texts);
 	for (uint32_t i = 0; i <= program->nobjects; i++)
-		program->objects[i] = (struct kept){ .starved = program->objects[i].starved };
+		program->objects[i] = (struct kept){ .starved = program->objects[i].starved,
+						     .array = program->objects[i].array };
 	program->helpers = 0;
 	program->inline_bytes = 0;
 	program->nomissions = 0;
@@ -131,10 +179,57 @@ int program_refuse_all(const char *format, ...)
 	return err;
 }
 
+/* Names of elements become slots: the numbers of those before and behind stay in their order. */
+static void finish_phrase(struct program *program)
+{
+	struct phrase old = program->phrase, *phrase = &program->phrase;
+	const char *at = old.text.at;
+	size_t v = 0;
+
+	if (!at || !(strchr(at, *INDEX) || strchr(at, *OBJECT_KEPT)))
+		return;
+	*phrase = (struct phrase){ 0 };
+	while (*at) {
+		char kind = *at++;
+
+		if (kind == *SLOT) {
+			if (*at == 'n')
+				phrase_addf(phrase, SLOT "n");
+			else
+				phrase_number(phrase, *at, old.values[v++]);
+			at++;
+		} else if (kind == *INDEX) {
+			long index = strtol(at, (char **)&at, 10);
+			int n = (int)strspn(++at, NAME_LETTERS);
+
+			phrase_addf(phrase, "%.*s[", n, at);
+			phrase_number(phrase, 'd', index);
+			phrase_addf(phrase, "]");
+			at += n;
+		} else if (kind == *OBJECT_KEPT) {
+			uint32_t id = (uint32_t)strtoul(at, (char **)&at, 10);
+			uint32_t array = program->objects[id].array;
+
+			phrase_addf(phrase, OBJECT_KEPT_SLOT, array ? array : id);
+			if (array)
+				phrase_number(phrase, 'd',
+					      trace_object(program->trace, id)->ordinal);
+			at++;
+		} else {
+			text_char(&phrase->text, kind);
+		}
+	}
+	phrase->text.failed |= old.text.failed;
+	phrase_fini(&old);
+}
+
 int program_add(struct program *program, bool event)
 {
-	int err = script_add(&program->scripts[program->at.thread], &program->texts,
-			     &program->phrase, program->at.n, event);
+	int err;
+
+	finish_phrase(program);
+	err = script_add(&program->scripts[program->at.thread], &program->texts, &program->phrase,
+			 program->at.n, event);
 
 	return err ? log_err(err, "emit") : 0;
 }

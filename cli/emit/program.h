@@ -32,9 +32,10 @@ enum { EMIT_THREADS = 256 };
 
 /* What the program keeps of an object besides its handle. */
 struct kept {
-	bool used;    /* a statement names it */
-	bool ex;      /* a CQ that is a struct ibv_cq_ex */
-	bool starved; /* an SRQ of several queue pairs whose messages waited for its receives */
+	bool used;      /* a statement names it */
+	bool ex;        /* a CQ that is a struct ibv_cq_ex */
+	uint32_t array; /* it is an element; the first object of the array */
+	bool starved;   /* an SRQ of several queue pairs whose messages waited for its receives */
 	/* its numbers are used elsewhere, or when it is gone: variables keep them */
 	bool number, lkey, rkey;
 };

@@ -362,7 +362,7 @@ static int add_list(struct maker *maker, const struct post *post)
 	phrase_addf(phrase, "%s(%s, ", verb, names_variable(program, post->object, name));
 	add_request(maker, post, 0);
 	phrase_addf(phrase, ", %s)", bad[send]);
-	result_check(program, verb, post->ret);
+	result_check(program, post->ret);
 	add_bound(maker, post);
 	return 0;
 }
@@ -524,8 +524,7 @@ static int add_batch(struct maker *maker, const struct post *post)
 		phrase_addf(phrase, "\nibv_wr_abort(qpx);");
 		return err;
 	}
-	phrase_addf(phrase,
-		    "\nret = ibv_wr_complete(qpx);\nsame(" SLOT "n, \"ibv_wr_complete\", ret, ");
+	phrase_addf(phrase, "\nsame(" SLOT "n, ibv_wr_complete(qpx), ");
 	names_add_errno(&phrase->text, post->ret);
 	phrase_addf(phrase, ");");
 	add_bound(maker, post);

@@ -8,9 +8,7 @@
 
 #include "cli/emit/names.h"
 
-enum { ALONE = 50 }; /* a call that is longer is a statement of its own */
-
-void result_check(struct program *program, const char *verb, int64_t ret)
+void result_check(struct program *program, int64_t ret)
 {
 	struct text *text = &program->phrase.text;
 	char *call = text->at && !text->failed ? strdup(text->at) : NULL;
@@ -21,10 +19,7 @@ void result_check(struct program *program, const char *verb, int64_t ret)
 	}
 	program->helpers |= HELPER_SAME;
 	text_cut(text, 0);
-	if (strchr(call, '\n') || strlen(call) > ALONE)
-		text_addf(text, "ret = %s;\nsame(" SLOT "n, \"%s\", ret, ", call, verb);
-	else
-		text_addf(text, "same(" SLOT "n, \"%s\", %s, ", verb, call);
+	text_addf(text, "same(" SLOT "n, %s, ", call);
 	names_add_errno(text, ret);
 	text_addf(text, ");");
 	free(call);

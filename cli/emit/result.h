@@ -4,8 +4,5 @@
  */
 #include "cli/emit/program.h"
 
-/*
- * What is in program->phrase is a call that returned @ret: make it a check that it does. A long one
- * is a statement of its own.
- */
-void result_check(struct program *program, const char *verb, int64_t ret);
+/* What is in program->phrase is a call that returned @ret: make it a check that it does. */
+void result_check(struct program *program, int64_t ret);

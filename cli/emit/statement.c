@@ -90,12 +90,22 @@ void texts_fini(struct texts *texts)
 	memset(texts, 0, sizeof(*texts));
 }
 
-enum { LINE = 84, TAB = 8 }; /* columns */
+enum { LINE = 92, TAB = 8, SLOT_COLUMNS = 5 }; /* columns */
 
 /* A line that goes on with a statement, by what it is: it may stand behind the one before. */
 static bool goes_on(const char *line)
 {
 	return *line == '\t' || *line == '}';
+}
+
+/* A slot's number is wider than it. */
+static size_t count_columns(const char *line, size_t length)
+{
+	size_t columns = length;
+
+	for (size_t i = 0; i < length; i++)
+		columns += line[i] == *SLOT ? SLOT_COLUMNS : 0;
+	return columns;
 }
 
 /* Break a statement's lines where they are full, and nowhere else. */
@@ -106,13 +116,14 @@ static void fill_lines(struct text *text)
 
 	while (from && *from) {
 		size_t tabs = strspn(from, "\t"), length = strcspn(from + tabs, "\n");
-		bool joins = to > text->at && goes_on(from) && columns + 1 + length <= LINE;
+		size_t width = count_columns(from + tabs, length);
+		bool joins = to > text->at && goes_on(from) && columns + 1 + width <= LINE;
 
 		if (from[tabs] == '}' && to > text->at + 1 && to[-2] == ',')
 			to--; /* behind the last member */
 		if (to > text->at)
 			to[-1] = joins ? ' ' : '\n';
-		columns = joins ? columns + 1 + length : TAB * tabs + length;
+		columns = joins ? columns + 1 + width : TAB * tabs + width;
 		memmove(to, joins ? from + tabs : from, joins ? length : tabs + length);
 		to += joins ? length : tabs + length;
 		from += tabs + length;

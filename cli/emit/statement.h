@@ -23,6 +23,12 @@
 #define OBJECT_KEPT      "\2"
 #define OBJECT_KEPT_SLOT OBJECT_KEPT "%u;"
 
+/*
+ * In a phrase, with the index of an object and a ';': the name before it is that of an array, and
+ * the index becomes a slot.
+ */
+#define INDEX "\3"
+
 struct statement {
 	uint32_t text;    /* of struct texts */
 	uint32_t counter; /* what it counts, from 1; 0: nothing (order.h) */
@@ -31,8 +37,7 @@ struct statement {
 	size_t first;    /* its values, of the script's */
 	uint64_t n;      /* of the event T:N */
 	bool event;      /* it is the event itself, not a wait before it, */
-	bool completion; /* one that its thread waits for; */
-	bool moved;      /* it has changed places with a neighbour */
+	bool completion; /* one that its thread waits for */
 };
 
 /* Each distinct text once, from 1. */

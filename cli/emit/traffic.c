@@ -310,8 +310,10 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	phrase_number(phrase, 'd', times);
 	phrase_addf(phrase, ", &(struct ibv_wc){\n\t.wr_id = ");
 	phrase_number(phrase, 'x', (int64_t)wc->wr_id);
-	phrase_addf(phrase, ", .status = ");
-	names_add_enum(&phrase->text, enum_find("ibv_wc_status"), wc->status);
+	if (wc->status) {
+		phrase_addf(phrase, ", .status = ");
+		names_add_enum(&phrase->text, enum_find("ibv_wc_status"), wc->status);
+	}
 	phrase_addf(phrase, ", .opcode = ");
 	if (wc->status)
 		phrase_addf(phrase, "%s", is_receive(maker, wc) ? receive : "IBV_WC_SEND");
@@ -404,7 +406,7 @@ int traffic_add_notify(struct maker *maker, const struct notify *notify)
 	phrase_addf(phrase, "ibv_req_notify_cq(");
 	names_add_handle(program, &phrase->text, notify->object);
 	phrase_addf(phrase, ", %d)", notify->solicited_only);
-	result_check(program, "ibv_req_notify_cq", notify->ret);
+	result_check(program, notify->ret);
 	err = program_add(program, true);
 	order_end(&maker->order);
 	return err;

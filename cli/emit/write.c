@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include "cli/emit/names.h"
 #include "core/wire/log.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, COUNTERS_A_LINE = 5, THREADS_A_LINE = 6, TURNS_A_LINE = 6 };
 
 static void add_omissions(const struct program *program, struct text *text)
 {
@@ -58,9 +59,37 @@ static void add_opening(const struct program *program, struct text *text)
 	text_addf(text, " */\n");
 }
 
-static void add_number(struct text *text, const char *name, const char *suffix)
+static void add_number(struct text *text, const char *name, const char *suffix, const char *index)
 {
-	text_addf(text, "static uint32_t %s_%s;\n", name, suffix);
+	text_addf(text, "static uint32_t %s_%s%s;\n", name, suffix, index);
+}
+
+/* What is kept of one element is kept of all. */
+static void join_arrays(struct program *program)
+{
+	for (uint32_t i = 1; i <= program->nobjects; i++) {
+		const struct kept *kept = &program->objects[i];
+		struct kept *first = &program->objects[kept->array];
+
+		if (!kept->array)
+			continue;
+		first->used |= kept->used;
+		first->number |= kept->number;
+		first->lkey |= kept->lkey;
+		first->rkey |= kept->rkey;
+	}
+}
+
+/* Elements have the numbers of their names, from 1. */
+static uint32_t find_size(const struct program *program, uint32_t array)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i <= program->nobjects; i++)
+		if (program->objects[i].array == array &&
+		    trace_object(program->trace, i)->ordinal > most)
+			most = trace_object(program->trace, i)->ordinal;
+	return most + 1;
 }
 
 /* The variables of an object. */
@@ -68,19 +97,25 @@ static void add_object(const struct program *program, uint32_t id, struct text *
 {
 	const struct kept *kept = &program->objects[id];
 	const struct object *o = trace_object(program->trace, id);
-	char name[NAME_TEXT];
+	char name[NAME_TEXT], index[16] = "";
 
+	if (kept->array && kept->array != id)
+		return;
 	if (!kept->used && !kept->number && !kept->lkey && !kept->rkey)
 		return;
 	names_variable(program, id, name);
-	text_addf(text, "static struct %s *%s;\n",
-		  kept->ex ? "ibv_cq_ex" : object_infos[o->kind].name + strlen("struct "), name);
+	names_strip(name);
+	if (kept->array)
+		snprintf(index, sizeof(index), "[%u]", find_size(program, id));
+	text_addf(text, "static struct %s *%s%s;\n",
+		  kept->ex ? "ibv_cq_ex" : object_infos[o->kind].name + strlen("struct "), name,
+		  index);
 	if (kept->number)
-		add_number(text, name, "num");
+		add_number(text, name, "num", index);
 	if (kept->lkey)
-		add_number(text, name, "lkey");
+		add_number(text, name, "lkey", index);
 	if (kept->rkey)
-		add_number(text, name, "rkey");
+		add_number(text, name, "rkey", index);
 }
 
 static void add_buffers(const struct maker *maker, uint32_t process, struct text *text)
@@ -117,13 +152,17 @@ static void add_variables(const struct maker *maker, struct text *text)
 	if (order_counter(&maker->order, 0))
 		text_addf(text, "/* how often a thread has done what another waits for */\n");
 	for (size_t i = 0; (counter = order_counter(&maker->order, i)); i++)
-		text_addf(text, "static int %s;\n", counter);
+		text_addf(text,
+			  !i                         ? "static int %s"
+			  : i % COUNTERS_A_LINE == 0 ? ",\n\t%s"
+						     : ", %s",
+			  counter);
 	if (order_counter(&maker->order, 0))
-		text_addf(text, "\n");
+		text_addf(text, ";\n\n");
 }
 
 /* What is kept of an object that was made, or whose key has changed. */
-static void add_kept(void *of, uint32_t id, struct text *text)
+static void add_kept(void *of, uint32_t id, const char *index, struct text *text)
 {
 	const struct program *program = of;
 	const struct kept *kept = &program->objects[id];
@@ -131,12 +170,13 @@ static void add_kept(void *of, uint32_t id, struct text *text)
 	char name[NAME_TEXT];
 
 	names_variable(program, id, name);
+	names_strip(name);
 	if (kept->number && o->kind == OBJECT_qp)
-		text_addf(text, "\n\t%s_num = %s->qp_num;", name, name);
+		text_addf(text, "\n\t%s_num%s = %s%s->qp_num;", name, index, name, index);
 	if (kept->lkey && o->kind == OBJECT_mr)
-		text_addf(text, "\n\t%s_lkey = %s->lkey;", name, name);
+		text_addf(text, "\n\t%s_lkey%s = %s%s->lkey;", name, index, name, index);
 	if (kept->rkey)
-		text_addf(text, "\n\t%s_rkey = %s->rkey;", name, name);
+		text_addf(text, "\n\t%s_rkey%s = %s%s->rkey;", name, index, name, index);
 }
 
 /* Which variables a text that is in a thread's statements needs. */
@@ -145,7 +185,6 @@ static void add_locals(const char *body, struct text *text)
 	static const struct {
 		const char *use, *declaration;
 	} rows[] = {
-		{ "ret = ", "\tint ret;\n" },
 		{ "next(&n, ", "\tstruct numbers n;\n" },
 		{ "&bad_send", "\tstruct ibv_send_wr *bad_send;\n" },
 		{ "&bad_recv", "\tstruct ibv_recv_wr *bad_recv;\n" },
@@ -156,6 +195,18 @@ static void add_locals(const char *body, struct text *text)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (strstr(body, rows[i].use))
 			text_addf(text, "%s", rows[i].declaration);
+}
+
+static void add_turns(unsigned int n, struct text *text)
+{
+	for (unsigned int i = 1; i <= n; i++)
+		text_addf(text,
+			  i == 1                  ? "\tlong turn%u = 0"
+			  : i % TURNS_A_LINE == 1 ? ",\n\t\tturn%u = 0"
+						  : ", turn%u = 0",
+			  i);
+	if (n)
+		text_addf(text, ";\n");
 }
 
 static void add_thread_comment(const struct program *program, uint32_t thread, struct text *text)
@@ -190,6 +241,7 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 	if (!err && listing.text.at) {
 		add_thread_comment(program, thread, text);
 		add_locals(listing.text.at, text);
+		add_turns(listing.nturns, text);
 		text_addf(text, "%s\n%s\treturn unused;\n}\n\n",
 			  listing.before.at ? listing.before.at : "", listing.text.at);
 		program->helpers |= (listing.has_loops ? HELPER_AT : 0) |
@@ -202,6 +254,14 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 	return err ? log_err(err, "emit") : 0;
 }
 
+/* What stands before element @i of a list, which is then the next. */
+static const char *find_separator(unsigned int *i)
+{
+	unsigned int at = (*i)++;
+
+	return !at ? "" : at % THREADS_A_LINE ? "," : ",\n\t\t";
+}
+
 static void add_main(const struct maker *maker, struct text *text)
 {
 	const struct program *program = maker->program;
@@ -212,25 +272,30 @@ static void add_main(const struct maker *maker, struct text *text)
 		n += program->scripts[t].n > 0;
 	text_addf(text, "int main(int argc, char **argv)\n{\n");
 	if (n > 1)
-		text_addf(text, "\tpthread_t threads[%u];\n\n", n);
+		text_addf(text, "\tpthread_t threads[%u];\n", n);
+	if (n > 1)
+		text_addf(text, "\tvoid *(*const starts[])(void *) = {");
+	for (uint32_t t = 1; n > 1 && t <= program->nthreads; t++)
+		if (program->scripts[t].n)
+			text_addf(text, "%s thread_%u", find_separator(&i), t);
+	if (n > 1)
+		text_addf(text, " };\n\n");
 	text_addf(text, "\tfind_device(argc, argv);\n");
 	for (size_t b = 0; b < maker->memory.nbuffers; b++)
 		text_addf(text, "\t%s = memory(%" PRIu64 ", %" PRIu64 ");\n",
 			  memory_name(program, &maker->memory.buffers[b], name),
 			  maker->memory.buffers[b].length, maker->memory.buffers[b].addr % PAGE);
 	for (uint32_t t = 1; t <= program->nthreads; t++)
-		if (program->scripts[t].n && n > 1)
-			text_addf(text,
-				  "\tif (pthread_create(&threads[%u], NULL, thread_%u, "
-				  "NULL))\n\t\treturn 1;\n",
-				  i++, t);
-		else if (program->scripts[t].n)
+		if (program->scripts[t].n && n == 1)
 			text_addf(text, "\tthread_%u(NULL);\n", t);
 	if (n > 1)
 		text_addf(text,
 			  "\tfor (int i = 0; i < %u; i++)\n"
+			  "\t\tif (pthread_create(&threads[i], NULL, starts[i], NULL))\n"
+			  "\t\t\treturn 1;\n"
+			  "\tfor (int i = 0; i < %u; i++)\n"
 			  "\t\tpthread_join(threads[i], NULL);\n",
-			  n);
+			  n, n);
 	text_addf(text, "\tprintf(\"as recorded\\n\");\n\treturn 0;\n}\n");
 }
 
@@ -240,6 +305,7 @@ int write_program(struct maker *maker, struct text *text)
 	struct text threads = { 0 };
 	int err = 0;
 
+	join_arrays(program);
 	for (uint32_t t = 1; !err && t <= program->nthreads; t++)
 		if (program->scripts[t].n)
 			err = add_thread(maker, t, &threads);

@@ -60,13 +60,16 @@ altered_is_told() { # name, table, where, set
 	rm -f altered.db
 }
 
-try "rc_pingpong" becomes_a_program rc_pingpong 1500 ibv_rc_pingpong
+try "rc_pingpong" becomes_a_program rc_pingpong 520 ibv_rc_pingpong
 try "rc_pingpong is checked" is_checked_as rc_pingpong
-try "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
-try "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong
-try "xsrq_pingpong" becomes_a_program xsrq_pingpong 1500 ibv_xsrq_pingpong
-try "rc_pingpong -e" becomes_a_program rc_events 2500 ibv_rc_pingpong -e
-try "srq_pingpong" becomes_a_program srq_pingpong 30000 ibv_srq_pingpong -n 200
+try "uc_pingpong" becomes_a_program uc_pingpong 520 ibv_uc_pingpong
+try "ud_pingpong" becomes_a_program ud_pingpong 520 ibv_ud_pingpong
+try "xsrq_pingpong" becomes_a_program xsrq_pingpong 560 ibv_xsrq_pingpong
+try "rc_pingpong -e" becomes_a_program rc_events 1000 ibv_rc_pingpong -e
+try "srq_pingpong" becomes_a_program srq_pingpong 1500 ibv_srq_pingpong -n 200
+
+# several objects of a kind, in a loop
+try "queue pairs are an array" says 'p1_qp\[1 + i\] = ibv_create_qp(' srq_pingpong.c
 
 # perftest, with the builders ibv_wr_*(), with lists of requests, with extended completion queues
 for each in "ib_send_lat" "ib_send_lat --use_old_post_send" "ib_send_bw -c UD" "ib_send_bw -e" \
