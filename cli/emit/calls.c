@@ -103,18 +103,11 @@ static int add_named(struct maker *maker, const struct call *call, const char *n
 	return 0;
 }
 
-static uint64_t get_number(const struct args *args, const char *path)
-{
-	int64_t value;
-
-	return args_get(args, path, &value) ? (uint64_t)value : 0;
-}
-
 static int add_reg_mr(struct maker *maker, const struct call *call)
 {
 	struct program *program = maker->program;
-	uint64_t addr = get_number(call->args, "addr");
-	uint64_t length = get_number(call->args, "length");
+	uint64_t addr = args_number(call->args, "addr");
+	uint64_t length = args_number(call->args, "length");
 	uint64_t iova;
 	int64_t given;
 	int err;
@@ -152,7 +145,7 @@ static int add_reg_mr(struct maker *maker, const struct call *call)
 static int add_rereg_mr(struct maker *maker, const struct call *call)
 {
 	struct program *program = maker->program;
-	uint64_t flags = get_number(call->args, "flags");
+	uint64_t flags = args_number(call->args, "flags");
 	int err;
 
 	begin_check(maker, call);
@@ -169,10 +162,10 @@ static int add_rereg_mr(struct maker *maker, const struct call *call)
 	phrase_addf(&program->phrase, ",\n\t");
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		memory_add_address(&maker->memory, program, NULL, program->process,
-				   get_number(call->args, "addr"), true);
+				   args_number(call->args, "addr"), true);
 	else
 		phrase_addf(&program->phrase, "NULL");
-	phrase_addf(&program->phrase, ", %" PRIu64 ", ", get_number(call->args, "length"));
+	phrase_addf(&program->phrase, ", %" PRIu64 ", ", args_number(call->args, "length"));
 	if (!err)
 		err = add_named(maker, call, "access");
 	phrase_addf(&program->phrase, ")");
@@ -225,7 +218,7 @@ static int add_get_srq_num(struct maker *maker, const struct call *call)
 static int add_get_cq_event(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	uint32_t cq = arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"));
+	uint32_t cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
 	int err;
 
 	if (!links_is_useful(&maker->links, maker->program->at)) {
@@ -246,7 +239,7 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 static int add_ack_cq_events(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	uint64_t n = get_number(call->args, "nevents");
+	uint64_t n = args_number(call->args, "nevents");
 	uint32_t *untold = &maker->untold[call->object];
 	uint32_t fewer = *untold < n ? *untold : (uint32_t)n;
 
@@ -399,7 +392,7 @@ static int begin_order(struct maker *maker, const struct call *call)
 static int order_cq_event(struct maker *maker, const struct call *call)
 {
 	uint32_t cq = call->verb == VERB_get_cq_event
-			      ? arguments_object(maker, OBJECT_cq, get_number(call->out, "cq"))
+			      ? arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"))
 			      : 0;
 	int err = order_read(&maker->order, cq, ROLE_STATE);
 
@@ -442,13 +435,13 @@ static void learn_qp(struct maker *maker, const struct call *call)
 
 	if (info_of(call)->effect != EFFECT_CREATE || info_of(call)->object != OBJECT_qp || !qp)
 		return;
-	order->srq[qp] = arguments_object(maker, OBJECT_srq, get_number(call->out, "ret.srq"));
+	order->srq[qp] = arguments_object(maker, OBJECT_srq, args_number(call->out, "ret.srq"));
 	order->feeders[order->srq[qp]]++;
 	order->send_cq[qp] =
-		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.send_cq"));
+		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.send_cq"));
 	order->recv_cq[qp] =
-		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.recv_cq"));
-	order->ud[qp] = get_number(call->out, "ret.qp_type") == IBV_QPT_UD;
+		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.recv_cq"));
+	order->ud[qp] = args_number(call->out, "ret.qp_type") == IBV_QPT_UD;
 }
 
 /* It was told who its peer is. */
@@ -460,7 +453,7 @@ static int connect_qp(struct maker *maker, const struct call *call)
 
 	if (call->verb != VERB_modify_qp || call->failed || !call->object ||
 	    !args_get(call->args, "attr.dest_qp_num", &number) ||
-	    !(get_number(call->args, "attr_mask") & IBV_QP_DEST_QPN))
+	    !(args_number(call->args, "attr_mask") & IBV_QP_DEST_QPN))
 		return 0;
 	peer = links_find(&maker->links, program, call->object, call->begin);
 	if (!peer)

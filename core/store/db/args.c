@@ -138,6 +138,13 @@ bool args_get(const struct args *args, const char *path, int64_t *ret_value)
 	return value && value->kind == JSON_TEXT && find_enumerator(value->text, ret_value);
 }
 
+uint64_t args_number(const struct args *args, const char *path)
+{
+	int64_t value;
+
+	return args_get(args, path, &value) ? (uint64_t)value : 0;
+}
+
 const char *args_text(const struct args *args, const char *path)
 {
 	const struct json_node *value = find_path(args, path);

@@ -43,4 +43,5 @@ const struct json_node *args_member(const struct args *args, const char *name);
  * enumerator gives its value. False, or NULL, if there is no value of that type.
  */
 bool args_get(const struct args *args, const char *path, int64_t *ret_value);
+uint64_t args_number(const struct args *args, const char *path); /* 0 where there is none */
 const char *args_text(const struct args *args, const char *path);

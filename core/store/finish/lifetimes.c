@@ -63,13 +63,6 @@ static struct action *add_action(struct build *b)
 	return vec_push(b->actions, b->nactions);
 }
 
-static uint64_t get_number(const struct args *args, const char *path)
-{
-	int64_t value;
-
-	return args_get(args, path, &value) ? (uint64_t)value : 0;
-}
-
 int object_made(enum object_kind kind, const struct args *out, struct object_made *ret_made)
 {
 	struct object_made made = { .parent_kind = OBJECT_pd };
@@ -79,29 +72,29 @@ int object_made(enum object_kind kind, const struct args *out, struct object_mad
 		return err;
 	switch (kind) {
 	case OBJECT_qp:
-		made.number = (uint32_t)get_number(out, "ret.qp_num");
+		made.number = (uint32_t)args_number(out, "ret.qp_num");
 		break;
 	case OBJECT_mr:
-		made.number = (uint32_t)get_number(out, "ret.lkey");
-		made.rkey = (uint32_t)get_number(out, "ret.rkey");
+		made.number = (uint32_t)args_number(out, "ret.lkey");
+		made.rkey = (uint32_t)args_number(out, "ret.rkey");
 		break;
 	case OBJECT_mw:
-		made.number = (uint32_t)get_number(out, "ret.rkey");
+		made.number = (uint32_t)args_number(out, "ret.rkey");
 		break;
 	case OBJECT_wq:
-		made.number = (uint32_t)get_number(out, "ret.wq_num");
+		made.number = (uint32_t)args_number(out, "ret.wq_num");
 		break;
 	default:
 		break;
 	}
-	made.parent = get_number(out, "ret.pd");
+	made.parent = args_number(out, "ret.pd");
 	if (!made.parent) {
 		made.parent_kind = OBJECT_context;
-		made.parent = get_number(out, "ret.context");
+		made.parent = args_number(out, "ret.context");
 	}
 	if (!made.parent && kind == OBJECT_context) {
 		made.parent_kind = OBJECT_device;
-		made.parent = get_number(out, "ret.device");
+		made.parent = args_number(out, "ret.device");
 	}
 	*ret_made = made;
 	return 0;

@@ -37,6 +37,8 @@ TEST(numbers_are_found_by_path)
 	assert_int_equal(value, -2);
 	assert_true(args_get(args, "big", &value));
 	assert_int_equal(value, INT64_MIN);
+	assert_int_equal(args_number(args, "attr.cap.max_send_wr"), 16);
+	assert_int_equal(args_number(args, "attr.cap.no"), 0);
 }
 
 TEST(enumerators_give_their_value)
