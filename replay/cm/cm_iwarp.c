@@ -20,7 +20,8 @@
 
 static const char by_librdmacm[] = "queue pairs of an iWARP device are connected by librdmacm";
 
-enum { JOINED = 1, JOINED_BEFORE_RESET }; /* in map joined */
+/* In map joined. READY: this side was moved to RTR, too; WAS_READY: and reset after that. */
+enum { JOINED = 1, READY, WAS_READY };
 
 static bool is_iwarp(const struct ibv_device *device)
 {
@@ -73,11 +74,11 @@ static bool is_joined(const struct cm *cm, uint32_t qp)
 	return map_get(&cm->joined, qp, &at);
 }
 
-static bool was_reset(const struct cm *cm, uint32_t qp)
+static bool is_joined_as(const struct cm *cm, uint32_t qp, uint64_t as)
 {
 	uint64_t at;
 
-	return map_get(&cm->joined, qp, &at) && at == JOINED_BEFORE_RESET;
+	return map_get(&cm->joined, qp, &at) && at == as;
 }
 
 /* Each is the other's peer from now on. */
@@ -157,7 +158,7 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	const struct replica *other = replica_of(r, peer);
 	const char *why = NULL;
 
-	if (is_joined(r->cm, qp) && !was_reset(r->cm, qp))
+	if (is_joined(r->cm, qp) && !is_joined_as(r->cm, qp, WAS_READY))
 		return NULL;
 	if (is_joined(r->cm, qp))
 		why = "a queue pair of an iWARP device is connected only once";
@@ -178,6 +179,11 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	return why;
 }
 
+static const char *note_ready(struct replay *r, uint32_t qp)
+{
+	return is_joined(r->cm, qp) && map_put(&r->cm->joined, qp, READY) ? "no memory" : NULL;
+}
+
 bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp_attr *attr,
 	       int mask, const char **ret_needless, const char **ret_why)
 {
@@ -186,8 +192,8 @@ bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp
 	if (!(mask & IBV_QP_STATE) || !cm_connects(r, qp) || attr->qp_state > IBV_QPS_RTS)
 		return false;
 	if (attr->qp_state == IBV_QPS_RESET) {
-		if (is_joined(r->cm, qp))
-			map_put(&r->cm->joined, qp, JOINED_BEFORE_RESET);
+		if (is_joined_as(r->cm, qp, READY))
+			map_put(&r->cm->joined, qp, WAS_READY);
 		return false;
 	}
 	*ret_why = cut_unmade(r, qp);
@@ -202,6 +208,6 @@ bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp
 	}
 	*ret_needless = by_librdmacm;
 	if (mask & IBV_QP_DEST_QPN && !map_get(&r->cm->of_qp, qp, &of_program))
-		*ret_why = connect_pair(r, qp, peer);
+		*ret_why = connect_pair(r, qp, peer) ?: note_ready(r, qp);
 	return true;
 }
