@@ -173,7 +173,8 @@ int fast_poll(struct replay *r, struct ready *step, uint32_t from, unsigned int 
 	uint32_t done = from;
 	int n;
 
-	if (!f || !(alone || f->owned) || r->holders || faults_are_due(r, &step->event))
+	if (!f || !(alone || f->owned) || r->holders ||
+	    (r->failing && faults_are_due(r, &step->event)))
 		return FAST_NOT;
 	while (done < poll->nwc) {
 		uint32_t most = poll->nwc - done < POLLS_BATCH ? poll->nwc - done : POLLS_BATCH;

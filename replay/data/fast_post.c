@@ -20,8 +20,11 @@ struct fast_post {
 	bool usable, owned;
 	enum side side;
 	bool takes_receive;
+	bool movable; /* move_buffer() may do: it has one, and nothing else may change */
+	int opcode;
+	uint32_t send_flags;
 	struct replica *replica;
-	struct requests *own, *other;
+	struct requests *own;
 	struct request request;
 	uint32_t lkey, rkey;           /* of the regions that were found last, there */
 	const struct replica *mr, *to; /* or NULL */
@@ -187,8 +190,12 @@ static void look_up(struct replay *r, struct fast_post *f, const struct trace_ev
 	f->owned = f->replica->owner == player;
 	f->side = post_is_send(post) ? SIDE_SEND : SIDE_RECV;
 	f->own = &f->replica->qp->out[f->side];
-	f->other = &f->replica->qp->out[!f->side];
 	f->usable = !full_is_shorter(f->own) && put_request(r, f, event, &post->wr[0]);
+	f->opcode = post->wr[0].opcode;
+	f->send_flags = post->wr[0].send_flags;
+	f->movable = post->wr[0].nsge == 1 &&
+		     (f->side == SIDE_RECV ||
+		      (f->opcode == IBV_WR_SEND && !(f->send_flags & IBV_SEND_INLINE)));
 }
 
 /* Of a form its queue, its verb, and how many buffers it has are always the same. */
@@ -204,6 +211,24 @@ static bool is_alike(const struct fast_post *f, const struct wr *wr)
 {
 	return f->side == SIDE_RECV || (f->send.opcode == (enum ibv_wr_opcode)wr->opcode &&
 					f->send.send_flags == wr->send_flags);
+}
+
+/* As before, but for where its only buffer is. Returns whether it was that. */
+static bool move_buffer(const struct replay *r, struct fast_post *f,
+			const struct trace_event *event)
+{
+	const struct wr *wr = &event->post->wr[0];
+	const struct sge *there = &wr->sge[0];
+
+	if (f->changes != r->changes || !f->usable || !f->movable || !f->mr ||
+	    there->lkey != f->lkey || wr->send_flags != f->send_flags || wr->opcode != f->opcode ||
+	    wr->num_sge != 1 || event->post->ret || f->replica->qp->cut || r->nlacking)
+		return false;
+	f->request.wr_id = wr->wr_id;
+	f->request.length = there->length;
+	f->sges[0].addr = there->addr - f->mr->base_there + f->mr->base_here;
+	f->sges[0].length = there->length;
+	return true;
 }
 
 /* The request is another one than before. */
@@ -234,7 +259,7 @@ static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 			return NULL;
 		step->changed = true;
 	}
-	if (step->changed || f->changes != r->changes)
+	if ((step->changed || f->changes != r->changes) && !move_buffer(r, f, &step->event))
 		look_again(r, f, &step->event, step->player);
 	step->changed = false;
 	return f->usable && !f->own->held ? f : NULL;
@@ -303,7 +328,7 @@ bool fast_post(struct replay *r, struct ready *step, bool alone)
 	struct fast_post *f = prepare_post(r, step);
 	const struct trace_event *event = &step->event;
 
-	if (!f || !(alone || f->owned) || faults_are_due(r, event) ||
+	if (!f || !(alone || f->owned) || (r->failing && faults_are_due(r, event)) ||
 	    !note_request(f, event, f->side == SIDE_SEND ? &f->send.wr_id : &f->recv.wr_id))
 		return false;
 	if (!note_sent(r, f, event, alone)) {

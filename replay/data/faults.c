@@ -206,6 +206,7 @@ static int learn_errors(struct replay *r, struct fault_plan *plan)
 	plan->erred = calloc(r->nreplicas, sizeof(*plan->erred));
 	err = s.suspects && plan->erred ? study_events(&s) : log_err(-ENOMEM, "prepare the replay");
 	free(s.suspects);
+	r->failing = plan->doomed.used || plan->sudden.used;
 	return err;
 }
 

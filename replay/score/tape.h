@@ -25,7 +25,10 @@ struct ready {
 	uint64_t seq;
 	uint32_t player, nwaits;
 	const struct wait *waits;
-	/* Beyond numbers, times and empty polls another than before. Whoever plays it clears it. */
+	/*
+	 * Beyond numbers (its own, those of its completions' posts), times and empty polls another
+	 * than before. Whoever plays it clears it.
+	 */
 	bool changed;
 	/* Of the form, kept by whoever plays it; free() is called for it. NULL at first. */
 	void *kept;

@@ -17,6 +17,7 @@ struct instance {
 	struct form_kind kind;
 	word *words;
 	uint32_t size;
+	uint32_t steady; /* words; behind them are numbers of posts */
 };
 
 static void free_chunk(struct chunk *chunk)
@@ -99,6 +100,7 @@ static void join_poll(struct instance *in, const struct op *op)
 	poll->empty = op->empty;
 	poll->wc = wc;
 	in->ready.event.poll = poll;
+	in->steady = (uint32_t)(requests - in->words);
 	for (uint32_t i = 0; i < in->kind.count; i++)
 		wc[i].request.n =
 			is_near(&wc[i], in->kind.thread) ? op->n - requests[i] : requests[i];
@@ -134,7 +136,8 @@ static int join_words(struct instance *in, const struct op *op)
 {
 	switch (in->kind.kind) {
 	case TRACE_POST:
-		if (op->whole || op->nruns)
+		/* the pointers of one request stay where they are */
+		if (op->whole || (op->nruns && in->kind.count > 1))
 			join_post(in);
 		return 0;
 	case TRACE_POLL:
@@ -168,6 +171,7 @@ static int load_whole(struct tape *tape, struct instance *in, const word *body)
 		in->size = kind->nwords;
 	}
 	in->kind = *kind;
+	in->steady = kind->nwords;
 	in->ready.event = (struct trace_event){ .kind = kind->kind,
 						.id.thread = kind->thread,
 						.process = kind->process,
@@ -177,8 +181,10 @@ static int load_whole(struct tape *tape, struct instance *in, const word *body)
 	return 0;
 }
 
+/* Runs are in the order of their words. */
 static void load_runs(struct instance *in, const word *body, uint32_t n)
 {
+	in->ready.changed |= n && ((const struct run *)body)->at < in->steady;
 	for (; n; n--) {
 		const struct run *run = (const struct run *)body;
 
@@ -233,7 +239,7 @@ int tape_next(struct tape *tape, struct ready **ret_ready)
 	in->ready.seq = op->seq;
 	in->ready.nwaits = op->nwaits;
 	in->ready.waits = (const struct wait *)(op + 1);
-	in->ready.changed |= op->whole || op->nruns;
+	in->ready.changed |= op->whole;
 	*ret_ready = &in->ready;
 	return 1;
 }

@@ -135,6 +135,7 @@ struct replay {
 	struct wrs *wrs;             /* posts.c */
 	struct strangers *strangers; /* expect_end.c */
 	struct fault_plan *faults;   /* faults.c; NULL: nothing is made to fail */
+	bool failing;                /* of posts and polls, some is */
 	struct needs *needs;         /* needs.c; NULL: nothing is lacking */
 	struct contents *contents;   /* contents.c; NULL: the trace has no contents */
 	void *scratch;               /* a page for outputs that nobody reads */

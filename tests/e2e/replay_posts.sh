@@ -76,5 +76,17 @@ wr_ids="SELECT wr_id, opcode, count(*) FROM wr GROUP BY 1, 2 ORDER BY 1, 2"
 batches="SELECT p.verb, p.ret, group_concat(w.wr_id), group_concat(w.num_sge) FROM post p
 	JOIN wr w ON w.thread = p.thread AND w.n = p.n GROUP BY p.n ORDER BY p.n"
 try "requests have their recorded wr_ids" seen "$wr_ids" "$both" ibv_rc_pingpong -n 100
+# ib_send_bw goes through its buffer from message to message
+places="SELECT w.opcode, s.addr - (SELECT min(o.addr) FROM sge o
+		JOIN wr v ON v.thread = o.thread AND v.n = o.n WHERE v.opcode = w.opcode), s.length,
+		count(*)
+	FROM wr w JOIN sge s ON s.thread = w.thread AND s.n = w.n GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+if command -v ib_send_bw >/dev/null; then
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 \
+		try "buffers are where they were" \
+		seen "$places" "$both" ib_send_bw --use_old_post_send -F -s 64 -n 300
+else
+	skip "buffers are where they were" "ib_send_bw is not installed"
+fi
 try "batches are built as they were" seen "$batches" "$apps/posts" built
 exit $failed

@@ -156,7 +156,7 @@ static void assert_poll(const struct ready *ready, uint64_t request, uint64_t em
 	assert_int_equal(poll->wc[2].request.n, 0);
 }
 
-/* A post that is as far back as that of the last poll is no change. */
+/* Which post of a thread is no change, as far back as that of the last poll or not. */
 TEST(the_posts_of_completions_come_as_they_were)
 {
 	struct ready *ready;
@@ -164,6 +164,7 @@ TEST(the_posts_of_completions_come_as_they_were)
 	put_poll(10, (struct event_id){ THREAD, 4 }, 3);
 	put_poll(20, (struct event_id){ THREAD, 14 }, 4);
 	put_poll(30, (struct event_id){ THREAD, 14 }, 0);
+	put_poll(40, (struct event_id){ THREAD + 1, 14 }, 0);
 	tapes_end(tapes);
 	ready = next_step(10);
 	assert_poll(ready, 4, 3);
@@ -174,6 +175,10 @@ TEST(the_posts_of_completions_come_as_they_were)
 	assert_false(ready->changed);
 	ready = next_step(30);
 	assert_poll(ready, 14, 0);
+	assert_false(ready->changed);
+	ready = next_step(40);
+	assert_int_equal(ready->event.poll->wc[0].request.thread, THREAD + 1);
+	assert_int_equal(ready->event.poll->wc[0].request.n, 14);
 	assert_true(ready->changed);
 	assert_end();
 }
