@@ -26,6 +26,7 @@ static bool is_child;
  */
 static void enlarge_stacks(void)
 {
+#ifdef __SANITIZE_THREAD__
 	pthread_attr_t attr;
 	size_t size;
 
@@ -35,6 +36,7 @@ static void enlarge_stacks(void)
 	pthread_attr_setstacksize(&attr, size + STACK_MORE);
 	pthread_setattr_default_np(&attr);
 	pthread_attr_destroy(&attr);
+#endif
 }
 
 static void in_child(void)
