@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+enum { STACK_MORE = 1 << 20 };
+
 #define ASKED __attribute__((visibility("default")))
 
 ASKED const char *__tsan_default_options(void);
@@ -18,9 +20,29 @@ ASKED int __lsan_is_turned_off(void);
 
 static bool is_child;
 
+/*
+ * ThreadSanitizer keeps threads that the child does not have, by where their stacks are, and ends
+ * the child where a new one gets such a stack again: none of them is large enough for it.
+ */
+static void enlarge_stacks(void)
+{
+#ifdef __SANITIZE_THREAD__
+	pthread_attr_t attr;
+	size_t size;
+
+	if (pthread_getattr_default_np(&attr))
+		return;
+	pthread_attr_getstacksize(&attr, &size);
+	pthread_attr_setstacksize(&attr, size + STACK_MORE);
+	pthread_setattr_default_np(&attr);
+	pthread_attr_destroy(&attr);
+#endif
+}
+
 static void in_child(void)
 {
 	is_child = true;
+	enlarge_stacks();
 }
 
 __attribute__((constructor)) static void watch_forks(void)

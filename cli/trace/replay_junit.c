@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "analyzer/report/junit.h"
-#include "core/wire/desc.h"
 #include "core/wire/log.h"
 #include "replay/report/outcome.h"
 
@@ -27,8 +26,7 @@ static void put_divergence(struct junit *junit, const struct outcome *outcome, s
 	if (!to)
 		return;
 	outcome_print_divergence(outcome, i, to);
-	text_addf(&name, "%s %s %s", event_id_text(d->event, event), verb_infos[d->verb].name,
-		  d->field);
+	text_addf(&name, "%s %s %s", event_id_text(d->event, event), divergence_verb(d), d->field);
 	if (!fclose(to) && !name.failed)
 		junit_case(junit, "divergence", name.at,
 			   &(struct junit_outcome){ .failure = line,

@@ -36,7 +36,7 @@ static struct {
 	struct replay_watch *set;
 	pthread_t thread;
 	sem_t wake;
-	volatile sig_atomic_t signal;
+	int signal; /* any thread may take it */
 	bool late, taken;
 	bool running, ended, claimed; /* claimed: who prints is known */
 	bool live, shown;
@@ -64,13 +64,19 @@ static bool take_for_hold(void)
 	return write(watch.release, &one, sizeof(one)) == sizeof(one);
 }
 
+/* 0: none has come. */
+static int taken_signal(void)
+{
+	return __atomic_load_n(&watch.signal, __ATOMIC_SEQ_CST);
+}
+
 static void take_signal(int number)
 {
-	int err = errno;
+	int err = errno, none = 0;
 
 	if (!take_for_hold()) {
-		if (!watch.signal)
-			watch.signal = number;
+		__atomic_compare_exchange_n(&watch.signal, &none, number, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
 		sem_post(&watch.wake);
 	}
 	errno = err;
@@ -165,7 +171,7 @@ static bool claim_printing(void)
 
 static const char *name_end(void)
 {
-	switch (watch.signal) {
+	switch (taken_signal()) {
 	case SIGINT:
 		return "ended by SIGINT";
 	case SIGTERM:
@@ -187,7 +193,7 @@ static void *watch_replay(void *arg)
 {
 	uint64_t asked;
 
-	while (!has_ended() && !watch.signal && !is_over()) {
+	while (!has_ended() && !taken_signal() && !is_over()) {
 		uint64_t left = watch.set->deadline ? watch.start + (uint64_t)watch.set->deadline +
 							      1 - clock_monotonic()
 						    : SHOW_NS;
@@ -195,7 +201,7 @@ static void *watch_replay(void *arg)
 		wait_for(left < SHOW_NS ? left : SHOW_NS);
 		show_line();
 	}
-	watch.late = !has_ended() && !watch.signal;
+	watch.late = !has_ended() && !taken_signal();
 	if (!has_ended())
 		outcome_stop(watch.set->outcome, name_end());
 	asked = clock_monotonic();
@@ -203,7 +209,7 @@ static void *watch_replay(void *arg)
 		wait_for(GRACE_NS);
 	clear_line();
 	if (!has_ended() && claim_printing())
-		watch.set->finish(watch.set->arg, watch.signal);
+		watch.set->finish(watch.set->arg, taken_signal());
 	return arg;
 }
 
@@ -279,7 +285,7 @@ int replay_watch_stop(bool *ret_late)
 	pthread_join(watch.thread, NULL);
 	watch.running = false;
 	*ret_late = watch.late;
-	return watch.signal;
+	return taken_signal();
 }
 
 void replay_watch_leave(void)

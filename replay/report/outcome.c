@@ -248,13 +248,18 @@ static bool begin_report(struct outcome *r)
 	return false;
 }
 
+const char *divergence_verb(const struct divergence *d)
+{
+	return d->verb < VERB_COUNT ? verb_infos[d->verb].name : "no verb";
+}
+
 /* The line of --tolerate that has it; -1: none. */
 static int find_tolerance(struct outcome *r, const struct divergence *d)
 {
 	const struct object *o = r->trace ? trace_object(r->trace, d->object) : NULL;
 
 	return tolerate_find(r->tolerate, &(struct tolerate_query){
-						  .verb = verb_infos[d->verb].name,
+						  .verb = divergence_verb(d),
 						  .field = d->field,
 						  .event = d->event,
 						  .object = o ? o->name : "",

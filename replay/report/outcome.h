@@ -46,7 +46,7 @@ enum divergence_class {
 
 struct divergence {
 	struct event_id event;
-	enum verb verb;
+	enum verb verb;       /* VERB_COUNT: none; a process may end anywhere */
 	const char *field;    /* path: "ret", "wc[0].status", "attr.qp_state" */
 	const char *recorded; /* as text */
 	const char *replayed;
@@ -65,6 +65,9 @@ struct divergence {
 
 struct outcome;
 struct tolerate;
+
+/* The name of its verb, also where it has none. */
+const char *divergence_verb(const struct divergence *divergence);
 
 int outcome_new(struct outcome **ret_outcome);
 

@@ -90,7 +90,7 @@ static void put_divergence(const struct outcome *r, const struct cause *cause, F
 	fprintf(to, "    {");
 	put_event(to, "event", d->event);
 	fprintf(to, ", ");
-	put_member(to, "verb", verb_infos[d->verb].name);
+	put_member(to, "verb", divergence_verb(d));
 	fprintf(to, ", ");
 	put_member(to, "field", d->field);
 	fprintf(to, ", ");

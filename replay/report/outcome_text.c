@@ -51,7 +51,7 @@ static void print_difference(const struct divergence *d, FILE *to)
 {
 	char event[32], about[32], sender[32];
 
-	fprintf(to, "%s %s: ", event_id_text(d->event, event), verb_infos[d->verb].name);
+	fprintf(to, "%s %s: ", event_id_text(d->event, event), divergence_verb(d));
 	print_foreign(to, d->field);
 	fputs(": recorded ", to);
 	print_foreign(to, d->recorded);

@@ -97,7 +97,8 @@ lost_process_is_said() { # signal, what the report says
 	kill -s "$1" "${roots%%[!0-9]*}"
 	wait $pid
 	is status $? 1 || { cat "$tmp/out" "$tmp/err"; return 1; }
-	says "process: recorded process [12] goes on, replayed $2" "$tmp/out"
+	says "process: recorded process [12] goes on, replayed $2" "$tmp/out" ||
+		{ cat "$tmp/err"; return 1; }
 }
 
 leaves_no_process() { # pids
@@ -185,6 +186,7 @@ if command -v ibv_rc_pingpong >/dev/null; then
 	try "recorded again: two programs" its_processes_do_what_was_recorded \
 		"$both" ibv_rc_pingpong -n 100
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_segv=0 \
+		TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}handle_segv=0 \
 		try "a process that crashes" lost_process_is_said SEGV \
 		"ended by signal 11 (Segmentation fault)"
 	try "a process that is killed" lost_process_is_said KILL "ended by signal 9 (Killed)"

@@ -130,7 +130,7 @@ what_a_killed_replay_leaves_goes_with_the_next() {
 	exec "$VERBATIM" replay --device soft --pace x0.0001 rc.db >out 2>&1) &
 	job=$!
 	await pgrep -P $job >pid && child=$(cat pid) && await fabric_of $child >folder &&
-		folder=$(cat folder) && await [ "$(ls -A "$folder")" ] || return
+		folder=$(cat folder) && await eval '[ "$(ls -A "$folder")" ]' || return
 	kill -KILL $job $child
 	await eval '! kill -0 '$child && [ -d "$folder" ] || { echo "no $folder"; return 1; }
 	(unset VERBATIM_SOFT_FABRIC; replay rc.db)

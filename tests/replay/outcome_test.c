@@ -273,3 +273,21 @@ TEST(classes_are_counted_apart)
 	assert_says(r, "3 divergences (1 recorded success fails here, 1 recorded failure succeeds"
 		       " here, 1 other)\n");
 }
+
+TEST(what_differs_where_no_verb_is_called_is_told)
+{
+	struct outcome *r = *state;
+	FILE *json = tmpfile();
+
+	outcome_divergence(r, &(struct divergence){ .event = { 1, 63 },
+						    .verb = VERB_COUNT,
+						    .field = "process",
+						    .recorded = "process 1 goes on",
+						    .replayed = "ended by signal 11",
+						    .class = DIVERGENCE_FAILED_HERE,
+						    .breaks = true });
+	assert_says(r, "1:63 no verb: process: recorded process 1 goes on, replayed ended by"
+		       " signal 11\n");
+	outcome_json(r, json);
+	fclose(json);
+}
