@@ -131,6 +131,25 @@ static bool rereg_applies(const struct model *m, const struct step *s)
 	return mr->live && !mr->broken;
 }
 
+/*
+ * A request that waits looks at its own end's region, then at the other end's: of one that is both
+ * it may find the first and miss the second.
+ */
+static bool dereg_applies(const struct model *m, const struct step *s)
+{
+	const struct request *wr;
+	const struct model_qp *qp;
+
+	for (qp = m->qp; qp < m->qp + QPS; qp++) {
+		wr = &qp->sq[qp->next % SQ_MAX];
+		if (qp->live && qp->waits && qp->proc == s->proc &&
+		    m->qp[qp->dest].proc == s->proc && names_region(wr, s->slot, false) &&
+		    names_region(wr, s->slot, true))
+			return false;
+	}
+	return m->mr[s->proc][s->slot].live;
+}
+
 static bool limit_applies(struct model *m, const struct step *s)
 {
 	const struct model_srq *srq = &m->srq[s->proc][s->slot];
@@ -176,7 +195,7 @@ bool model_applies(struct model *m, const struct step *s)
 	case OP_REREG_MR:
 		return rereg_applies(m, s);
 	case OP_DEREG_MR:
-		return m->mr[s->proc][s->slot].live;
+		return dereg_applies(m, s);
 	case OP_CREATE_QP:
 		return create_applies(m, s);
 	case OP_MODIFY_QP:
