@@ -143,10 +143,13 @@ one_of_many_queue_pairs_replays() {
 }
 
 choices_add_up() {
-	trim --only process=2 --from 2:1000 --until 2:2000 rc.db; is $? 0 && replays cut.db &&
+	local t
+	t=$("$VERBATIM" sql rc.db "SELECT id FROM thread WHERE process = 2")
+	trim --only process=2 --from $t:1000 --until $t:2000 rc.db; is "$? $(cat err)" "0 " &&
+		replays cut.db &&
 		is "$("$VERBATIM" sql cut.db "SELECT min(n), max(n) FROM poll")" \
 			"$("$VERBATIM" sql rc.db "SELECT min(n), max(n) FROM poll
-				WHERE thread = 2 AND n BETWEEN 1000 AND 2000")"
+				WHERE thread = $t AND n BETWEEN 1000 AND 2000")"
 }
 
 nothing_is_left_of_a_failure() {
