@@ -5,8 +5,8 @@
  *
  * In turns, each sends BURST messages to the other, on queue pairs chosen at random; every message
  * is posted, polled at both ends, and its receive posted again. One more pair of queue pairs is for
- * the mistake, which the first process makes at a turn that the seed tells; the second has done its
- * part of it in the turn before.
+ * the mistake, which the first process makes at a turn of its own that the seed tells, when no
+ * message is under way; the second has done its part of it in the turn before.
  */
 #include <sched.h>
 #include <sys/socket.h>
@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 	open_end();
 	tell_other();
 	connect_end(child);
-	run_turns(child, turns, turns / 4 + rand() % (turns / 2));
+	run_turns(child, turns, (turns / 4 + rand() % (turns / 2)) & ~1);
 	close_end();
 	if (child)
 		MUST(waitpid(child, &status, 0) != child);
