@@ -90,8 +90,9 @@ dump_of_one_event_has_its_stack() {
 }
 dump_has_the_sender_of_a_datagram() {
 	"$VERBATIM" record -q -o ud.db -- "$both" ibv_ud_pingpong -n 5 >out 2>&1 &&
-		dump ud.db >ud && is "$(grep -c 'opcode=IBV_WC_RECV, .*src_qp=0x[1-9a-f]' ud)" \
-			"$(query ud.db 'SELECT count(*) FROM wc WHERE opcode & 128')" &&
+		dump ud.db >lines && grep -o '{[^}]*}' lines >ud && # each completion
+		is "$(grep -c 'opcode=IBV_WC_RECV, .*src_qp=0x[1-9a-f]' ud)" \
+			"$(query ud.db 'SELECT count(*) FROM wc WHERE opcode & 128' 2>/dev/null)" &&
 		is "$(grep -c 'opcode=IBV_WC_SEND.*src_qp' ud)" 0
 }
 dump_to_a_closed_pipe_ends_quietly() { is "$(dump t.db 2>&1 | head -1 | wc -l)" 1; }
