@@ -408,7 +408,7 @@ static void learn_qp(struct maker *maker, const struct call *call)
 	order->feeders[order->srq[qp]]++;
 	order->recv_cq[qp] =
 		arguments_object(maker, OBJECT_cq, get_number(call->out, "ret.recv_cq"));
-	order->ud[qp] = get_number(call->out, "ret.qp_type") == IBV_QPT_UD;
+	order->type[qp] = (uint8_t)get_number(call->out, "ret.qp_type");
 }
 
 /* It was told who its peer is. */

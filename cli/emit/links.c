@@ -12,7 +12,8 @@
 /* A queue pair was told the number of its peer. */
 struct connection {
 	uint32_t qp, number;
-	int64_t time;
+	struct event_id id;
+	int64_t time, heard; /* when its thread had polled its last message before */
 };
 
 static uint64_t request_key(struct event_id id, uint32_t i)
@@ -25,6 +26,7 @@ static int learn_call(struct links *links, const struct trace_event *event)
 	const struct call *call = event->call;
 	struct connection *place;
 	int64_t number, mask = 0;
+	uint64_t heard = 0;
 
 	if (call->failed || !call->object)
 		return 0;
@@ -37,7 +39,9 @@ static int learn_call(struct links *links, const struct trace_event *event)
 	place = vec_push(links->connections, links->nconnections);
 	if (!place)
 		return -ENOMEM;
-	*place = (struct connection){ call->object, (uint32_t)number, call->begin };
+	map_get(&links->heard, event->id.thread, &heard);
+	*place = (struct connection){ call->object, (uint32_t)number, event->id, call->begin,
+				      (int64_t)heard };
 	return 0;
 }
 
@@ -56,6 +60,8 @@ int links_learn(struct links *links, struct program *program, const struct trace
 				      wc->status + 1);
 		if (!err && wc->status == IBV_WC_RETRY_EXC_ERR && wc->qp)
 			err = map_put(&links->silent, wc->qp, 1);
+		if (!err && !wc->status && wc->opcode & IBV_WC_RECV)
+			err = map_put(&links->heard, event->id.thread, (uint64_t)event->time);
 	}
 	return err;
 }
@@ -66,6 +72,7 @@ void links_fini(struct links *links)
 	map_fini(&links->srqs);
 	map_fini(&links->failed);
 	map_fini(&links->silent);
+	map_fini(&links->heard);
 }
 
 static const struct connection *find_connection(const struct links *links, uint32_t qp,
@@ -80,6 +87,18 @@ static const struct connection *find_connection(const struct links *links, uint3
 bool links_is_connected(const struct links *links, uint32_t qp, int64_t time)
 {
 	return find_connection(links, qp, time);
+}
+
+struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time)
+{
+	const struct connection *c = links->connections;
+
+	if (find_connection(links, qp, time))
+		return (struct event_id){ 0 };
+	for (size_t i = 0; i < links->nconnections; i++, c++)
+		if (c->qp == qp)
+			return c->heard > time ? (struct event_id){ 0 } : c->id;
+	return (struct event_id){ 0 };
 }
 
 static bool was_connected_to(const struct links *links, uint32_t qp, uint32_t number)
