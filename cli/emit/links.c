@@ -18,7 +18,7 @@ struct connection {
 
 static uint64_t request_key(struct event_id id, uint32_t i)
 {
-	return map_hash((uint64_t)id.thread << 40 ^ id.n) ^ map_hash(i + 1);
+	return map_hash(event_key(id)) ^ map_hash(i + 1);
 }
 
 static int learn_call(struct links *links, const struct trace_event *event)
