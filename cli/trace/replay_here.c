@@ -245,10 +245,19 @@ static int begin_round(struct trace *trace, struct run *run)
 	return 0;
 }
 
+/*
+ * Not before: a process that is forked while the watch's thread is inside the allocator has its
+ * lock taken for good, where the allocator does not care for forks (a sanitizer's).
+ */
+static void start_watch(void *watch)
+{
+	replay_watch_start(watch);
+}
+
 /* One round, watched. */
 static void play_round(struct trace *trace, struct run *run)
 {
-	const struct replay_options options = options_of(run);
+	struct replay_options options = options_of(run);
 	int64_t spent = (int64_t)(clock_monotonic() - run->start);
 	struct replay_watch watch = { .outcome = run->outcome,
 				      .total = trace_events(trace),
@@ -257,7 +266,8 @@ static void play_round(struct trace *trace, struct run *run)
 
 	if (run->set->deadline)
 		watch.deadline = run->set->deadline > spent ? run->set->deadline - spent : 1;
-	replay_watch_start(&watch);
+	options.forked = start_watch;
+	options.arg = &watch;
 	run->err = replay_run(trace, &options, run->outcome);
 	run->signal = replay_watch_stop(&run->late);
 }
