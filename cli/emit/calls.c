@@ -184,9 +184,16 @@ static int add_bind_mw(struct maker *maker, const struct call *call)
 	return err;
 }
 
-static int add_create_cq_ex(struct maker *maker, const struct call *call)
+/* Where it has a channel, its context counts its events. */
+static int add_create_cq(struct maker *maker, const struct call *call)
 {
-	maker->program->objects[call->object].ex = true;
+	struct kept *kept = &maker->program->objects[call->object];
+
+	kept->ex = call->verb == VERB_create_cq_ex;
+	kept->events = !call->failed && (args_number(call->args, "channel") ||
+					 args_number(call->args, "init_attr.channel"));
+	if (kept->events)
+		maker->program->helpers |= HELPER_EVENTS;
 	return add_plain(maker, call);
 }
 
@@ -221,11 +228,12 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	uint32_t cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
 	int err;
 
-	if (!links_is_useful(&maker->links, maker->program->at)) {
+	if (!maker->armed[cq] || !maker->program->objects[cq].events) {
 		maker->untold[cq]++;
-		phrase_addf(phrase, "/* no event: it told of completions that had been polled */");
+		phrase_addf(phrase, "/* an event more than there were ibv_req_notify_cq() */");
 		return 0;
 	}
+	maker->armed[cq] = false;
 	maker->program->helpers |= HELPER_CQ_EVENT;
 	phrase_addf(phrase, "cq_event(" SLOT "n, ");
 	err = add_named(maker, call, "channel");
@@ -248,7 +256,11 @@ static int add_ack_cq_events(struct maker *maker, const struct call *call)
 		phrase_addf(phrase, "/* nor is it acknowledged */");
 		return 0;
 	}
-	phrase_addf(phrase, "ibv_ack_cq_events(");
+	if (maker->program->objects[call->object].events)
+		maker->program->helpers |= HELPER_ACK;
+	else
+		phrase_addf(phrase, "ibv_");
+	phrase_addf(phrase, "ack_cq_events(");
 	names_add_handle(maker->program, &phrase->text, call->object);
 	phrase_addf(phrase, ", %" PRIu64 ");", n - fewer);
 	return 0;
@@ -297,8 +309,8 @@ static add_function *const rows[VERB_COUNT] = {
 	[VERB_alloc_null_mr] = add_plain,
 	[VERB_create_comp_channel] = add_plain,
 	[VERB_destroy_comp_channel] = add_plain,
-	[VERB_create_cq] = add_plain,
-	[VERB_create_cq_ex] = add_create_cq_ex,
+	[VERB_create_cq] = add_create_cq,
+	[VERB_create_cq_ex] = add_create_cq,
 	[VERB_modify_cq] = add_plain,
 	[VERB_resize_cq] = add_plain,
 	[VERB_destroy_cq] = add_plain,
@@ -388,17 +400,25 @@ static int begin_order(struct maker *maker, const struct call *call)
 	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
 }
 
-/* An event of a CQ came after it was made and asked for that. */
+/* An event of a CQ comes after it was made and asked for that; it is acknowledged later. */
 static int order_cq_event(struct maker *maker, const struct call *call)
 {
-	uint32_t cq = call->verb == VERB_get_cq_event
-			      ? arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"))
-			      : 0;
-	int err = order_read(&maker->order, cq, ROLE_STATE);
+	static const enum role roles[] = { ROLE_STATE, ROLE_ARMED, ROLE_EVENTS };
+	struct order *order = &maker->order;
+	uint32_t cq;
+	int err = 0;
 
-	if (!err)
-		err = order_touch(&maker->order, cq, ROLE_STATE);
-	return err ? err : order_read(&maker->order, cq, ROLE_ARMED);
+	if (call->verb == VERB_ack_cq_events)
+		return order_change(order, call->object, ROLE_EVENTS);
+	if (call->verb != VERB_get_cq_event)
+		return 0;
+	cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
+	for (size_t i = 0; !err && i < sizeof(roles) / sizeof(*roles); i++) {
+		err = order_read(order, cq, roles[i]);
+		if (!err)
+			err = order_touch(order, cq, roles[i]);
+	}
+	return err;
 }
 
 /* What it waits for, and what waits for it. */
@@ -409,6 +429,7 @@ static int order_call(struct maker *maker, const struct call *call)
 		call->object ? trace_object(maker->program->trace, call->object) : NULL;
 	int err = begin_order(maker, call);
 	bool changes = info->effect != EFFECT_ACK && info->effect != EFFECT_GET;
+	int64_t state;
 
 	if (!err)
 		err = arguments_order(maker, call);
@@ -416,6 +437,9 @@ static int order_call(struct maker *maker, const struct call *call)
 		err = order_cq_event(maker, call);
 	if (!err && o && changes)
 		err = order_change(&maker->order, o->id, ROLE_STATE);
+	if (!err && o && call->verb == VERB_modify_qp &&
+	    args_get(call->args, "attr.qp_state", &state) && state == IBV_QPS_RESET)
+		err = rooms_reset(&maker->rooms, o->id);
 	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
 		err = order_change(&maker->order, o->id, ROLE_MADE);
 	for (size_t i = 0;
@@ -425,6 +449,29 @@ static int order_call(struct maker *maker, const struct call *call)
 	     i++)
 		err = order_touch(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
 	return err;
+}
+
+/* How many requests a new queue has room for, whatever the name of the structure that says so. */
+static void learn_sizes(struct maker *maker, const struct call *call)
+{
+	static const struct {
+		const char *name;
+		bool send;
+	} sizes[] = {
+		{ "qp_init_attr.cap.max_send_wr", true },
+		{ "qp_init_attr.cap.max_recv_wr", false },
+		{ "qp_init_attr_ex.cap.max_send_wr", true },
+		{ "qp_init_attr_ex.cap.max_recv_wr", false },
+		{ "srq_init_attr.attr.max_wr", false },
+		{ "srq_init_attr_ex.attr.max_wr", false },
+	};
+	int64_t size;
+
+	if (info_of(call)->effect != EFFECT_CREATE || !call->object)
+		return;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (args_get(call->args, sizes[i].name, &size))
+			rooms_set_size(&maker->rooms, call->object, sizes[i].send, (uint64_t)size);
 }
 
 /* The queues that a new queue pair completes and receives by. */
@@ -507,6 +554,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 	if (err)
 		return err < 0 ? err : 0;
 	learn_qp(maker, call);
+	learn_sizes(maker, call);
 	err = order_call(maker, call);
 	if (!err)
 		err = connect_qp(maker, call);
