@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/format.h"
 #include "cli/help.h"
@@ -80,6 +81,13 @@ bool cli_is_trace(const char *path)
 	n = fread(head, 1, sizeof(head), file);
 	fclose(file);
 	return n == sizeof(head) && !memcmp(head, MAGIC, sizeof(head));
+}
+
+bool cli_is_same_file(const char *from, const char *to)
+{
+	struct stat a, b;
+
+	return !stat(from, &a) && !stat(to, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 int cli_refuse_second(const char *command, const char *path)

@@ -43,6 +43,9 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 /* Does @path end in ".db", or is it a file that may be a trace? Not what a query is. */
 bool cli_is_trace(const char *path);
 
+/* Would writing @to destroy @from? Both may be missing. */
+bool cli_is_same_file(const char *from, const char *to);
+
 /* For a command that reads one trace, and was given @path as well: as cli_misuse(). */
 int cli_refuse_second(const char *command, const char *path);
 

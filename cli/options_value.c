@@ -118,7 +118,7 @@ static void describe_value(const struct option_row *row, const char *text, char 
 
 	switch (row->type) {
 	case OPTION_NUMBER:
-		kind = "a number";
+		kind = row->least == 1 && !row->most ? "a number from 1 on" : "a number";
 		break;
 	case OPTION_SIZE:
 		kind = "a size such as 4M";

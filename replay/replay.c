@@ -162,6 +162,12 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	return err;
 }
 
+static int start_processes(struct replay *r)
+{
+	r->xrc_file = translate_xrc_file(); /* before any is forked: they share it */
+	return processes_start(r->trace, r->outcome);
+}
+
 static int init_replay(struct replay *r)
 {
 	int err;
@@ -174,9 +180,9 @@ static int init_replay(struct replay *r)
 		r->scratch = NULL;
 	if (!r->scratch || contents_init(r) || peers_new(&r->peers))
 		return log_err(-ENOMEM, "prepare the replay");
-	if (r->options->processes) /* before any is forked: they share it */
-		r->xrc_file = translate_xrc_file();
-	err = r->options->processes ? processes_start(r->trace, r->outcome) : 0;
+	err = r->options->processes ? start_processes(r) : 0;
+	if (!err && r->options->forked)
+		r->options->forked(r->options->arg);
 	err = err ?: devices_open(r->options->device, &r->devices);
 	err = err ?: learn_trace(r);
 	err = err ?: cm_begin(r);

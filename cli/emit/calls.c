@@ -488,7 +488,7 @@ static void learn_qp(struct maker *maker, const struct call *call)
 		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.send_cq"));
 	order->recv_cq[qp] =
 		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.recv_cq"));
-	order->ud[qp] = args_number(call->out, "ret.qp_type") == IBV_QPT_UD;
+	order->type[qp] = (uint8_t)args_number(call->out, "ret.qp_type");
 }
 
 /* It was told who its peer is. */

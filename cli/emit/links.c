@@ -12,18 +12,21 @@
 /* A queue pair was told the number of its peer. */
 struct connection {
 	uint32_t qp, number;
-	int64_t time;
+	struct event_id id;
+	int64_t time, heard; /* when its thread had polled its last message before */
 };
 
 static uint64_t request_key(struct event_id id, uint32_t i)
 {
-	return map_hash((uint64_t)id.thread << 40 ^ id.n) ^ map_hash(i + 1);
+	return map_hash(event_key(id)) ^ map_hash(i + 1);
 }
 
-static int learn_call(struct links *links, const struct call *call)
+static int learn_call(struct links *links, const struct trace_event *event)
 {
+	const struct call *call = event->call;
 	struct connection *place;
 	int64_t number, mask = 0;
+	uint64_t heard = 0;
 
 	if (call->failed || !call->object)
 		return 0;
@@ -36,11 +39,14 @@ static int learn_call(struct links *links, const struct call *call)
 	place = vec_push(links->connections, links->nconnections);
 	if (!place)
 		return -ENOMEM;
-	*place = (struct connection){ call->object, (uint32_t)number, call->begin };
+	map_get(&links->heard, event->id.thread, &heard);
+	*place = (struct connection){ call->object, (uint32_t)number, event->id, call->begin,
+				      (int64_t)heard };
 	return 0;
 }
 
-static int learn_completion(struct links *links, const struct wc *wc)
+static int learn_completion(struct links *links, const struct trace_event *event,
+			    const struct wc *wc)
 {
 	int err = 0;
 
@@ -49,26 +55,29 @@ static int learn_completion(struct links *links, const struct wc *wc)
 			      wc->status + 1);
 	if (!err && wc->status == IBV_WC_RETRY_EXC_ERR && wc->qp)
 		err = map_put(&links->silent, wc->qp, 1);
+	if (!err && !wc->status && wc->opcode & IBV_WC_RECV)
+		err = map_put(&links->heard, event->id.thread, (uint64_t)event->time);
 	return err;
 }
 
-static int learn_poll(struct links *links, struct program *program, const struct poll *poll)
+static int learn_poll(struct links *links, struct program *program, const struct trace_event *event)
 {
+	const struct poll *poll = event->poll;
 	int err = 0;
 
 	if (poll->verb != VERB_poll_cq && poll->object <= program->nobjects)
 		program->objects[poll->object].by_ex = true;
 
 	for (uint32_t i = 0; !err && i < poll->nwc; i++)
-		err = learn_completion(links, &poll->wc[i]);
+		err = learn_completion(links, event, &poll->wc[i]);
 	return err;
 }
 
 int links_learn(struct links *links, struct program *program, const struct trace_event *event)
 {
 	if (event->kind == TRACE_RETURN)
-		return learn_call(links, event->call);
-	return event->kind == TRACE_POLL ? learn_poll(links, program, event->poll) : 0;
+		return learn_call(links, event);
+	return event->kind == TRACE_POLL ? learn_poll(links, program, event) : 0;
 }
 
 void links_fini(struct links *links)
@@ -77,6 +86,7 @@ void links_fini(struct links *links)
 	map_fini(&links->srqs);
 	map_fini(&links->failed);
 	map_fini(&links->silent);
+	map_fini(&links->heard);
 }
 
 static const struct connection *find_connection(const struct links *links, uint32_t qp,
@@ -91,6 +101,18 @@ static const struct connection *find_connection(const struct links *links, uint3
 bool links_is_connected(const struct links *links, uint32_t qp, int64_t time)
 {
 	return find_connection(links, qp, time);
+}
+
+struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time)
+{
+	const struct connection *c = links->connections;
+
+	if (find_connection(links, qp, time))
+		return (struct event_id){ 0 };
+	for (size_t i = 0; i < links->nconnections; i++, c++)
+		if (c->qp == qp)
+			return c->heard > time ? (struct event_id){ 0 } : c->id;
+	return (struct event_id){ 0 };
 }
 
 static bool was_connected_to(const struct links *links, uint32_t qp, uint32_t number)

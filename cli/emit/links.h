@@ -12,6 +12,7 @@ struct links {
 	struct map srqs;   /* number of an SRQ to its object */
 	struct map failed; /* a request to 1 + its status */
 	struct map silent; /* queue pairs whose peer did not answer (IBV_WC_RETRY_EXC_ERR) */
+	struct map heard;  /* a thread to when it polled its last message */
 };
 
 int links_learn(struct links *links, struct program *program, const struct trace_event *event);
@@ -22,6 +23,12 @@ uint32_t links_find(const struct links *links, struct program *program, uint32_t
 
 /* Was it connected by then, to whatever number? */
 bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
+
+/*
+ * The event that connects @qp, if it comes after @time and its thread got no message in between:
+ * then what is done now can wait for it. 0:0: there is none.
+ */
+struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time);
 
 /* The queue pair of that number at @time that is not @qp, unless there is no other; or 0. */
 uint32_t links_by_number(struct program *program, uint32_t qp, uint32_t number, int64_t time);

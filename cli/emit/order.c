@@ -51,11 +51,11 @@ int order_init(struct order *order, struct program *program)
 	order->srq = calloc(objects, sizeof(*order->srq));
 	order->send_cq = calloc(objects, sizeof(*order->send_cq));
 	order->recv_cq = calloc(objects, sizeof(*order->recv_cq));
-	order->ud = calloc(objects, sizeof(*order->ud));
+	order->type = calloc(objects, sizeof(*order->type));
 	order->feeders = calloc(objects, sizeof(*order->feeders));
 	order->goes_to = calloc(objects, sizeof(*order->goes_to));
 	if (order->shared && order->known && order->queues && order->peer && order->srq &&
-	    order->send_cq && order->recv_cq && order->ud && order->feeders && order->goes_to)
+	    order->send_cq && order->recv_cq && order->type && order->feeders && order->goes_to)
 		return 0;
 	return log_err(-ENOMEM, "emit");
 }
@@ -84,7 +84,7 @@ void order_fini(struct order *order)
 	free(order->srq);
 	free(order->send_cq);
 	free(order->recv_cq);
-	free(order->ud);
+	free(order->type);
 	free(order->feeders);
 	free(order->goes_to);
 	map_fini(&order->receives);
@@ -95,10 +95,9 @@ static uint64_t *find_known(const struct order *order, uint32_t thread, uint32_t
 	return &order->known[(size_t)thread * (order->program->nthreads + 1) + other];
 }
 
-/* The counter of that name in the current thread; where another thread has it, one of its own. */
-static uint32_t find_counter(struct order *order, const char *name)
+/* The counter of that name in @thread; where another thread has it, one of its own. */
+static uint32_t find_counter(struct order *order, uint32_t thread, const char *name)
 {
-	uint32_t thread = order->program->at.thread;
 	uint64_t key = texts_number(&order->program->texts, name), found;
 	struct counter *counter;
 	bool taken;
@@ -132,8 +131,8 @@ int order_begin(struct order *order, const char *format, ...)
 	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
 	names_strip(name);
-	order->now =
-		(struct place){ program->at.thread, program->at.n, find_counter(order, name), 0 };
+	order->now = (struct place){ program->at.thread, program->at.n,
+				     find_counter(order, program->at.thread, name), 0 };
 	if (!order->now.counter)
 		return log_err(-ENOMEM, "emit");
 	order->now.ordinal = ++order->counters[order->now.counter - 1].count;
@@ -170,6 +169,16 @@ int order_wait_for(struct order *order, const struct place *place)
 	phrase_fini(&program->phrase);
 	program->phrase = phrase;
 	return 0;
+}
+
+int order_await(struct order *order, struct event_id id, const char *name)
+{
+	struct place place = { id.thread, id.n, find_counter(order, id.thread, name), 0 };
+
+	if (!place.counter)
+		return log_err(-ENOMEM, "emit");
+	place.ordinal = order->counters[place.counter - 1].count + 1;
+	return order_wait_for(order, &place);
 }
 
 static struct shared *find_shared(const struct order *order, uint32_t object, enum role role)

@@ -38,11 +38,11 @@ struct order {
 	struct map by_name; /* number of a text, and the thread, to a counter */
 	uint64_t *known;    /* [thread][other]: the other's events up to this n are over */
 	struct queue *queues;
-	/* by object of a queue pair: its peer, SRQ and completion queues; is it for datagrams? */
+	/* by object of a queue pair: its peer, SRQ, completion queues, and enum ibv_qp_type */
 	uint32_t *peer, *srq, *send_cq, *recv_cq;
+	uint8_t *type;
 	uint32_t *feeders; /* of an SRQ: its queue pairs */
 	uint32_t *goes_to; /* of a queue pair: where all of its datagrams go; ORDER_SEVERAL; or 0 */
-	bool *ud;
 	struct map receives; /* posts of receives, by thread and n */
 	struct place now;
 };
@@ -59,6 +59,9 @@ int order_change(struct order *order, uint32_t object, enum role role);
 
 /* It waits for @place, unless that is known to be over. 0 or -errno. */
 int order_wait_for(struct order *order, const struct place *place);
+
+/* It waits for event @id, the next in its thread that counts as @name. 0 or -errno. */
+int order_await(struct order *order, struct event_id id, const char *name);
 
 /* It has used @object, whose next change waits for it; it does not wait. */
 int order_touch(struct order *order, uint32_t object, enum role role);

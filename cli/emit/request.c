@@ -67,7 +67,7 @@ bool request_is_receive(const struct maker *maker, struct event_id id)
 {
 	uint64_t value;
 
-	return map_get(&maker->order.receives, (uint64_t)id.thread << 40 ^ id.n, &value);
+	return map_get(&maker->order.receives, event_key(id), &value);
 }
 
 /* The key of a region: of the region itself while it lives, what was kept of it later. */
@@ -536,8 +536,7 @@ int request_add_post(struct maker *maker, const struct post *post)
 	int err;
 
 	if (!post_is_send(post)) {
-		err = map_put(&maker->order.receives,
-			      (uint64_t)maker->program->at.thread << 40 ^ maker->program->at.n, 1);
+		err = map_put(&maker->order.receives, event_key(maker->program->at), 1);
 		if (err)
 			return err;
 	}

@@ -8,12 +8,8 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/db/ids.h"
 #include "core/wire/log.h"
-
-static uint64_t post_key(struct event_id id)
-{
-	return (uint64_t)id.thread << 40 ^ id.n;
-}
 
 int rooms_init(struct rooms *rooms, struct order *order)
 {
@@ -70,11 +66,12 @@ int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests
 
 	if (!room->size)
 		return 0;
-	if (send && map_put(&rooms->posted, post_key(rooms->order->program->at), room->posted))
+	if (send && map_put(&rooms->posted, event_key(rooms->order->program->at), room->posted))
 		return log_err(-ENOMEM, "emit");
 	room->posted += requests;
 	need = room->posted > room->size ? room->posted - room->size : 0;
-	return need && need <= room->nmade ? order_wait_for(rooms->order, &room->made[need - 1]) : 0;
+	return need && need <= room->nmade ? order_wait_for(rooms->order, &room->made[need - 1])
+					   : 0;
 }
 
 int rooms_make(struct rooms *rooms, uint32_t queue, bool send, struct event_id id, uint32_t i)
@@ -82,7 +79,7 @@ int rooms_make(struct rooms *rooms, uint32_t queue, bool send, struct event_id i
 	struct room *room = find_room(rooms, queue, send);
 	uint64_t before, done = room->nmade + 1;
 
-	if (send && id.thread && map_get(&rooms->posted, post_key(id), &before))
+	if (send && id.thread && map_get(&rooms->posted, event_key(id), &before))
 		done = before + i + 1;
 	return room->size ? make_room(rooms, room, done) : 0;
 }

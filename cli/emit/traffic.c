@@ -68,10 +68,24 @@ static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 {
 	uint32_t from;
 
-	if (!maker->order.ud[wc->qp])
+	if (maker->order.type[wc->qp] != IBV_QPT_UD)
 		return maker->order.peer[wc->qp];
 	from = links_by_number(maker->program, wc->qp, wc->src_qp, maker->program->time);
 	return maker->order.goes_to[from] == wc->qp ? from : 0;
+}
+
+/* A receiver that was not yet connected: the recorded program has trusted in retries. */
+static int order_connection(struct maker *maker, uint32_t to)
+{
+	struct event_id id = links_coming(&maker->links, to, maker->program->time);
+	char name[2 * NAME_TEXT];
+
+	if (!id.thread)
+		return 0;
+	names_variable(maker->program, to, name);
+	names_strip(name);
+	strcat(name, "_rtr");
+	return order_await(&maker->order, id, name);
 }
 
 /* What the message of a request waits for at the other end. */
@@ -83,6 +97,8 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	if (wr->ah)
 		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
 	err = order_read(&maker->order, to, ROLE_STATE);
+	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
+		err = order_connection(maker, to);
 	if (!err && wr->remote_srqn) /* its number has been told */
 		err = order_read(&maker->order, links_srq(&maker->links, (uint32_t)wr->remote_srqn),
 				 ROLE_MADE);
@@ -275,7 +291,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	} else if (wc->wc_flags & IBV_WC_WITH_INV) {
 		phrase_addf(phrase, ",\n\t.wc_flags = IBV_WC_WITH_INV");
 	}
-	if (!maker->order.ud[wc->qp] || !(wc->opcode & IBV_WC_RECV))
+	if (maker->order.type[wc->qp] != IBV_QPT_UD || !(wc->opcode & IBV_WC_RECV))
 		return;
 	from = links_by_number(maker->program, wc->qp, wc->src_qp, maker->program->time);
 	if (!from)

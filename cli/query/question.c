@@ -199,13 +199,31 @@ static int read_path(struct words *words, const char *word, struct question *que
 			    word ?: "path");
 }
 
+/* "qp1/2", as reports have it, is "qp1 in process 2". */
+static int read_suffix(struct words *words, struct question *question)
+{
+	char *slash = strchr(question->object, '/');
+	uint64_t number;
+
+	if (!slash)
+		return 0;
+	if (!read_number(slash + 1, &number) || !number || number > UINT32_MAX ||
+	    (question->process && question->process != number))
+		return refuse_words(words,
+				    "'%s' is no object: give its name, or qp1/2 of process 2",
+				    question->object);
+	*slash = '\0';
+	question->process = (uint32_t)number;
+	return 0;
+}
+
 static int read_object(struct words *words, const char *word, struct question *question)
 {
 	if (!word)
 		return refuse_words(words, "%s needs %s", kinds[question->kind].word,
 				    kinds[question->kind].follows);
 	snprintf(question->object, sizeof(question->object), "%s", word);
-	return 0;
+	return read_suffix(words, question);
 }
 
 static int read_subject(struct words *words, const char *word, struct question *question)

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -216,14 +215,11 @@ static int find_goal(struct reduction *r)
 
 static int check_use(const struct settings *set, const struct arguments *arguments)
 {
-	struct stat a, b;
-
 	if (!set->path)
 		return cli_misuse("reduce", "where to is not given: -o FILE");
 	if (!set->keep)
 		return cli_misuse("reduce", "what it must show is not given: --keep WHAT");
-	if (arguments->n && !stat(arguments->at[0], &a) && !stat(set->path, &b) &&
-	    a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
 		return cli_misuse("reduce", "'%s' cannot become itself", set->path);
 	return cli_status(file_check_way(set->path));
 }

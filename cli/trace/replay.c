@@ -286,6 +286,40 @@ static int replay_elsewhere(const struct replay_settings *set, const char *path,
 	return status;
 }
 
+/* Nothing is recorded, in the place of an older trace perhaps, of what cannot be replayed. */
+static int record_replay(const struct replay_settings *set, const struct arguments *arguments,
+			 char **again)
+{
+	struct tolerate *tolerate = NULL;
+	struct trace *trace;
+	int status = open_tolerate(set->tolerate, &tolerate);
+
+	tolerate_close(tolerate);
+	if (!status)
+		status = cli_open("replay", arguments, 1, &trace);
+	if (status)
+		return status;
+	status = refuse_sample(trace);
+	if (!status)
+		status = slice_find("replay", &set->slice, trace);
+	trace_close(trace);
+	return status ? status : replay_part_record(set->output, set->device, again);
+}
+
+/* What is written is not what is read. */
+static int check_use(const struct replay_settings *set, const struct arguments *arguments)
+{
+	const char *path = arguments->n ? arguments->at[0] : "";
+
+	if (set->output && cli_is_same_file(path, set->output))
+		return cli_misuse("replay", "'%s' cannot become the trace of its own replay", path);
+	if (set->report && cli_is_same_file(path, set->report))
+		return cli_misuse("replay", "'%s' cannot become its own report", path);
+	if (set->report && set->output && !strcmp(set->report, set->output))
+		return cli_misuse("replay", "-o and --report are both '%s'", set->report);
+	return slice_check("replay", &set->slice);
+}
+
 static int replay_trace(struct replay_settings *set, const char *path, struct trace *trace,
 			struct tolerate *tolerate, char **again)
 {
@@ -323,10 +357,12 @@ int cli_replay(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	if (set.suite && !getenv(SUITE_ENV))
 		return suite_replay(&set, &arguments, again);
-	if (set.output && !replay_part_is_recorded())
-		return replay_part_record(set.output, set.device, again);
+	status = check_use(&set, &arguments);
+	if (!status && set.output && !replay_part_is_recorded())
+		return record_replay(&set, &arguments, again);
 	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
-	status = slice_check("replay", &set.slice) ?: open_tolerate(set.tolerate, &tolerate);
+	if (!status)
+		status = open_tolerate(set.tolerate, &tolerate);
 	if (set.deadline)
 		deadline_start((uint64_t)set.deadline);
 	if (!status)

@@ -1,7 +1,8 @@
 /*
  * A replay in this process: its rounds, what the recorder could not see, its report
  *
- * The report is of the first round that differs, else of the last one.
+ * The report is of the first round that differs, else of the first one that left something out,
+ * else of the last one.
  *
  * Not here: the replay (replay/replay.c), what ends it early (replay_watch.c).
  */
@@ -139,7 +140,7 @@ struct run {
 	const char *part; /* which of it; NULL: all */
 	struct tolerate *tolerate;
 	struct outcome *outcome; /* of this round */
-	struct outcome *shown;   /* the first one that differs; NULL */
+	struct outcome *shown;   /* that of an earlier one, or this: choose_shown(); NULL */
 	struct rounds rounds;
 	double *times;
 	uint64_t start; /* clock_monotonic() */
@@ -245,10 +246,19 @@ static int begin_round(struct trace *trace, struct run *run)
 	return 0;
 }
 
+/*
+ * Not before: a process that is forked while the watch's thread is inside the allocator has its
+ * lock taken for good, where the allocator does not care for forks (a sanitizer's).
+ */
+static void start_watch(void *watch)
+{
+	replay_watch_start(watch);
+}
+
 /* One round, watched. */
 static void play_round(struct trace *trace, struct run *run)
 {
-	const struct replay_options options = options_of(run);
+	struct replay_options options = options_of(run);
 	int64_t spent = (int64_t)(clock_monotonic() - run->start);
 	struct replay_watch watch = { .outcome = run->outcome,
 				      .total = trace_events(trace),
@@ -257,16 +267,24 @@ static void play_round(struct trace *trace, struct run *run)
 
 	if (run->set->deadline)
 		watch.deadline = run->set->deadline > spent ? run->set->deadline - spent : 1;
-	replay_watch_start(&watch);
+	options.forked = start_watch;
+	options.arg = &watch;
 	run->err = replay_run(trace, &options, run->outcome);
 	run->signal = replay_watch_stop(&run->late);
 }
 
-/* Of a round that was played to its end: is it another one than the recording? */
-static bool is_another(const struct run *run)
+/* The first round that differs, or else the first one that left something out. */
+static void choose_shown(struct run *run, bool stopped)
 {
-	return outcome_divergences(run->outcome) ||
-	       (!run->set->allow_partial && !outcome_is_whole(run->outcome));
+	bool differs = outcome_divergences(run->outcome);
+	bool partial = !stopped && !run->set->allow_partial && !outcome_is_whole(run->outcome);
+
+	if (differs ? run->rounds.differing++ : run->shown || !partial)
+		return;
+	if (run->shown)
+		outcome_free(run->shown);
+	run->shown = run->outcome;
+	run->rounds.shown = run->rounds.done + 1;
 }
 
 /* Returns whether another one follows. */
@@ -281,12 +299,7 @@ static bool end_round(struct run *run)
 		outcome_stop(run->outcome,
 			     run->err == -ETIME ? "ended by --deadline" : "ended by an error");
 	stopped = run->err || run->signal || outcome_stopped(run->outcome);
-	if (is_another(run) && (!stopped || outcome_divergences(run->outcome))) {
-		if (!rounds->differing++) {
-			run->shown = run->outcome;
-			rounds->shown = rounds->done + 1;
-		}
-	}
+	choose_shown(run, stopped);
 	if (run->times && rounds->done >= rounds->warmup)
 		run->times[rounds->done - rounds->warmup] = outcome_seconds(run->outcome);
 	last = stopped || is_last(run);

@@ -36,10 +36,8 @@ int replay_part_make(const struct slice *slice, const char *path, struct trace *
 		     struct replay_part *ret_part)
 {
 	struct replay_part part;
-	int status = slice_check("replay", slice);
+	int status;
 
-	if (status)
-		return status;
 	if (make_dir(&part))
 		return CLI_ENVIRONMENT;
 	status = slice_write("replay", slice, path, trace, part.path, true, NULL);

@@ -28,7 +28,7 @@ int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAI
 			 SLICE_ONLY_MAX);
 		return -EINVAL;
 	}
-	if (!strchr(text, '=')) {
+	if (!strchr(text, '=') || *text == '=' || !strchr(text, '=')[1]) {
 		snprintf(complaint, OPTIONS_COMPLAINT,
 			 "--only is process=P or object=NAME, as in qp=qp1/2, not '%.60s'", text);
 		return -EINVAL;
@@ -62,8 +62,8 @@ static int find_place(const char *command, struct trace *trace, const char *opti
 		return cli_status(found);
 	return found ? CLI_FINE
 		     : cli_misuse(command,
-				  "the trace has no event %u:%" PRIu64 " (--%s); 'verbatim dump' "
-				  "shows those that it has",
+				  "the trace has no verb, fork or mark %u:%" PRIu64 " (--%s); "
+				  "'verbatim dump' shows those that it has",
 				  id.thread, id.n, option);
 }
 
@@ -105,23 +105,20 @@ static int find_last(struct trace *trace, uint32_t last, struct event_id *ret_id
 	return cli_status(err);
 }
 
+/* @ret_place: of thread 0 where it begins with the trace. */
 static int find_from(const char *command, const struct slice *slice, struct trace *trace,
-		     struct excerpt *excerpt, struct choice_of_parts *parts)
+		     const struct excerpt *excerpt, struct excerpt_place *ret_place)
 {
 	struct event_id id = slice->from.id;
-	struct excerpt_place place;
 	int status = slice->last ? find_last(trace, slice->last, &id) : CLI_FINE;
 
 	if (status || !id.thread)
 		return status;
-	status = find_place(command, trace, slice->last ? "last" : "from", id, true, &place);
-	if (status)
-		return status;
-	if (!excerpt_reaches(excerpt, place.id, place.time))
-		return cli_misuse(command, "--from %u:%" PRIu64 " is behind --until", id.thread,
-				  id.n);
-	excerpt->cut = place.time;
-	return cli_status(excerpt_from_new(trace, place, &parts->from));
+	status = find_place(command, trace, slice->last ? "last" : "from", id, true, ret_place);
+	if (!status && !excerpt_reaches(excerpt, ret_place->id, ret_place->time))
+		return cli_misuse(command, "--%s %u:%" PRIu64 " is behind --until",
+				  slice->last ? "last begins at" : "from", id.thread, id.n);
+	return status;
 }
 
 /* Objects */
@@ -208,7 +205,8 @@ void slice_describe(const struct slice *slice, struct text *text)
 	if (slice->until.id.thread)
 		text_addf(text, " until %u:%" PRIu64, slice->until.id.thread, slice->until.id.n);
 	if (slice->last)
-		text_addf(text, " the last %u events", slice->last);
+		text_addf(text, slice->last == 1 ? " the last event" : " the last %u events",
+			  slice->last);
 	for (size_t i = 0; i < slice->only.n; i++)
 		text_addf(text, " only %s", slice->only.at[i]);
 	if (text->used > start && !text->failed) { /* the blank before the first */
@@ -227,17 +225,41 @@ static int describe_slice(const struct slice *slice, const char *path, struct te
 	return what->failed ? log_err(-ENOMEM, "describe a part of %s", path) : 0;
 }
 
+/* @ret_from: as of find_from(). */
 static int find_slice(const char *command, const struct slice *slice, struct trace *trace,
-		      struct excerpt *excerpt, struct choice_of_parts *parts)
+		      struct excerpt *excerpt, struct choice_of_parts *parts,
+		      struct excerpt_place *ret_from)
 {
 	int status = CLI_FINE;
 
+	*ret_from = (struct excerpt_place){ 0 };
 	if (slice->until.id.thread)
 		status = find_place(command, trace, "until", slice->until.id, false,
 				    &excerpt->until);
 	if (!status)
-		status = find_from(command, slice, trace, excerpt, parts);
+		status = find_from(command, slice, trace, excerpt, ret_from);
 	return status ? status : find_only(command, slice, trace, parts);
+}
+
+int slice_find(const char *command, const struct slice *slice, struct trace *trace)
+{
+	struct choice_of_parts parts = { 0 };
+	struct excerpt excerpt = EXCERPT_ALL;
+	struct excerpt_place from;
+	int status = find_slice(command, slice, trace, &excerpt, &parts, &from);
+
+	excerpt_only_free(parts.only);
+	return status;
+}
+
+/* What is outstanding where it begins. */
+static int follow_to(struct trace *trace, struct excerpt_place from, struct excerpt *excerpt,
+		     struct choice_of_parts *parts)
+{
+	if (!from.id.thread)
+		return CLI_FINE;
+	excerpt->cut = from.time;
+	return (int)cli_status(excerpt_from_new(trace, from, &parts->from));
 }
 
 int slice_write(const char *command, const struct slice *slice, const char *path,
@@ -245,13 +267,16 @@ int slice_write(const char *command, const struct slice *slice, const char *path
 {
 	struct choice_of_parts parts = { 0 };
 	struct excerpt excerpt = EXCERPT_ALL;
+	struct excerpt_place from;
 	struct text what = { 0 };
 	int status;
 
 	excerpt.has = has_item;
 	excerpt.arg = &parts;
 	excerpt.scratch = scratch;
-	status = find_slice(command, slice, trace, &excerpt, &parts);
+	status = find_slice(command, slice, trace, &excerpt, &parts, &from);
+	if (!status)
+		status = follow_to(trace, from, &excerpt, &parts);
 	if (!status)
 		status = cli_status(describe_slice(slice, path, &what));
 	excerpt.what = what.at;

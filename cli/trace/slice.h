@@ -45,6 +45,9 @@ bool slice_is_part(const struct slice *slice);
 /* 0, or the exit status after one line: it names what does not go together. */
 int slice_check(const char *command, const struct slice *slice);
 
+/* Is it in @trace? 0, or the exit status after one line. */
+int slice_find(const char *command, const struct slice *slice, struct trace *trace);
+
 /* Add "from 1:60 until 1:70"; nothing of a slice that is all. */
 void slice_describe(const struct slice *slice, struct text *text);
 

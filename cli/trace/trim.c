@@ -4,7 +4,6 @@
  * Not here: which part (slice.c).
  */
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/format.h"
@@ -34,19 +33,11 @@ static void tell_size(const struct settings *set, const struct excerpt_size *siz
 	       format_count(size->objects, objects), format_count(size->of_objects, of_objects));
 }
 
-/* The new trace would replace the old one. */
-static int same_file(const char *from, const char *to)
-{
-	struct stat a, b;
-
-	return !stat(from, &a) && !stat(to, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 static int check_use(const struct settings *set, const struct arguments *arguments)
 {
 	if (!set->path)
 		return cli_misuse("trim", "where to is not given: -o FILE");
-	if (arguments->n && same_file(arguments->at[0], set->path))
+	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
 		return cli_misuse("trim", "'%s' cannot become itself", set->path);
 	return slice_check("trim", &set->slice);
 }

@@ -1,7 +1,6 @@
 /*
  * verbatim unpack: a trace in plain tables only
  */
-#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "core/store/unpack.h"
@@ -17,14 +16,6 @@ const struct option_row cli_unpack_options[] = {
 	{ 0 },
 };
 
-/* The new trace would replace the old one. */
-static int same_file(const char *from, const char *to)
-{
-	struct stat a, b;
-
-	return !stat(from, &a) && !stat(to, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 int cli_unpack(int argc, char **argv)
 {
 	struct settings set = { 0 };
@@ -37,7 +28,7 @@ int cli_unpack(int argc, char **argv)
 		return cli_misuse("unpack", "too much is given: '%s'", arguments.at[1]);
 	if (!set.path)
 		return cli_misuse("unpack", "where to is not given: -o FILE");
-	if (same_file(arguments.at[0], set.path))
+	if (cli_is_same_file(arguments.at[0], set.path))
 		return cli_misuse("unpack", "'%s' cannot become itself", set.path);
 	cli_deadline(set.deadline);
 	return cli_status(trace_unpack(arguments.at[0], set.path));

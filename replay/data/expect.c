@@ -365,42 +365,6 @@ static int check_datagram(struct expected *e)
 
 static const char cut_short[] = "its sender was killed while it posted";
 
-/* Nothing is under way from @peer, and all has been posted that was before. */
-static bool is_nothing_sent(const struct expected *e, const struct replica_qp *peer)
-{
-	unsigned int turns = 0;
-
-	sent_settle(e->r, e->qp);
-	while (!requests_count(&peer->sent) && !arrivals_first(&e->qp->in[SIDE_RECV])) {
-		if (!pace_is_behind())
-			return true;
-		pace_wait(&turns, INT64_MAX);
-	}
-	return false;
-}
-
-/*
- * A process that is killed within a post leaves the message, but no event. On a
- * reliable connection we know what is under way, so we need not wait for more.
- */
-static bool died_sending(const struct expected *e, bool waited)
-{
-	const struct replica *peer = replica_of(e->r, e->qp->peer);
-	const struct object *object;
-	const struct process *process;
-
-	if (e->wc->status != IBV_WC_SUCCESS || side_of(e) != SIDE_RECV || !peer || !peer->qp)
-		return false;
-	sent_settle(e->r, e->qp);
-	if (!waited && requests_count(&peer->qp->sent))
-		return false; /* as a rule */
-	object = trace_object(e->r->trace, e->qp->peer);
-	process = object ? trace_process(e->r->trace, object->process) : NULL;
-	if (!process || !process->ending || strcmp(process->ending, "killed"))
-		return false;
-	return waited || (peer->qp->type == IBV_QPT_RC && is_nothing_sent(e, peer->qp));
-}
-
 /* The next of its side, whatever it is: a failed one may be of the other. */
 static const struct arrival *await_next(struct expected *e, enum side *side)
 {
@@ -443,7 +407,7 @@ int expect_one(struct expected *e)
 	e->again = !a && e->starved && e->settled;
 	if (!a && e->starved)
 		return e->settled ? 0 : expect_defer(e, side);
-	if (!a && died_sending(e, true)) {
+	if (!a && expect_died_sending(e, side, true)) {
 		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
 				cut_short);
 		return 0;
@@ -485,7 +449,7 @@ static const char *why_not(struct expected *e)
 	if (e->replica->qp->no_flow && side_of(e) == SIDE_RECV &&
 	    !arrivals_first(&e->qp->in[SIDE_RECV]))
 		return "the flow rule that it came by is not here";
-	if (died_sending(e, false))
+	if (expect_died_sending(e, side_of(e), false))
 		return cut_short;
 	return NULL;
 }

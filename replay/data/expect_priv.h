@@ -41,6 +41,12 @@ int expect_defer(const struct expected *e, enum side side);
 enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
 int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
+/*
+ * Was its sender killed within the post, which leaves the message, but no event in the trace? On a
+ * reliable connection we know what is under way, and need not wait for more; @waited: we did.
+ */
+bool expect_died_sending(const struct expected *e, enum side side, bool waited);
+
 /* Was the queue of @e polled by several threads there? */
 bool expect_is_raced(const struct expected *e);
 

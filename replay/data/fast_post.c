@@ -21,8 +21,6 @@ struct fast_post {
 	enum side side;
 	bool takes_receive;
 	bool movable; /* move_buffer() may do: it has one, and nothing else may change */
-	int opcode;
-	uint32_t send_flags;
 	struct replica *replica;
 	struct requests *own;
 	struct request request;
@@ -191,11 +189,9 @@ static void look_up(struct replay *r, struct fast_post *f, const struct trace_ev
 	f->side = post_is_send(post) ? SIDE_SEND : SIDE_RECV;
 	f->own = &f->replica->qp->out[f->side];
 	f->usable = !full_is_shorter(f->own) && put_request(r, f, event, &post->wr[0]);
-	f->opcode = post->wr[0].opcode;
-	f->send_flags = post->wr[0].send_flags;
 	f->movable = post->wr[0].nsge == 1 &&
 		     (f->side == SIDE_RECV ||
-		      (f->opcode == IBV_WR_SEND && !(f->send_flags & IBV_SEND_INLINE)));
+		      (f->send.opcode == IBV_WR_SEND && !(f->send.send_flags & IBV_SEND_INLINE)));
 }
 
 /* Of a form its queue, its verb, and how many buffers it has are always the same. */
@@ -221,8 +217,8 @@ static bool move_buffer(const struct replay *r, struct fast_post *f,
 	const struct sge *there = &wr->sge[0];
 
 	if (f->changes != r->changes || !f->usable || !f->movable || !f->mr ||
-	    there->lkey != f->lkey || wr->send_flags != f->send_flags || wr->opcode != f->opcode ||
-	    wr->num_sge != 1 || event->post->ret || f->replica->qp->cut || r->nlacking)
+	    there->lkey != f->lkey || !is_alike(f, wr) || wr->num_sge != 1 || event->post->ret ||
+	    f->replica->qp->cut || r->nlacking)
 		return false;
 	f->request.wr_id = wr->wr_id;
 	f->request.length = there->length;

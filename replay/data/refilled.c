@@ -42,11 +42,6 @@ void refilled_free(struct refilled *f)
 	free(f);
 }
 
-static uint64_t key_of(struct refill message)
-{
-	return map_hash(event_key(message.event)) + message.index;
-}
-
 static struct kept *find_kept(struct refilled *f, uint64_t number)
 {
 	return number && number + KEPT > f->last ? &f->ring[number % KEPT] : NULL;
@@ -64,10 +59,11 @@ int refilled_note(struct refilled *f, const void *at, struct refill message,
 		kept->next = f->last + 1;
 	kept = &f->ring[++f->last % KEPT];
 	if (f->last > KEPT)
-		map_remove(&f->number, key_of(kept->message));
+		map_remove(&f->number, event_part_key(kept->message.event, kept->message.index));
 	*kept = (struct kept){ .message = message };
 	return map_put(&f->at, (uintptr_t)at, f->last)
-		       ?: map_put(&f->number, key_of(message), f->last);
+		       ?: map_put(&f->number, event_part_key(message.event, message.index),
+				  f->last);
 }
 
 bool refilled_next(const struct refilled *f, struct refill *message)
@@ -75,7 +71,7 @@ bool refilled_next(const struct refilled *f, struct refill *message)
 	const struct kept *kept;
 	uint64_t number;
 
-	if (!map_get(&f->number, key_of(*message), &number))
+	if (!map_get(&f->number, event_part_key(message->event, message->index), &number))
 		return false;
 	kept = &f->ring[number % KEPT];
 	if (!kept->next || kept->next + KEPT <= f->last)

@@ -179,7 +179,7 @@ static int before_request(struct replay *r, struct made_end *end, const struct t
 	const struct wr *wr = &event->post->wr[index];
 	uint64_t status = IBV_WC_SUCCESS;
 
-	map_get(&r->far->failed, made_key(event->id, index), &status);
+	map_get(&r->far->failed, event_part_key(event->id, index), &status);
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		kill_end(end);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)

@@ -181,7 +181,7 @@ void made_remote(struct replay *r, const struct trace_event *event, uint32_t ind
 
 	if (!host)
 		return;
-	if (map_get(&r->far->failed, made_key(event->id, index), &status) &&
+	if (map_get(&r->far->failed, event_part_key(event->id, index), &status) &&
 	    status == IBV_WC_REM_ACCESS_ERR) {
 		*rkey = host->closed->rkey;
 	} else if (range && range->mr) {
@@ -225,14 +225,14 @@ int made_bind(struct replay *r, struct made_end *end, const struct trace_event *
 	err = *window ? open_window(end, *window) : -errno;
 	if (err)
 		return log_err(err, "make a window of the other end");
-	return map_put(&r->far->closes, made_key(event->id, index), (*window)->rkey);
+	return map_put(&r->far->closes, event_part_key(event->id, index), (*window)->rkey);
 }
 
 uint32_t made_window(struct replay *r, const struct trace_event *event, uint32_t index)
 {
 	uint64_t rkey;
 
-	return r->far && map_get(&r->far->closes, made_key(event->id, index), &rkey)
+	return r->far && map_get(&r->far->closes, event_part_key(event->id, index), &rkey)
 		       ? (uint32_t)rkey
 		       : 0;
 }
@@ -261,7 +261,7 @@ int made_fill(struct replay *r, const struct made_end *end, const struct trace_e
 	char *at;
 	int found;
 
-	if (!range || !range->mr || !map_get(&r->far->reads, made_key(event->id, index), &i))
+	if (!range || !range->mr || !map_get(&r->far->reads, event_part_key(event->id, index), &i))
 		return 0;
 	fetch = &r->far->fetched[i - 1];
 	found = trace_payload(r->trace, fetch->poll, fetch->index, &payload);

@@ -204,7 +204,7 @@ static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t 
 	bool sent;
 	uint64_t i;
 
-	if (!map_get(&r->far->early_of, made_key(event->id, index), &i))
+	if (!map_get(&r->far->early_of, event_part_key(event->id, index), &i))
 		return false;
 	sent = r->far->early[i - 1].sent;
 	r->far->early[i - 1].sent = true;
@@ -230,7 +230,7 @@ static int before_completion(struct replay *r, const struct trace_event *event, 
 	if (!plan)
 		return 0;
 	if (wc->status != IBV_WC_SUCCESS) {
-		if (!map_get(&r->far->taken, made_key(event->id, index), &taken))
+		if (!map_get(&r->far->taken, event_part_key(event->id, index), &taken))
 			return 0;
 		if (taken == MADE_BREAK)
 			return break_queue_pair(r, plan);

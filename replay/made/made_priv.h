@@ -156,12 +156,6 @@ struct made {
 
 enum made_cause { MADE_MESSAGE = 1, MADE_BREAK };
 
-/* One of the requests of a post, one of the completions of a poll. */
-static inline uint64_t made_key(struct event_id id, uint32_t index)
-{
-	return map_hash(event_key(id)) + index;
-}
-
 static inline struct made_plan *made_plan_of(const struct replay *r, uint32_t object)
 {
 	struct made_plan *plan =

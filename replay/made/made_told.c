@@ -28,7 +28,7 @@ static struct made_early *new_early(struct pass *p, const struct trace_event *ev
 {
 	const struct wc *wc = &event->poll->wc[index];
 	struct made_early *early = vec_push(p->far->early, p->far->nearly);
-	if (early && map_put(&p->far->early_of, made_key(event->id, index), p->far->nearly))
+	if (early && map_put(&p->far->early_of, event_part_key(event->id, index), p->far->nearly))
 		return NULL;
 	if (early)
 		*early = (struct made_early){ .poll = event->id,

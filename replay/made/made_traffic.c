@@ -216,7 +216,8 @@ static int note_fetched(struct pass *p, const struct trace_event *event, uint32_
 	if (!fetch)
 		return -ENOMEM;
 	*fetch = (struct made_fetch){ event->id, index };
-	return map_put(&p->far->reads, made_key(wc->request, wc->request_index), p->far->nfetched);
+	return map_put(&p->far->reads, event_part_key(wc->request, wc->request_index),
+		       p->far->nfetched);
 }
 
 /*
@@ -231,7 +232,7 @@ static int learn_failure(struct pass *p, struct made_plan *plan, const struct tr
 	plan->broken = true;
 	if (!first || event->poll->wc[index].status != IBV_WC_WR_FLUSH_ERR)
 		return 0;
-	return map_put(&p->far->taken, made_key(event->id, index), MADE_BREAK);
+	return map_put(&p->far->taken, event_part_key(event->id, index), MADE_BREAK);
 }
 
 /* A completion of a queue pair that is connected to a made end. */
@@ -252,7 +253,7 @@ static int learn_connected(struct pass *p, struct made_plan *plan, const struct 
 		return 0;
 	if (at == SIZE_MAX) {
 		note_length(host_now(p, plan), p->longest + 1);
-		return map_put(&p->far->taken, made_key(event->id, index), MADE_MESSAGE);
+		return map_put(&p->far->taken, event_part_key(event->id, index), MADE_MESSAGE);
 	}
 	if (wc->status == IBV_WC_SUCCESS)
 		return made_close_requests(p, plan, at + 1) ?: note_fetched(p, event, index);
@@ -260,7 +261,7 @@ static int learn_connected(struct pass *p, struct made_plan *plan, const struct 
 	plan->first = plan->nopen; /* what is behind it is flushed */
 	if (err || wc->status == IBV_WC_WR_FLUSH_ERR)
 		return err;
-	return map_put(&p->far->failed, made_key(wc->request, wc->request_index),
+	return map_put(&p->far->failed, event_part_key(wc->request, wc->request_index),
 		       (uint64_t)wc->status);
 }
 

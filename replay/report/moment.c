@@ -19,6 +19,18 @@ static const char *state_name(int state)
 	return state >= 0 && (size_t)state < sizeof(states) / sizeof(*states) ? states[state] : "-";
 }
 
+/* The post of the first request of object @i that is under way; of thread 0: there is none. */
+static struct event_id find_oldest(const struct moment *moment, size_t i, bool receive)
+{
+	for (size_t k = 0; k < moment->nrequests; k++) {
+		const struct moment_request *request = &moment->requests[k];
+
+		if (request->object == i && request->receive == receive && !request->completed)
+			return request->post;
+	}
+	return (struct event_id){ 0 };
+}
+
 static void print_count(uint32_t n, const char *what, const char **before, FILE *to)
 {
 	if (!n)
@@ -27,19 +39,32 @@ static void print_count(uint32_t n, const char *what, const char **before, FILE 
 	*before = ", ";
 }
 
-/* "qp1/2  RTS  0x55d0c8a0  1 send, 500 receives under way; 2 completions not polled" */
-static void print_object(const struct moment_object *o, FILE *to)
+static void print_under_way(const struct moment *moment, size_t i, int side, const char **before,
+			    FILE *to)
 {
+	struct event_id oldest = find_oldest(moment, i, side == MOMENT_RECV);
+	uint32_t n = moment->objects[i].under_way[side];
+	char event[32];
+
+	print_count(n, side == MOMENT_RECV ? "receive" : "send", before, to);
+	if (n)
+		fputs(" under way", to);
+	if (n && oldest.thread)
+		fprintf(to, " since %s", event_id_text(oldest, event));
+}
+
+/* "qp1/2  RTS  0x55d0c8a0  500 receives under way since 1:25, 2 completions not polled" */
+static void print_object(const struct moment *moment, size_t i, FILE *to)
+{
+	const struct moment_object *o = &moment->objects[i];
 	uint32_t completed = o->completed[MOMENT_SEND] + o->completed[MOMENT_RECV];
 	const char *before = "  ";
 
 	fputs("  ", to);
 	print_foreign(to, o->name);
 	fprintf(to, "  %s  %p", o->kind == OBJECT_qp ? state_name(o->state) : "-", o->handle);
-	print_count(o->under_way[MOMENT_SEND], "send", &before, to);
-	print_count(o->under_way[MOMENT_RECV], "receive", &before, to);
-	if (o->under_way[MOMENT_SEND] + o->under_way[MOMENT_RECV])
-		fputs(" under way", to);
+	for (int side = 0; side < MOMENT_SIDES; side++)
+		print_under_way(moment, i, side, &before, to);
 	print_count(completed, "completion", &before, to);
 	fputs(completed ? " not polled\n" : "\n", to);
 }
@@ -50,7 +75,7 @@ void moment_text(const struct moment *moment, FILE *to)
 		return;
 	fprintf(to, "alive: %zu object%s\n", moment->nobjects, moment->nobjects == 1 ? "" : "s");
 	for (size_t i = 0; i < moment->nobjects && i < OBJECTS_PRINTED; i++)
-		print_object(&moment->objects[i], to);
+		print_object(moment, i, to);
 	if (moment->nobjects > OBJECTS_PRINTED)
 		fprintf(to, "  and %zu more\n", moment->nobjects - OBJECTS_PRINTED);
 }

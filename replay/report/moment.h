@@ -35,7 +35,7 @@ struct moment_request {
 
 struct moment {
 	struct moment_object *objects;
-	struct moment_request *requests;
+	struct moment_request *requests; /* of each queue, the oldest first */
 	size_t nobjects, nrequests;
 };
 

@@ -43,4 +43,7 @@ struct replay_options {
 	bool moment;           /* list what is alive at the end */
 	void (*look)(const struct moment *moment); /* then call that, with all alive; or NULL */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
+	/* called when all that it forks itself is forked: from now on there may be more threads */
+	void (*forked)(void *arg);
+	void *arg; /* of that */
 };

@@ -96,12 +96,14 @@ void outcome_count_first(struct outcome *outcome, enum outcome_count what, uint6
 /* Others may read it. */
 static inline void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n)
 {
-	uint64_t *at = &outcome_tally.counts[what];
+	uint64_t *at;
 
-	if (__builtin_expect(outcome_tally.of == outcome, 1))
-		__atomic_store_n(at, *at + n, __ATOMIC_RELAXED);
-	else
+	if (__builtin_expect(outcome_tally.of != outcome, 0)) {
 		outcome_count_first(outcome, what, n);
+		return;
+	}
+	at = &outcome_tally.counts[what];
+	__atomic_store_n(at, *at + n, __ATOMIC_RELAXED);
 }
 
 /* One post of @requests. */

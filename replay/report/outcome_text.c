@@ -42,9 +42,10 @@ static void print_total(const struct outcome *r, FILE *to)
 			n[OUTCOME_FAULTS] == 1 ? "" : "s", n[OUTCOME_FAULTS] == 1 ? "was" : "were");
 	if (n[OUTCOME_UNPOLLED])
 		fprintf(to,
-			"%" PRIu64 " completions came that the recorded program had not asked "
-			"for when it ended\n",
-			n[OUTCOME_UNPOLLED]);
+			"%" PRIu64 " completion%s came that the recorded program had not asked "
+			"for %s\n",
+			n[OUTCOME_UNPOLLED], n[OUTCOME_UNPOLLED] == 1 ? "" : "s",
+			r->moment ? "by then" : "when it ended");
 }
 
 static void print_difference(const struct divergence *d, FILE *to)

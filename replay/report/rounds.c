@@ -44,11 +44,11 @@ void rounds_text(const struct rounds *rounds, FILE *to)
 
 	if (!timed)
 		return;
-	fprintf(to,
-		"%" PRIu32 " round%s after %" PRIu32 " to warm up: replayed in %.6f s at least, "
-		"%.6f s in the median, %.6f s at most\n",
-		timed, timed == 1 ? "" : "s", rounds->warmup, rounds->least, rounds->median,
-		rounds->most);
+	fprintf(to, "%" PRIu32 " round%s", timed, timed == 1 ? "" : "s");
+	if (rounds->warmup)
+		fprintf(to, " after %" PRIu32 " to warm up", rounds->warmup);
+	fprintf(to, ": replayed in %.6f s at least, %.6f s in the median, %.6f s at most\n",
+		rounds->least, rounds->median, rounds->most);
 }
 
 void rounds_json(const struct rounds *rounds, FILE *to)

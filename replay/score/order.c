@@ -69,11 +69,6 @@ struct order {
 	struct made *made;
 };
 
-static uint64_t key_of(struct event_id id)
-{
-	return (uint64_t)id.thread << 40 ^ id.n;
-}
-
 static bool is_same(struct event_id a, struct event_id b)
 {
 	return a.thread == b.thread && a.n == b.n;
@@ -401,7 +396,7 @@ static int remember_post(struct order *o, struct racing *racing, const struct po
 	if (racing->tail - racing->head == racing->size && grow_racing(racing))
 		return -ENOMEM;
 	racing->posts[racing->tail++ % racing->size] = *posted;
-	return map_put(&o->pending, key_of(posted->id), 1);
+	return map_put(&o->pending, event_key(posted->id), 1);
 }
 
 /* A thread's posts do not overlap, so only the last before another thread's can. */
@@ -430,7 +425,7 @@ static int note_late_send(struct order *o, const struct trace_event *event)
 	if (!qp || !post_is_send(event->post) ||
 	    event->time <= o->source.last_time(o->source.arg, qp->process))
 		return 0;
-	return map_put(&o->pending, key_of(event->id), 1);
+	return map_put(&o->pending, event_key(event->id), 1);
 }
 
 static void note_poll(struct order *o, const struct trace_event *event)
@@ -440,7 +435,7 @@ static void note_poll(struct order *o, const struct trace_event *event)
 
 		if (!wc->request.thread)
 			continue;
-		map_remove(&o->pending, key_of(wc->request));
+		map_remove(&o->pending, event_key(wc->request));
 		settle_race(o, wc);
 		if (wc->status == IBV_WC_SUCCESS)
 			settle_success(o, wc);
@@ -498,7 +493,7 @@ static bool is_first_pending(const struct order *o)
 	uint64_t value;
 
 	if (event->kind == TRACE_POST)
-		return o->pending.used && map_get(&o->pending, key_of(event->id), &value);
+		return o->pending.used && map_get(&o->pending, event_key(event->id), &value);
 	return event->kind == TRACE_CALL && event->call->end >= 0 &&
 	       verb_infos[event->call->verb].effect == EFFECT_DESTROY &&
 	       find_event(o, TRACE_RETURN, event->id) == o->tail;
@@ -536,7 +531,7 @@ int order_next(struct order *o, struct ordered *ret_event)
 		return o->end;
 	*ret_event = (struct ordered){ o->entries[o->head].event, o->entries[o->head].origin };
 	if (o->pending.used && o->entries[o->head].event->kind == TRACE_POST)
-		map_remove(&o->pending, key_of(o->entries[o->head].event->id));
+		map_remove(&o->pending, event_key(o->entries[o->head].event->id));
 	o->head++;
 	return 1;
 }

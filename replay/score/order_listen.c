@@ -50,11 +50,6 @@ static bool is_own_affair(const struct entry *from, const struct trace_event *li
 	return true;
 }
 
-static uint64_t key_of(struct event_id id)
-{
-	return (uint64_t)id.thread << 40 ^ id.n;
-}
-
 unsigned int order_find_unheard(const struct entry *events, unsigned int count,
 				const struct map *heard)
 {
@@ -65,7 +60,7 @@ unsigned int order_find_unheard(const struct entry *events, unsigned int count,
 		const struct trace_event *event = events[i].event;
 
 		if (event->kind == TRACE_CALL && event->call->verb == VERB_rdma_connect &&
-		    map_get(heard, key_of(event->id), &by) && by == key_of(listen->id))
+		    map_get(heard, event_key(event->id), &by) && by == event_key(listen->id))
 			return is_own_affair(&events[i], listen) ? i : count;
 	}
 	return count;

@@ -146,9 +146,10 @@ struct replay {
 	int64_t last;     /* the time of the last event there */
 };
 
-static inline uint64_t event_key(struct event_id id)
+/* One of the requests of a post, one of the completions of a poll: as a key of a map. */
+static inline uint64_t event_part_key(struct event_id id, uint32_t index)
 {
-	return (uint64_t)id.thread << 40 ^ id.n;
+	return map_hash(event_key(id)) + index;
 }
 
 static inline uint64_t process_key(uint32_t process, uint32_t key)

@@ -67,6 +67,8 @@ try "rc_pingpong is checked" is_checked_as rc_pingpong
 try "uc_pingpong" becomes_a_program uc_pingpong 520 ibv_uc_pingpong
 try "ud_pingpong" becomes_a_program ud_pingpong 520 ibv_ud_pingpong
 try "xsrq_pingpong" becomes_a_program xsrq_pingpong 560 ibv_xsrq_pingpong
+try "a send waits for a peer that is connected later" \
+	grep -E '^	await\("1:[0-9]+", &p2_qp1_rt[rs], ' xsrq_pingpong.c
 # events of completion queues
 try "rc_pingpong -e" becomes_a_program rc_events 1000 ibv_rc_pingpong -e
 try "ib_send_bw -e" becomes_a_program perf 1500 ib_send_bw -e -F -n 200

@@ -69,6 +69,7 @@ class Worker:
 
     def __init__(self, folder, variables):
         self.hung = False
+        self.heard = 0
         read, write = os.pipe()
         env = dict(os.environ, **variables)
         self.log = open(os.path.join(folder, 'log'), 'w+')
@@ -87,6 +88,13 @@ class Worker:
             return None
         line = self.answers.readline()
         return json.loads(line) if line else None
+
+    def said(self):
+        """What it and the processes of its tests have printed since this was asked before."""
+        self.log.seek(self.heard)
+        text = self.log.read()
+        self.heard += len(text.encode())
+        return text
 
     def run(self, name):
         self.process.stdin.write(name + '\n')
@@ -109,8 +117,7 @@ class Worker:
         except ProcessLookupError:
             pass
         status = self.process.wait()
-        self.log.seek(0)
-        said = self.log.read().strip().splitlines()[-1:]
+        said = self.said().strip().splitlines()[-1:]
         how = 'no end after %d s' % LIMIT if self.hung else 'died with status %d' % status
         return ' '.join([how] + said)
 
@@ -153,7 +160,7 @@ def run_all(folder, title, variables, parts):
         why = ' '.join(got['why'].split())
         print('%s %s: %s%s' % (got['outcome'], title, name, ': ' + why if why else ''), flush=True)
         if 'text' in got:
-            print(got['text'], flush=True)
+            print(got['text'] + worker.said(), flush=True)
     worker.end()
     return count, len(names)
 

@@ -99,9 +99,9 @@ a_hang_is_found_at_its_last_event() {
 	last=$("$VERBATIM" sql hang.db "SELECT event(thread, n) FROM post
 		ORDER BY time DESC LIMIT 1")
 	start_waiting --until $last -o again.db hang.db || return
-	receive=$("$VERBATIM" query -f json hang.db "outstanding on qp1" |
+	receive=$("$VERBATIM" query -f json hang.db "outstanding on qp1/1" |
 		jq -r '.answers[].outstanding[].request')
-	says "^  qp1/1  RTS  .*1 receive under way" err || return
+	says "^  qp1/1  RTS  .*1 receive under way since $last$" err || return
 	echo >&7
 	end_waiting 0 && is "$receive" "$last[0]" &&
 		"$VERBATIM" query again.db "outstanding on qp1" >answer.out 2>&1 &&
@@ -153,10 +153,34 @@ wrong_use_is_refused() {
 	local options
 	for options in "--until 9:1 rc.db" "--until 7 rc.db" "--from 1:900 --until 1:800 rc.db" \
 		"--from 1:900 --last 3 rc.db" "--only 3 rc.db" "--only process=3 rc.db" \
-		"--only qp=qp2 rc.db" "--loop 0 rc.db" "--loop x rc.db" "--last 0 rc.db"; do
+		"--only qp=qp2 rc.db" "--only =qp1 rc.db" "--only qp= rc.db" "--loop 0 rc.db" \
+		"--loop x rc.db" "--last 0 rc.db" "--from 1:900 --until 1:800 -o x.db rc.db" \
+		"-o x.db --report x.db rc.db"; do
 		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
 			{ cat err; return 1; }
 	done
+}
+
+# Neither the recording nor an older trace is lost to a replay that cannot be.
+what_is_there_stays() {
+	cp rc.db kept.db && cp rc.db older.db || return
+	local options
+	for options in "-o kept.db kept.db" "--report kept.db kept.db" \
+		"-o older.db --until 9:1 rc.db" "-o older.db --only qp=qp2 rc.db" \
+		"-o older.db --from 1:9 --last 3 rc.db"; do
+		replay $options; is "$options $?" "$options 2" && is "$(grep -c . err)" 1 ||
+			{ cat err; return 1; }
+	done
+	replay -o older.db gone.db; is $? 4 && { replay -o older.db out; is $? 3; } &&
+		{ replay -o older.db --tolerate gone.txt rc.db; is $? 4; } &&
+		cmp rc.db kept.db && cmp rc.db older.db
+}
+
+what_every_round_leaves_out_is_no_difference() {
+	"$VERBATIM" record -q -o every.db "$apps/every_verb" >/dev/null 2>&1
+	replay --loop 3 every.db; is $? 1 &&
+		says "^3 rounds: no divergence; [0-9]* of [0-9]* calls left out" out &&
+		says "^3 rounds: replayed in" out
 }
 
 nothing_is_left_behind() {
@@ -165,7 +189,7 @@ nothing_is_left_behind() {
 		is "$(ls scratch)" ""
 }
 
-needs "$VERBATIM" "$apps/two_threads" "$apps/in_vain"
+needs "$VERBATIM" "$apps/two_threads" "$apps/in_vain" "$apps/every_verb"
 "$VERBATIM" record -q -o rc.db "$both" ibv_rc_pingpong -n 400 >/dev/null &&
 	"$VERBATIM" record -q -o events.db "$both" ibv_rc_pingpong -n 200 -e >/dev/null &&
 	"$VERBATIM" record -q -o srq.db "$both" ibv_srq_pingpong -n 300 >/dev/null &&
@@ -189,5 +213,7 @@ try rounds_that_differ_are_counted
 try the_trace_of_a_replay_compares
 try a_recorded_replay_keeps_its_status
 try wrong_use_is_refused
+try what_is_there_stays
+try what_every_round_leaves_out_is_no_difference
 try nothing_is_left_behind
 exit $failed

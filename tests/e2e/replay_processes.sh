@@ -151,6 +151,18 @@ one_side_has_a_made_peer() {
 	comes_again
 }
 
+# A process that is forked beside a thread which allocates may never allocate again.
+no_process_is_forked_beside_a_thread() {
+	record "$both" ibv_rc_pingpong -n 20 || return
+	strace -f -qq -e trace=clone,clone3,fork,vfork -o "$tmp/clones" \
+		timeout 120 "$VERBATIM" replay --device soft --processes "$t" >"$tmp/out" 2>&1
+	is status $? 0 || { cat "$tmp/out"; return 1; }
+	is "forked" "$(awk '/CLONE_THREAD/ { threads[$1] = 1 }
+		/CLONE_CHILD_CLEARTID.SIGCHLD|CLONE_CHILD_SETTID.SIGCHLD/ {
+			print threads[$1] ? "beside a thread" : "alone" }' "$tmp/clones" |
+		sort -u)" "alone"
+}
+
 cut_trace_comes_again() {
 	timeout 120 "$VERBATIM" record --device soft --flight 64k -o "$t" -- "$both" \
 		ibv_rc_pingpong -n 3000 >"$tmp/log" 2>&1 || { cat "$tmp/log"; return 1; }
@@ -196,6 +208,10 @@ if command -v ibv_rc_pingpong >/dev/null; then
 	try deadline_ends_all
 	try one_side_has_a_made_peer
 	try cut_trace_comes_again
+	if [ "${SAN:-}" ]; then skip "no process is forked beside a thread" "a sanitizer's own"
+	elif ! command -v strace >/dev/null; then
+		skip "no process is forked beside a thread" "no strace"
+	else try no_process_is_forked_beside_a_thread; fi
 else
 	skip "two programs" "ibv_rc_pingpong is not here"
 fi

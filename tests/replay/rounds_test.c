@@ -44,7 +44,7 @@ TEST(rounds_that_differ_are_counted)
 {
 	assert_prints(&(struct rounds){ .wanted = 3, .done = 3, .differing = 2, .shown = 2 },
 		      "3 rounds, of which 2 differ, the first round 2: "
-		      "3 rounds after 0 to warm up: replayed in 0.000000 s at least, 0.000000 s in "
+		      "3 rounds: replayed in 0.000000 s at least, 0.000000 s in "
 		      "the median, 0.000000 s at most\n");
 }
 
@@ -59,7 +59,12 @@ TEST(what_is_alive_is_listed_with_what_is_under_way)
 		  .under_way = { 1, 2 },
 		  .completed = { 0, 1 } },
 	};
-	struct moment moment = { .objects = objects, .nobjects = 2 };
+	struct moment_request requests[] = {
+		{ .object = 1, .post = { 1, 2 }, .completed = true },
+		{ .object = 1, .post = { 1, 7 }, .receive = true },
+		{ .object = 1, .post = { 1, 8 }, .receive = true },
+	};
+	struct moment moment = { objects, requests, 2, 3 };
 	char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
@@ -69,7 +74,7 @@ TEST(what_is_alive_is_listed_with_what_is_under_way)
 	fclose(to);
 	assert_string_equal(text, "alive: 2 objects\n"
 				  "  cq1/1  -  (nil)  1 completion not polled\n"
-				  "  qp1/1  ERR  0x10  1 send, 2 receives under way, 1 completion "
-				  "not polled\n");
+				  "  qp1/1  ERR  0x10  1 send under way, 2 receives under way "
+				  "since 1:7, 1 completion not polled\n");
 	free(text);
 }

@@ -13,6 +13,12 @@ struct event_id {
 	uint64_t n;
 };
 
+/* As a key of a map. */
+static inline uint64_t event_key(struct event_id id)
+{
+	return (uint64_t)id.thread << 40 ^ id.n;
+}
+
 /* Write "3:1042", or "-" for none, into @text, and return it; "b.db:3:1042" of a joint trace. */
 const char *event_id_text(struct event_id id, char text[32]);
 

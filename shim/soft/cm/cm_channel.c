@@ -163,7 +163,8 @@ int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer)
 		return 0;
 	if (watch) {
 		watch->refs++;
-		return watch->dead ? -ESRCH : 0;
+		watch->told = false;
+		return 0;
 	}
 	watch = calloc(1, sizeof(*watch));
 	if (!watch)
@@ -171,12 +172,12 @@ int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer)
 	watch->process = *peer;
 	watch->refs = 1;
 	watch->pidfd = node_pidfd(peer->node, peer->instance);
-	watch->dead = watch->told = watch->pidfd == -ESRCH;
+	watch->dead = watch->pidfd == -ESRCH;
 	watch->next = channel->watches;
 	channel->watches = watch;
 	if (watch->pidfd >= 0)
 		add_to_set(channel, watch->pidfd, watch);
-	return watch->dead ? -ESRCH : 0;
+	return 0;
 }
 
 void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer)
@@ -203,19 +204,26 @@ bool cm_channel_is_ready(struct cm_channel *channel)
 	return n > 0;
 }
 
+static struct cm_watch *find_dead(const struct cm_channel *channel)
+{
+	struct cm_watch *watch = channel->watches;
+
+	while (watch && (!watch->dead || watch->told))
+		watch = watch->next;
+	return watch;
+}
+
 bool cm_channel_take_dead(struct cm_channel *channel, struct cm_name *ret_process)
 {
-	struct cm_watch *watch;
+	struct cm_watch *watch = find_dead(channel);
 
-	for (watch = channel->watches; watch; watch = watch->next) {
-		if (!watch->dead || watch->told)
-			continue;
-		watch->told = true;
+	if (!watch)
+		return false;
+	watch->told = true;
+	if (watch->pidfd >= 0)
 		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
-		*ret_process = watch->process;
-		return true;
-	}
-	return false;
+	*ret_process = watch->process;
+	return true;
 }
 
 static uint64_t next_time(const struct cm_channel *channel)
@@ -223,7 +231,7 @@ static uint64_t next_time(const struct cm_channel *channel)
 	const struct cm_id *id;
 	uint64_t next = 0;
 
-	if (channel->first)
+	if (channel->first || find_dead(channel))
 		return AT_ONCE;
 	for (id = channel->ids; id; id = id->next)
 		if (cm_id_due(id) && (!next || cm_id_due(id) < next))

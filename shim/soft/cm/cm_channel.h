@@ -37,6 +37,9 @@ void cm_channel_put(struct cm_channel *channel, struct cm_event *event);
 /* The first event, or NULL; the caller frees it. */
 struct cm_event *cm_channel_get(struct cm_channel *channel);
 
-/* Watch for the death of a process; -ESRCH if it is dead. Counted. */
+/*
+ * Watch for the death of a process. One that is dead already is the next to be taken by
+ * cm_channel_take_dead(), once its messages have been read. Counted; -ENOMEM.
+ */
 int cm_channel_watch(struct cm_channel *channel, const struct cm_name *peer);
 void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer);

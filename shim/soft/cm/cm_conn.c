@@ -57,13 +57,9 @@ static void unwatch_peer(struct cm_id *id)
 	id->watching = false;
 }
 
-/* -ESRCH: it is dead already. */
-int cm_conn_watch(struct cm_id *id)
+void cm_conn_watch(struct cm_id *id)
 {
-	int err = cm_channel_watch(id->channel, &id->peer);
-
-	id->watching = !err || err == -ESRCH;
-	return err;
+	id->watching = !cm_channel_watch(id->channel, &id->peer);
 }
 
 void cm_conn_enter(struct cm_id *id, enum cm_state state)
@@ -189,8 +185,7 @@ static void note_sent(struct cm_id *id)
 {
 	id->held = 0;
 	wait_for_answer(id);
-	if (cm_conn_watch(id) == -ESRCH)
-		cm_conn_peer_died(id);
+	cm_conn_watch(id);
 }
 
 static void hold_request(struct cm_id *id, const struct cm_msg *msg)

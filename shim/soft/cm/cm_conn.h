@@ -26,8 +26,8 @@ bool cm_conn_datagrams(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
-/* Watch the peer's process; -ESRCH: it has ended. */
-int cm_conn_watch(struct cm_id *id);
+/* Watch the peer's process. If it has ended, that is told after the messages that it left. */
+void cm_conn_watch(struct cm_id *id);
 
 /* Send to the peer. -ENOENT: it is gone; a full mailbox is tried again later. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg);

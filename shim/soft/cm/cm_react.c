@@ -125,8 +125,8 @@ static void take_request(struct cm_id *listener, struct cm_msg *msg)
 		fill_ud(event, id, msg, SIDR_REQ_BYTES);
 	else
 		fill_conn(event, msg, REQ_BYTES);
-	if (!sidr && cm_conn_watch(id) == -ESRCH)
-		cm_conn_peer_died(id);
+	if (!sidr)
+		cm_conn_watch(id);
 }
 
 static void take_reply(struct cm_id *id, struct cm_msg *msg)
@@ -314,8 +314,7 @@ static void move_watch(struct cm_id *id, struct cm_channel *from)
 	if (!id->watching)
 		return;
 	cm_channel_unwatch(from, &id->peer);
-	if (cm_channel_watch(id->channel, &id->peer) == -ESRCH)
-		cm_conn_peer_died(id);
+	cm_conn_watch(id);
 }
 
 int cm_react_migrate_id(struct cm_id *id, struct cm_channel *channel)

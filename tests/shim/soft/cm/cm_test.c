@@ -1472,6 +1472,52 @@ TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 	close_channel(fd);
 }
 
+/* A server that rejects a request, and ends at once. */
+static pid_t start_rejecting_server(void)
+{
+	int ready[2], fd;
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		fd = new_channel();
+		make_listener(fd, RDMA_PS_TCP, 2, 1);
+		assert_int_equal(write(ready[1], "l", 1), 1);
+		reject_with(fd, next_event(fd).id, "no");
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+enum { REJECTIONS = 300 };
+
+/* On one processor it has mostly ended before connect() returns. */
+TEST_WITH(server_that_rejects_and_ends_has_rejected, NULL, NULL)
+{
+	int i, fd = new_channel();
+	cpu_set_t before, one;
+	pid_t pid;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (i = 0; i < REJECTIONS; i++) {
+		pid = start_rejecting_server();
+		assert_int_equal(
+			connect_with(fd, resolved_id(fd, RDMA_PS_TCP, 1, PORT), param_of("")), 0);
+		expect_event(fd, 1, CM_EVENT_REJECTED, 28);
+		waitpid(pid, NULL, 0);
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+	close_channel(fd);
+}
+
 TEST(child_has_nothing_of_its_parents)
 {
 	struct ends *e = *state;

@@ -1,0 +1,92 @@
+/*
+ * What /proc says of a process that records
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/wire/session.h"
+
+/* Some fields of /proc/PID/stat. */
+struct stat_line {
+	char state;
+	unsigned long long user, system;
+	unsigned long long threads; /* 1: only a dead leader is left */
+	unsigned long long start;
+};
+
+static bool read_stat(pid_t pid, struct stat_line *line)
+{
+	char path[32], text[1024], *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strrchr(text, ')'); /* the name before it may hold anything */
+	/* fields 3, 14, 15, 20 and 22 of proc(5) */
+	return at &&
+	       sscanf(at + 1,
+		      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s "
+		      "%*s %*s %llu %*s %llu",
+		      &line->state, &line->user, &line->system, &line->threads, &line->start) == 5;
+}
+
+uint64_t session_process_time(pid_t pid)
+{
+	struct stat_line line;
+
+	return read_stat(pid, &line) ? line.user + line.system : 0;
+}
+
+uint64_t session_process_start(pid_t pid)
+{
+	struct stat_line line;
+
+	return read_stat(pid, &line) ? line.start : 0;
+}
+
+/*
+ * A zombie has ended: its memory is gone. But a leader that has left by
+ * pthread_exit() while other threads go on is in state Z, too.
+ */
+bool session_process_alive(pid_t pid, uint64_t start)
+{
+	struct stat_line line;
+
+	if (!read_stat(pid, &line)) /* no such process, or no /proc */
+		return !kill(pid, 0) || errno == EPERM;
+	if (start && line.start != start)
+		return false;
+	return (line.state != 'Z' && line.state != 'X') || line.threads > 1;
+}
+
+/* The number behind @name in the text of /proc/self/status. */
+static uint32_t number_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? (uint32_t)strtoul(at + strlen(name), NULL, 10) : UINT32_MAX;
+}
+
+/* Before Linux 5.9 the file says only whether there are any. */
+uint32_t session_filters(void)
+{
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return number_of(text, "\nSeccomp:") ? number_of(text, "\nSeccomp_filters:") : 0;
+}
