@@ -1,7 +1,7 @@
 /*
- * Two completion queues, one of them extended, that tell one channel of their receives. Messages are
- * under way before their queue is armed, and complete behind that: another thread posts what they
- * are received into.
+ * Two completion queues, one of them extended, that tell one channel of their receives. Messages
+ * are under way before their queue is armed, and complete behind that: another thread posts what
+ * they are received into.
  */
 #include <pthread.h>
 
