@@ -129,6 +129,21 @@ static bool is_zero(const struct field_info *field, const struct json_node *valu
 	return value->kind == JSON_INT && !value->number;
 }
 
+/* Where a CQ's events are counted. */
+static void add_context(struct maker *maker, uint32_t cq)
+{
+	char name[NAME_TEXT];
+
+	phrase_addf(&maker->program->phrase, "&%s_events",
+		    names_variable(maker->program, cq, name));
+}
+
+static bool is_counted(const struct maker *maker, const struct call *call,
+		       const struct field_info *field)
+{
+	return maker->program->objects[call->object].events && !strcmp(field->name, "cq_context");
+}
+
 /* Fields that are not what they were: true where one was added. */
 static bool add_special(struct maker *maker, const struct place_in *in,
 			const struct field_info *field, const struct json_node *value)
@@ -247,14 +262,17 @@ static int add_member(struct maker *maker, const struct place_in *in,
 	const struct json_node *value =
 		json_find_member(in->json, field->name, strlen(field->name));
 	struct phrase *phrase = &maker->program->phrase;
+	bool counted = is_counted(maker, in->call, field);
 	int err = value ? check_enum(maker, field, value) : 0;
 
-	if (err || !value || field->kind == FIELD_ADDR || is_zero(field, value))
+	if (err || !(counted || (value && field->kind != FIELD_ADDR && !is_zero(field, value))))
 		return err;
 	phrase_addf(phrase, "\n");
 	add_tabs(phrase, in->depth + 1);
 	phrase_addf(phrase, ".%s = ", field->name);
-	if (!add_special(maker, in, field, value))
+	if (counted)
+		add_context(maker, in->call->object);
+	else if (!add_special(maker, in, field, value))
 		err = add_value(maker, in, field, value);
 	phrase_addf(phrase, ",");
 	return err;
@@ -322,7 +340,10 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 	if (field->kind == FIELD_PTR)
 		return add_pointer(maker, &in, field, value);
 	if (field->kind == FIELD_ADDR) {
-		phrase_addf(phrase, "NULL");
+		if (is_counted(maker, call, field))
+			add_context(maker, call->object);
+		else
+			phrase_addf(phrase, "NULL");
 		return 0;
 	}
 	if (!value)

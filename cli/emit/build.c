@@ -140,14 +140,18 @@ int build_program(struct maker *maker, struct program *program)
 	maker->program = program;
 	if (!err)
 		err = order_init(&maker->order, program);
+	if (!err)
+		err = rooms_init(&maker->rooms, &maker->order);
 	if (err)
 		return err;
 	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
 	maker->needed = calloc(program->nobjects + 1, sizeof(*maker->needed));
 	maker->untold = calloc(program->nobjects + 1, sizeof(*maker->untold));
+	maker->armed = calloc(program->nobjects + 1, sizeof(*maker->armed));
 	maker->last = calloc(program->nprocesses + 1, sizeof(*maker->last));
 	maker->ended = calloc(program->nprocesses + 1, sizeof(*maker->ended));
-	if (!maker->named || !maker->needed || !maker->untold || !maker->last || !maker->ended)
+	if (!maker->named || !maker->needed || !maker->untold || !maker->armed || !maker->last ||
+	    !maker->ended)
 		return log_err(-ENOMEM, "emit");
 	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
 	err = read_all(maker, learn_event);
@@ -167,8 +171,11 @@ void build_fini(struct maker *maker)
 	free(maker->named);
 	free(maker->needed);
 	free(maker->untold);
+	free(maker->armed);
 	free(maker->last);
 	free(maker->ended);
+	if (maker->rooms.order)
+		rooms_fini(&maker->rooms);
 	order_fini(&maker->order);
 	memory_fini(&maker->memory);
 	links_fini(&maker->links);

@@ -13,6 +13,7 @@
 #include <infiniband/verbs.h>
 
 #include "cli/emit/arguments.h"
+#include "cli/emit/call_order.h"
 #include "cli/emit/names.h"
 #include "cli/emit/result.h"
 
@@ -184,9 +185,16 @@ static int add_bind_mw(struct maker *maker, const struct call *call)
 	return err;
 }
 
-static int add_create_cq_ex(struct maker *maker, const struct call *call)
+/* Where it has a channel, its context counts its events. */
+static int add_create_cq(struct maker *maker, const struct call *call)
 {
-	maker->program->objects[call->object].ex = true;
+	struct kept *kept = &maker->program->objects[call->object];
+
+	kept->ex = call->verb == VERB_create_cq_ex;
+	kept->events = !call->failed && (args_number(call->args, "channel") ||
+					 args_number(call->args, "init_attr.channel"));
+	if (kept->events)
+		maker->program->helpers |= HELPER_EVENTS;
 	return add_plain(maker, call);
 }
 
@@ -221,11 +229,12 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 	uint32_t cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
 	int err;
 
-	if (!links_is_useful(&maker->links, maker->program->at)) {
+	if (!maker->armed[cq] || !maker->program->objects[cq].events) {
 		maker->untold[cq]++;
-		phrase_addf(phrase, "/* no event: it told of completions that had been polled */");
+		phrase_addf(phrase, "/* an event more than there were ibv_req_notify_cq() */");
 		return 0;
 	}
+	maker->armed[cq] = false;
 	maker->program->helpers |= HELPER_CQ_EVENT;
 	phrase_addf(phrase, "cq_event(" SLOT "n, ");
 	err = add_named(maker, call, "channel");
@@ -248,7 +257,11 @@ static int add_ack_cq_events(struct maker *maker, const struct call *call)
 		phrase_addf(phrase, "/* nor is it acknowledged */");
 		return 0;
 	}
-	phrase_addf(phrase, "ibv_ack_cq_events(");
+	if (maker->program->objects[call->object].events)
+		maker->program->helpers |= HELPER_ACK;
+	else
+		phrase_addf(phrase, "ibv_");
+	phrase_addf(phrase, "ack_cq_events(");
 	names_add_handle(maker->program, &phrase->text, call->object);
 	phrase_addf(phrase, ", %" PRIu64 ");", n - fewer);
 	return 0;
@@ -297,8 +310,8 @@ static add_function *const rows[VERB_COUNT] = {
 	[VERB_alloc_null_mr] = add_plain,
 	[VERB_create_comp_channel] = add_plain,
 	[VERB_destroy_comp_channel] = add_plain,
-	[VERB_create_cq] = add_plain,
-	[VERB_create_cq_ex] = add_create_cq_ex,
+	[VERB_create_cq] = add_create_cq,
+	[VERB_create_cq_ex] = add_create_cq,
 	[VERB_modify_cq] = add_plain,
 	[VERB_resize_cq] = add_plain,
 	[VERB_destroy_cq] = add_plain,
@@ -355,118 +368,6 @@ static const char *find_reason(const struct call *call)
 	return NULL;
 }
 
-/* Does it end or break something, so that it came before what was seen until its return? */
-static bool has_late_place(const struct call *call)
-{
-	int64_t state = -1;
-
-	if (info_of(call)->effect == EFFECT_DESTROY || info_of(call)->effect == EFFECT_GET)
-		return true;
-	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state))
-		return state == IBV_QPS_ERR || state == IBV_QPS_RESET;
-	return false;
-}
-
-/* Its name among what others wait for. */
-static int begin_order(struct maker *maker, const struct call *call)
-{
-	static const char *const states[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "err" };
-	const struct verb_info *info = info_of(call);
-	char name[NAME_TEXT];
-	int64_t state;
-
-	names_variable(maker->program, call->object, name);
-	if (!call->object)
-		snprintf(name, sizeof(name), "t%u", maker->program->at.thread);
-	if (info->effect == EFFECT_CREATE)
-		return order_begin(&maker->order, "%s_made", name);
-	if (info->effect == EFFECT_DESTROY)
-		return order_begin(&maker->order, "%s_gone", name);
-	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state) &&
-	    state >= 0 && state < (int64_t)(sizeof(states) / sizeof(*states)))
-		return order_begin(&maker->order, "%s_%s", name, states[state]);
-	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
-}
-
-/* An event of a CQ came after it was made and asked for that. */
-static int order_cq_event(struct maker *maker, const struct call *call)
-{
-	uint32_t cq = call->verb == VERB_get_cq_event
-			      ? arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"))
-			      : 0;
-	int err = order_read(&maker->order, cq, ROLE_STATE);
-
-	if (!err)
-		err = order_touch(&maker->order, cq, ROLE_STATE);
-	return err ? err : order_read(&maker->order, cq, ROLE_ARMED);
-}
-
-/* What it waits for, and what waits for it. */
-static int order_call(struct maker *maker, const struct call *call)
-{
-	const struct verb_info *info = info_of(call);
-	const struct object *o =
-		call->object ? trace_object(maker->program->trace, call->object) : NULL;
-	int err = begin_order(maker, call);
-	bool changes = info->effect != EFFECT_ACK && info->effect != EFFECT_GET;
-
-	if (!err)
-		err = arguments_order(maker, call);
-	if (!err)
-		err = order_cq_event(maker, call);
-	if (!err && o && changes)
-		err = order_change(&maker->order, o->id, ROLE_STATE);
-	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
-		err = order_change(&maker->order, o->id, ROLE_MADE);
-	for (size_t i = 0;
-	     !err && o && info->effect == EFFECT_DESTROY && i < maker->needed[o->id].n; i++)
-		err = order_touch(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
-	for (size_t i = 0; !err && o && info->effect == EFFECT_DESTROY && i < maker->named[o->id].n;
-	     i++)
-		err = order_touch(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
-	return err;
-}
-
-/* The queues that a new queue pair completes and receives by. */
-static void learn_qp(struct maker *maker, const struct call *call)
-{
-	struct order *order = &maker->order;
-	uint32_t qp = call->object;
-
-	if (info_of(call)->effect != EFFECT_CREATE || info_of(call)->object != OBJECT_qp || !qp)
-		return;
-	order->srq[qp] = arguments_object(maker, OBJECT_srq, args_number(call->out, "ret.srq"));
-	order->feeders[order->srq[qp]]++;
-	order->send_cq[qp] =
-		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.send_cq"));
-	order->recv_cq[qp] =
-		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.recv_cq"));
-	order->type[qp] = (uint8_t)args_number(call->out, "ret.qp_type");
-}
-
-/* It was told who its peer is. */
-static int connect_qp(struct maker *maker, const struct call *call)
-{
-	struct program *program = maker->program;
-	int64_t number;
-	uint32_t peer;
-
-	if (call->verb != VERB_modify_qp || call->failed || !call->object ||
-	    !args_get(call->args, "attr.dest_qp_num", &number) ||
-	    !(args_number(call->args, "attr_mask") & IBV_QP_DEST_QPN))
-		return 0;
-	peer = links_find(&maker->links, program, call->object, call->begin);
-	if (!peer)
-		return program_refuse(program,
-				      "the other end is not in the trace: no queue pair of "
-				      "number 0x%" PRIx64 " is; give its trace, too, or a "
-				      "recording of a replay, which makes that end: "
-				      "`verbatim record -o both.db -- verbatim replay %s`",
-				      number, program->path);
-	maker->order.peer[call->object] = peer;
-	return order_read(&maker->order, peer, ROLE_MADE);
-}
-
 static int check_call(struct maker *maker, const struct call *call)
 {
 	const struct verb_info *info = info_of(call);
@@ -497,7 +398,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 	const char *reason = find_reason(call);
 	int err;
 
-	if (call->ours || call->depth || (event->kind == TRACE_RETURN) != has_late_place(call))
+	if (call->ours || call->depth || (event->kind == TRACE_RETURN) != call_is_late(call))
 		return call->end < 0 && event->kind == TRACE_CALL && !call->ours && !call->depth
 			       ? program_leave_out(program, info_of(call)->name, "had not returned")
 			       : 0;
@@ -506,10 +407,7 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 	err = check_call(maker, call);
 	if (err)
 		return err < 0 ? err : 0;
-	learn_qp(maker, call);
-	err = order_call(maker, call);
-	if (!err)
-		err = connect_qp(maker, call);
+	err = call_order(maker, call);
 	if (!err)
 		err = rows[call->verb](maker, call);
 	if (!err)

@@ -13,6 +13,7 @@ enum { NS = 1000000000, TIMEOUT_LEAST = 20 };
 static const char head[] =
 "#include <endian.h>\n"
 "#include <errno.h>\n"
+"#include <fcntl.h>\n"
 "#include <inttypes.h>\n"
 "#include <poll.h>\n"
 "#include <pthread.h>\n"
@@ -146,7 +147,7 @@ static const char await[] =
 "\t\t\tdiffer(at, \"waited in vain for %s to be %d, it is %d\", name, times, *what);\n"
 "\tpthread_mutex_unlock(&order);\n"
 "}\n"
-"#define await(at, what, times) await_times(at, #what + 1, what, times)\n"
+"#define await(at, what, times) await_times(at, &#what[1], what, times)\n"
 "\n";
 
 static const char poll_ex[] =
@@ -175,15 +176,39 @@ static const char poll_ex[] =
 "}\n"
 "\n";
 
-static const char expect[] =
+static const char aside[] =
 "/* Completions that came while another queue pair or side was waited for. */\n"
-"static struct { void *cq; struct ibv_wc wc; } aside[4096];\n"
+"enum { ASIDE = 16384 };\n"
+"static struct { void *cq; struct ibv_wc wc; } aside[ASIDE];\n"
 "static int asides;\n"
 "static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER;\n"
 "\n"
 "/* How the next completion may differ, and how it is polled. */\n"
 "enum { ANY_WR_ID = 1, ANY_SENDER = 2, BY_EX = 4 };\n"
 "\n"
+"/* Poll for one more of them: 1 where there was one. */\n"
+"static int set_aside(void *cq, int __attribute__((unused)) how)\n"
+"{\n"
+"\tstruct ibv_wc *wc = &aside[asides].wc;\n"
+"\n"
+"\tif (asides == ASIDE)\n"
+"\t\tdiffer(\"-\", \"%d completions that no thread waits for\", ASIDE);\n"
+"\tmemset(wc, 0, sizeof(*wc));\n"
+"\taside[asides].cq = cq;\n"
+"\tif (";
+
+/* Where there are CQs of the extended kind, and where there are none. */
+static const char either_poll[] = "(how & BY_EX ? poll_ex(cq, wc) : ibv_poll_cq(cq, 1, wc))";
+static const char only_poll[] = "ibv_poll_cq(cq, 1, wc)";
+
+static const char aside_rest[] = " <= 0)\n"
+"\t\treturn 0;\n"
+"\tasides++;\n"
+"\treturn 1;\n"
+"}\n"
+"\n";
+
+static const char expect[] =
 "/* Is it of that queue pair and side? An error does not say its side: by wr_id. */\n"
 "static int is_for(const struct ibv_wc *wc, int how, const struct ibv_wc *recorded)\n"
 "{\n"
@@ -197,25 +222,12 @@ static const char expect[] =
 "\n"
 "static int take(void *cq, int how, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
 "{\n"
-"\tfor (int i = 0; i < asides; i++)\n"
+"\tfor (int i = 0; i < asides || set_aside(cq, how); i++)\n"
 "\t\tif (aside[i].cq == cq && is_for(&aside[i].wc, how, recorded)) {\n"
 "\t\t\t*wc = aside[i].wc;\n"
 "\t\t\tmemmove(&aside[i], &aside[i + 1], (--asides - i) * sizeof(*aside));\n"
 "\t\t\treturn 1;\n"
 "\t\t}\n"
-"\twhile ((";
-
-/* Where there are CQs of the extended kind. */
-static const char either_poll[] = "how & BY_EX ? poll_ex(cq, wc) : ";
-
-static const char expect_rest[] = "ibv_poll_cq(cq, 1, wc)) > 0) {\n"
-"\t\tif (is_for(wc, how, recorded))\n"
-"\t\t\treturn 1;\n"
-"\t\tif (asides < 4096) {\n"
-"\t\t\taside[asides].cq = cq;\n"
-"\t\t\taside[asides++].wc = *wc;\n"
-"\t\t}\n"
-"\t}\n"
 "\treturn 0;\n"
 "}\n"
 "\n"
@@ -270,31 +282,85 @@ static const char expect_plain[] =
 "#define expect(at, ...) expect_by(at, 0, __VA_ARGS__)\n"
 "\n";
 
-static const char cq_event[] =
-"/* A channel tells of that CQ; of others it may have told before. */\n"
-"static void cq_event(const char *at, struct ibv_comp_channel *channel, struct ibv_cq *cq)\n"
+static const char events[] =
+"/*\n"
+" * Events of CQs, counted in the CQs' contexts. A completion that is there when the CQ is armed\n"
+" * makes no event, though it may have come later when it was recorded: no event is waited for.\n"
+" */\n"
+"struct events {\n"
+"\tint due;  /* there was one, or such a completion, since a thread waited last */\n"
+"\tint more; /* got than were waited for: to be acknowledged, too */\n"
+"};\n"
+"\n";
+
+static const char arm[] =
+"static void arm_by(const char *at, int how, struct ibv_cq *cq, int solicited_only)\n"
 "{\n"
-"\tstatic __thread struct ibv_cq *early[64];\n"
-"\tstruct pollfd fd = { .fd = channel->fd, .events = POLLIN };\n"
-"\tstruct ibv_cq *told;\n"
+"\tstruct events *events = cq->cq_context;\n"
+"\n"
+"\tsame(at, ibv_req_notify_cq(cq, solicited_only), 0);\n"
+"\tpthread_mutex_lock(&polling);\n"
+"\tfor (int i = 0; !events->due && (i < asides || set_aside(cq, how)); i++)\n"
+"\t\tevents->due = aside[i].cq == cq;\n"
+"\tpthread_mutex_unlock(&polling);\n"
+"}\n"
+"#define arm(at, ...) arm_by(at, 0, __VA_ARGS__)\n"
+"\n";
+
+static const char cq_event[] =
+"/* Get the events that are there; those of other CQs are for threads that wait for these. */\n"
+"static void get_events(const char *at, struct ibv_comp_channel *channel, struct ibv_cq *cq)\n"
+"{\n"
+"\tstruct ibv_cq *of;\n"
 "\tvoid *context;\n"
 "\n"
-"\tfor (int i = 0; i < 64; i++)\n"
-"\t\tif (early[i] == cq) {\n"
-"\t\t\tearly[i] = NULL;\n"
-"\t\t\treturn;\n"
-"\t\t}\n"
-"\tdo {\n"
-"\t\tif (poll(&fd, 1, 1000 * TIMEOUT) != 1)\n"
+"\tfcntl(channel->fd, F_SETFL, O_NONBLOCK);\n"
+"\twhile (!ibv_get_cq_event(channel, &of, &context)) {\n"
+"\t\tstruct events *events = context;\n"
+"\n"
+"\t\tevents->due = 1;\n"
+"\t\tif (of == cq)\n"
+"\t\t\tevents->more++;\n"
+"\t\telse\n"
+"\t\t\tibv_ack_cq_events(of, 1);\n"
+"\t}\n"
+"\tif (errno != EAGAIN)\n"
+"\t\tdiffer(at, \"ibv_get_cq_event: %s\", strerror(errno));\n"
+"}\n"
+"\n"
+"static void cq_event(const char *at, struct ibv_comp_channel *channel, struct ibv_cq *cq)\n"
+"{\n"
+"\tstruct pollfd fd = { .fd = channel->fd, .events = POLLIN };\n"
+"\tstruct events *events = cq->cq_context;\n"
+"\ttime_t end = time(NULL) + TIMEOUT;\n"
+"\n"
+"\tfor (int due = 0; !due;) {\n"
+"\t\tpthread_mutex_lock(&polling);\n"
+"\t\tget_events(at, channel, cq);\n"
+"\t\tdue = events->due;\n"
+"\t\tevents->more -= due;\n"
+"\t\tevents->due = 0;\n"
+"\t\tpthread_mutex_unlock(&polling);\n"
+"\t\tif (!due && time(NULL) > end)\n"
 "\t\t\tdiffer(at, \"ibv_get_cq_event: no event in %d s\", TIMEOUT);\n"
-"\t\tif (ibv_get_cq_event(channel, &told, &context))\n"
-"\t\t\tdiffer(at, \"ibv_get_cq_event failed: %s\", strerror(errno));\n"
-"\t\tfor (int i = 0; told != cq && i < 64; i++)\n"
-"\t\t\tif (!early[i]) {\n"
-"\t\t\t\tearly[i] = told;\n"
-"\t\t\t\tbreak;\n"
-"\t\t\t}\n"
-"\t} while (told != cq);\n"
+"\t\tif (!due)\n"
+"\t\t\tpoll(&fd, 1, 10); /* ms: another thread may get it */\n"
+"\t}\n"
+"}\n"
+"\n";
+
+static const char ack_cq_events[] =
+"/* So many, but for those that were not got. */\n"
+"static void ack_cq_events(struct ibv_cq *cq, int n)\n"
+"{\n"
+"\tstruct events *events = cq->cq_context;\n"
+"\n"
+"\tpthread_mutex_lock(&polling);\n"
+"\tn += events->more;\n"
+"\tevents->more = n < 0 ? n : 0;\n"
+"\tpthread_mutex_unlock(&polling);\n"
+"\tif (n > 0)\n"
+"\t\tibv_ack_cq_events(cq, n);\n"
 "}\n"
 "\n";
 
@@ -390,11 +456,15 @@ void helpers_add(const struct program *program, struct text *text)
 		{ HELPER_REFUSED, refused },
 		{ HELPER_AWAIT, await },
 		{ HELPER_EX, poll_ex },
+		{ HELPER_ASIDE, aside },
+		{ HELPER_ASIDE, program->helpers & HELPER_EX ? either_poll : only_poll },
+		{ HELPER_ASIDE, aside_rest },
 		{ HELPER_EXPECT, expect },
-		{ HELPER_EX, either_poll },
-		{ HELPER_EXPECT, expect_rest },
 		{ HELPER_PLAIN, expect_plain },
+		{ HELPER_EVENTS, events },
+		{ HELPER_ARM, arm },
 		{ HELPER_CQ_EVENT, cq_event },
+		{ HELPER_ACK, ack_cq_events },
 		{ HELPER_ASYNC_EVENT, async_event },
 		{ HELPER_MEMORY, memory },
 		{ HELPER_PATH, path },

@@ -21,29 +21,13 @@ static uint64_t request_key(struct event_id id, uint32_t i)
 	return map_hash(event_key(id)) ^ map_hash(i + 1);
 }
 
-/* A channel has told of a CQ: the next poll says whether there was anything. */
-static int learn_cq_event(struct links *links, struct program *program,
-			  const struct trace_event *event)
-{
-	const struct object *cq;
-	int64_t handle;
-
-	if (!args_get(event->call->out, "cq", &handle))
-		return 0;
-	cq = trace_object_at(program->trace, event->process, OBJECT_cq, (uint64_t)handle,
-			     event->time);
-	return cq ? map_put(&links->told, cq->id, request_key(event->id, 0)) : 0;
-}
-
-static int learn_call(struct links *links, struct program *program, const struct trace_event *event)
+static int learn_call(struct links *links, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct connection *place;
 	int64_t number, mask = 0;
 	uint64_t heard = 0;
 
-	if (call->verb == VERB_get_cq_event && !call->failed)
-		return learn_cq_event(links, program, event);
 	if (call->failed || !call->object)
 		return 0;
 	if (call->verb == VERB_get_srq_num && args_get(call->out, "srq_num", &number))
@@ -76,31 +60,24 @@ static int learn_completion(struct links *links, const struct trace_event *event
 	return err;
 }
 
-static int learn_poll(struct links *links, const struct trace_event *event)
+static int learn_poll(struct links *links, struct program *program, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
-	uint64_t told;
 	int err = 0;
+
+	if (poll->verb != VERB_poll_cq && poll->object <= program->nobjects)
+		program->objects[poll->object].by_ex = true;
 
 	for (uint32_t i = 0; !err && i < poll->nwc; i++)
 		err = learn_completion(links, event, &poll->wc[i]);
-	if (!err && poll->nwc && map_get(&links->told, poll->object, &told))
-		err = map_put(&links->useful, told, 1);
 	return err;
 }
 
 int links_learn(struct links *links, struct program *program, const struct trace_event *event)
 {
 	if (event->kind == TRACE_RETURN)
-		return learn_call(links, program, event);
-	return event->kind == TRACE_POLL ? learn_poll(links, event) : 0;
-}
-
-bool links_is_useful(const struct links *links, struct event_id id)
-{
-	uint64_t value;
-
-	return map_get(&links->useful, request_key(id, 0), &value);
+		return learn_call(links, event);
+	return event->kind == TRACE_POLL ? learn_poll(links, program, event) : 0;
 }
 
 void links_fini(struct links *links)
@@ -108,8 +85,6 @@ void links_fini(struct links *links)
 	free(links->connections);
 	map_fini(&links->srqs);
 	map_fini(&links->failed);
-	map_fini(&links->told);
-	map_fini(&links->useful);
 	map_fini(&links->silent);
 	map_fini(&links->heard);
 }

@@ -11,16 +11,11 @@ struct links {
 	size_t nconnections;
 	struct map srqs;   /* number of an SRQ to its object */
 	struct map failed; /* a request to 1 + its status */
-	struct map told;   /* a CQ to its last event of a channel, */
-	struct map useful; /* events that a completion was polled after */
 	struct map silent; /* queue pairs whose peer did not answer (IBV_WC_RETRY_EXC_ERR) */
 	struct map heard;  /* a thread to when it polled its last message */
 };
 
 int links_learn(struct links *links, struct program *program, const struct trace_event *event);
-/* Did event @id of a channel tell of completions, or of such as had been polled before? */
-bool links_is_useful(const struct links *links, struct event_id id);
-
 void links_fini(struct links *links);
 
 /* The object of the queue pair that @qp is connected to at @time; 0: it is not in the trace. */

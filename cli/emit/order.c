@@ -140,8 +140,7 @@ int order_begin(struct order *order, const char *format, ...)
 	return 0;
 }
 
-/* Wait for @place, unless it is known to be over. */
-static int wait_for(struct order *order, const struct place *place)
+int order_wait_for(struct order *order, const struct place *place)
 {
 	struct program *program = order->program;
 	struct counter *counter;
@@ -179,7 +178,7 @@ int order_await(struct order *order, struct event_id id, const char *name)
 	if (!place.counter)
 		return log_err(-ENOMEM, "emit");
 	place.ordinal = order->counters[place.counter - 1].count + 1;
-	return wait_for(order, &place);
+	return order_wait_for(order, &place);
 }
 
 static struct shared *find_shared(const struct order *order, uint32_t object, enum role role)
@@ -208,7 +207,7 @@ int order_touch(struct order *order, uint32_t object, enum role role)
 
 int order_read(struct order *order, uint32_t object, enum role role)
 {
-	return object ? wait_for(order, &find_shared(order, object, role)->change) : 0;
+	return object ? order_wait_for(order, &find_shared(order, object, role)->change) : 0;
 }
 
 int order_change(struct order *order, uint32_t object, enum role role)
@@ -218,9 +217,9 @@ int order_change(struct order *order, uint32_t object, enum role role)
 
 	if (!object)
 		return 0;
-	err = wait_for(order, &shared->change);
+	err = order_wait_for(order, &shared->change);
 	for (size_t i = 0; !err && i < shared->nuses; i++)
-		err = wait_for(order, &shared->uses[i]);
+		err = order_wait_for(order, &shared->uses[i]);
 	shared->nuses = 0;
 	free(shared->uses);
 	shared->uses = NULL;
@@ -259,7 +258,7 @@ int order_take_receive(struct order *order, uint32_t queue)
 	size_t i = q->taken++;
 
 	if (i < q->nreceives)
-		return wait_for(order, &q->receives[i]);
+		return order_wait_for(order, &q->receives[i]);
 	if (order->feeders[queue] > 1 && !order->program->objects[queue].starved)
 		order->program->objects[queue].starved = order->program->again = true;
 	return 0;

@@ -16,6 +16,7 @@ enum role {
 	ROLE_RECEIVES, /* the same of its receive queue */
 	ROLE_POLLS,    /* the order in which completions are taken from a CQ */
 	ROLE_ARMED,    /* a CQ that tells of its next completion */
+	ROLE_EVENTS,   /* a CQ's events that are to be acknowledged */
 	ROLE_MADE,     /* it was made: its number is known */
 	ROLES,
 };
@@ -55,6 +56,9 @@ int order_begin(struct order *order, const char *format, ...) __attribute__((for
 /* It reads @object; or changes it. Adds statements that wait. 0 or -errno. */
 int order_read(struct order *order, uint32_t object, enum role role);
 int order_change(struct order *order, uint32_t object, enum role role);
+
+/* It waits for @place, unless that is known to be over. 0 or -errno. */
+int order_wait_for(struct order *order, const struct place *place);
 
 /* It waits for event @id, the next in its thread that counts as @name. 0 or -errno. */
 int order_await(struct order *order, struct event_id id, const char *name);

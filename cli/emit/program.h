@@ -26,6 +26,10 @@ enum helper {
 	HELPER_COMING = 1 << 14,
 	HELPER_MEMORY = 1 << 15,
 	HELPER_INLINE = 1 << 16,
+	HELPER_ASIDE = 1 << 17,
+	HELPER_EVENTS = 1 << 18,
+	HELPER_ARM = 1 << 19,
+	HELPER_ACK = 1 << 20,
 };
 
 enum { EMIT_THREADS = 256 };
@@ -34,6 +38,8 @@ enum { EMIT_THREADS = 256 };
 struct kept {
 	bool used;      /* a statement names it */
 	bool ex;        /* a CQ that is a struct ibv_cq_ex */
+	bool by_ex;     /* a CQ that is polled as one */
+	bool events;    /* a CQ that has a channel: its events are counted */
 	uint32_t array; /* it is an element; the first object of the array */
 	bool starved;   /* an SRQ of several queue pairs whose messages waited for its receives */
 	/* its numbers are used elsewhere, or when it is gone: variables keep them */

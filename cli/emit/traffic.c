@@ -163,6 +163,8 @@ static int order_post(struct maker *maker, const struct post *post)
 		err = order_change(&maker->order, post->object, send ? ROLE_SENDS : ROLE_RECEIVES);
 	if (!err && send) /* its completion makes an event, if one was asked for */
 		err = order_read(&maker->order, maker->order.send_cq[post->object], ROLE_ARMED);
+	if (!err)
+		err = rooms_take(&maker->rooms, post->object, send, post_taken(post));
 	for (uint32_t i = 0; !err && i < post->nwr; i++) {
 		const struct wr *wr = &post->wr[i];
 		int status = links_status(&maker->links, program->at, i);
@@ -223,6 +225,24 @@ static bool has_any_sender(const struct maker *maker, const struct wc *wc)
 	       maker->program->objects[maker->order.srq[wc->qp]].starved;
 }
 
+/* The side of the completion's request: an error does not say. */
+static bool is_receive(struct maker *maker, const struct wc *wc)
+{
+	if (!wc->status)
+		return wc->opcode & IBV_WC_RECV;
+	return wc->request.thread && request_is_receive(maker, wc->request);
+}
+
+/* Its queue has room for another request. */
+static int make_room(struct maker *maker, const struct wc *wc)
+{
+	bool receive = is_receive(maker, wc);
+	uint32_t srq = receive ? maker->order.srq[wc->qp] : 0;
+
+	return rooms_make(&maker->rooms, srq ? srq : wc->qp, !receive, wc->request,
+			  wc->request_index);
+}
+
 /* What a completion says of other threads. */
 static int order_completion(struct maker *maker, const struct wc *wc)
 {
@@ -234,7 +254,9 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 
 	if (!wc->qp)
 		return 0;
-	err = order_read(order, wc->qp, ROLE_STATE);
+	err = make_room(maker, wc);
+	if (!err)
+		err = order_read(order, wc->qp, ROLE_STATE);
 	if (!err)
 		err = order_touch(order, wc->qp, ROLE_STATE);
 	if (err || wc->status)
@@ -250,14 +272,6 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 	free(named->objects);
 	*named = (struct named){ 0 };
 	return err || !peer ? err : order_touch(order, peer, ROLE_STATE);
-}
-
-/* The side of the completion's request: an error does not say. */
-static bool is_receive(struct maker *maker, const struct wc *wc)
-{
-	if (!wc->status)
-		return wc->opcode & IBV_WC_RECV;
-	return wc->request.thread && request_is_receive(maker, wc->request);
 }
 
 static void add_success(struct maker *maker, const struct wc *wc)
@@ -299,7 +313,10 @@ static void begin_expect(struct maker *maker, const struct poll *poll, const str
 								 : NULL;
 	char name[NAME_TEXT];
 
-	program->helpers |= HELPER_EXPECT | (ex ? HELPER_EX : how ? 0 : HELPER_PLAIN);
+	program->helpers |= HELPER_ASIDE | HELPER_EXPECT |
+			    (ex    ? HELPER_EX
+			     : how ? 0
+				   : HELPER_PLAIN);
 	if (ex)
 		phrase_addf(phrase, "expect_by(" SLOT "n, %s%sBY_EX, %s, ", how ?: "",
 			    how ? " | " : "", names_variable(program, poll->object, name));
@@ -388,6 +405,8 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);
 	if (!err)
 		err = order_touch(&maker->order, poll->object, ROLE_STATE);
+	if (!err) /* what came before that was not polled yet */
+		err = order_read(&maker->order, poll->object, ROLE_ARMED);
 	if (!err)
 		err = order_change(&maker->order, poll->object, ROLE_POLLS);
 	for (uint32_t i = 0; !err && i < poll->nwc;) {
@@ -403,10 +422,30 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 	return err;
 }
 
-int traffic_add_notify(struct maker *maker, const struct notify *notify)
+static void add_arming(struct maker *maker, const struct notify *notify)
 {
 	struct program *program = maker->program;
 	struct phrase *phrase = &program->phrase;
+	const struct kept *kept = &program->objects[notify->object];
+	bool arms = !notify->ret && kept->events;
+
+	phrase_addf(phrase, !arms         ? "ibv_req_notify_cq("
+			    : kept->by_ex ? "arm_by(" SLOT "n, BY_EX, "
+					  : "arm(" SLOT "n, ");
+	names_add_handle(program, &phrase->text, notify->object);
+	phrase_addf(phrase, ", %d)", notify->solicited_only);
+	if (!arms) {
+		result_check(program, notify->ret);
+		return;
+	}
+	phrase_addf(phrase, ";");
+	program->helpers |= HELPER_SAME | HELPER_ASIDE | HELPER_ARM | (kept->by_ex ? HELPER_EX : 0);
+	maker->armed[notify->object] = true;
+}
+
+int traffic_add_notify(struct maker *maker, const struct notify *notify)
+{
+	struct program *program = maker->program;
 	char name[NAME_TEXT];
 	int err = check_made(maker, notify->object, "completion queue");
 
@@ -419,10 +458,7 @@ int traffic_add_notify(struct maker *maker, const struct notify *notify)
 		err = order_change(&maker->order, notify->object, ROLE_ARMED);
 	if (err)
 		return err;
-	phrase_addf(phrase, "ibv_req_notify_cq(");
-	names_add_handle(program, &phrase->text, notify->object);
-	phrase_addf(phrase, ", %d)", notify->solicited_only);
-	result_check(program, notify->ret);
+	add_arming(maker, notify);
 	err = program_add(program, true);
 	order_end(&maker->order);
 	return err;

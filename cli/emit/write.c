@@ -110,6 +110,8 @@ static void add_object(const struct program *program, uint32_t id, struct text *
 	text_addf(text, "static struct %s *%s%s;\n",
 		  kept->ex ? "ibv_cq_ex" : object_infos[o->kind].name + strlen("struct "), name,
 		  index);
+	if (kept->events)
+		text_addf(text, "static struct events %s_events;\n", name);
 	if (kept->number)
 		add_number(text, name, "num", index);
 	if (kept->lkey)

@@ -1,0 +1,172 @@
+/*
+ * What control verbs wait for, and what their objects are to later events
+ */
+#include "cli/emit/call_order.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+#include "cli/emit/arguments.h"
+#include "cli/emit/names.h"
+
+/* Does it end or break something, so that it came before what was seen until its return? */
+bool call_is_late(const struct call *call)
+{
+	int64_t state = -1;
+
+	if (verb_infos[call->verb].effect == EFFECT_DESTROY ||
+	    verb_infos[call->verb].effect == EFFECT_GET)
+		return true;
+	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state))
+		return state == IBV_QPS_ERR || state == IBV_QPS_RESET;
+	return false;
+}
+
+/* Its name among what others wait for. */
+static int begin_order(struct maker *maker, const struct call *call)
+{
+	static const char *const states[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "err" };
+	const struct verb_info *info = (&verb_infos[call->verb]);
+	char name[NAME_TEXT];
+	int64_t state;
+
+	names_variable(maker->program, call->object, name);
+	if (!call->object)
+		snprintf(name, sizeof(name), "t%u", maker->program->at.thread);
+	if (info->effect == EFFECT_CREATE)
+		return order_begin(&maker->order, "%s_made", name);
+	if (info->effect == EFFECT_DESTROY)
+		return order_begin(&maker->order, "%s_gone", name);
+	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state) &&
+	    state >= 0 && state < (int64_t)(sizeof(states) / sizeof(*states)))
+		return order_begin(&maker->order, "%s_%s", name, states[state]);
+	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
+}
+
+/* An event of a CQ comes after it was made and asked for that; it is acknowledged later. */
+static int order_cq_event(struct maker *maker, const struct call *call)
+{
+	static const enum role roles[] = { ROLE_STATE, ROLE_ARMED, ROLE_EVENTS };
+	struct order *order = &maker->order;
+	uint32_t cq;
+	int err = 0;
+
+	if (call->verb == VERB_ack_cq_events)
+		return order_change(order, call->object, ROLE_EVENTS);
+	if (call->verb != VERB_get_cq_event)
+		return 0;
+	cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
+	for (size_t i = 0; !err && i < sizeof(roles) / sizeof(*roles); i++) {
+		err = order_read(order, cq, roles[i]);
+		if (!err)
+			err = order_touch(order, cq, roles[i]);
+	}
+	return err;
+}
+
+/* What it waits for, and what waits for it. */
+static int order_call(struct maker *maker, const struct call *call)
+{
+	const struct verb_info *info = (&verb_infos[call->verb]);
+	const struct object *o =
+		call->object ? trace_object(maker->program->trace, call->object) : NULL;
+	int err = begin_order(maker, call);
+	bool changes = info->effect != EFFECT_ACK && info->effect != EFFECT_GET;
+	int64_t state;
+
+	if (!err)
+		err = arguments_order(maker, call);
+	if (!err)
+		err = order_cq_event(maker, call);
+	if (!err && o && changes)
+		err = order_change(&maker->order, o->id, ROLE_STATE);
+	if (!err && o && call->verb == VERB_modify_qp &&
+	    args_get(call->args, "attr.qp_state", &state) && state == IBV_QPS_RESET)
+		err = rooms_reset(&maker->rooms, o->id);
+	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
+		err = order_change(&maker->order, o->id, ROLE_MADE);
+	for (size_t i = 0;
+	     !err && o && info->effect == EFFECT_DESTROY && i < maker->needed[o->id].n; i++)
+		err = order_touch(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
+	for (size_t i = 0; !err && o && info->effect == EFFECT_DESTROY && i < maker->named[o->id].n;
+	     i++)
+		err = order_touch(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
+	return err;
+}
+
+/* How many requests a new queue has room for, whatever the name of the structure that says so. */
+static void learn_sizes(struct maker *maker, const struct call *call)
+{
+	static const struct {
+		const char *name;
+		bool send;
+	} sizes[] = {
+		{ "qp_init_attr.cap.max_send_wr", true },
+		{ "qp_init_attr.cap.max_recv_wr", false },
+		{ "qp_init_attr_ex.cap.max_send_wr", true },
+		{ "qp_init_attr_ex.cap.max_recv_wr", false },
+		{ "srq_init_attr.attr.max_wr", false },
+		{ "srq_init_attr_ex.attr.max_wr", false },
+	};
+	int64_t size;
+
+	if (verb_infos[call->verb].effect != EFFECT_CREATE || !call->object)
+		return;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		if (args_get(call->args, sizes[i].name, &size))
+			rooms_set_size(&maker->rooms, call->object, sizes[i].send, (uint64_t)size);
+}
+
+/* The queues that a new queue pair completes and receives by. */
+static void learn_qp(struct maker *maker, const struct call *call)
+{
+	struct order *order = &maker->order;
+	uint32_t qp = call->object;
+
+	if (verb_infos[call->verb].effect != EFFECT_CREATE ||
+	    verb_infos[call->verb].object != OBJECT_qp || !qp)
+		return;
+	order->srq[qp] = arguments_object(maker, OBJECT_srq, args_number(call->out, "ret.srq"));
+	order->feeders[order->srq[qp]]++;
+	order->send_cq[qp] =
+		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.send_cq"));
+	order->recv_cq[qp] =
+		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.recv_cq"));
+	order->type[qp] = (uint8_t)args_number(call->out, "ret.qp_type");
+}
+
+/* It was told who its peer is. */
+static int connect_qp(struct maker *maker, const struct call *call)
+{
+	struct program *program = maker->program;
+	int64_t number;
+	uint32_t peer;
+
+	if (call->verb != VERB_modify_qp || call->failed || !call->object ||
+	    !args_get(call->args, "attr.dest_qp_num", &number) ||
+	    !(args_number(call->args, "attr_mask") & IBV_QP_DEST_QPN))
+		return 0;
+	peer = links_find(&maker->links, program, call->object, call->begin);
+	if (!peer)
+		return program_refuse(program,
+				      "the other end is not in the trace: no queue pair of "
+				      "number 0x%" PRIx64 " is; give its trace, too, or a "
+				      "recording of a replay, which makes that end: "
+				      "`verbatim record -o both.db -- verbatim replay %s`",
+				      number, program->path);
+	maker->order.peer[call->object] = peer;
+	return order_read(&maker->order, peer, ROLE_MADE);
+}
+
+int call_order(struct maker *maker, const struct call *call)
+{
+	int err;
+
+	learn_qp(maker, call);
+	learn_sizes(maker, call);
+	err = order_call(maker, call);
+	return err ? err : connect_qp(maker, call);
+}
