@@ -7,7 +7,8 @@
  *
  *	sq, rq     requests that have no completion yet
  *	streams    messages that one end has seen complete and the other has not: of the former the
- *	           request and its completion
+ *	           request and its completion; and what a queue pair had sent when it was destroyed,
+ *	           as long as the other end may receive it
  *	failed     the first request of a queue pair that failed, with its completion: it has put
  *	           the queue pair into the error state
  *	early      completions that were read before their posts, from another thread's ring
@@ -98,6 +99,23 @@ void outstanding_free(struct outstanding *o)
 	free(o);
 }
 
+/*
+ * What it has sent and not seen complete may have been received, or be received yet: it counts as
+ * seen. Without memory it is forgotten.
+ */
+static void end_queue(struct outstanding *o, struct queue *queue)
+{
+	while (queue->sq.count && !queue->failed) {
+		struct request *request = request_list_take(&queue->sq, 0);
+
+		if (request->hidden)
+			free(request);
+		else
+			stream_pass(o, queue, request, false);
+	}
+	free_queue(o, queue);
+}
+
 /* A handle that is there already is an outer call's, or its object's end was lost. */
 static struct queue *add_queue(struct outstanding *o, uint32_t process, uint64_t handle)
 {
@@ -156,7 +174,7 @@ void outstanding_destroy(struct outstanding *o, uint32_t process, uint64_t handl
 	struct queue *queue = find_queue(o, process, handle);
 
 	if (queue)
-		free_queue(o, queue);
+		end_queue(o, queue);
 }
 
 void outstanding_reset_qp(struct outstanding *o, uint32_t process, uint64_t handle, int64_t time)
@@ -184,7 +202,7 @@ void outstanding_exit(struct outstanding *o, uint32_t process)
 	for (struct queue *queue = o->queues, *after; queue; queue = after) {
 		after = queue->after;
 		if (queue->process == process)
-			free_queue(o, queue);
+			end_queue(o, queue);
 	}
 }
 

@@ -54,6 +54,20 @@ static void list_requests(struct item_list *list, const struct request_list *req
 		list_request(list, request_list_at(requests, i));
 }
 
+/* A send that nobody has seen complete stays only for its receiver. */
+static void list_sends(const struct outstanding *o, struct item_list *list,
+		       const struct stream *stream)
+{
+	bool received = stream_has_receiver(o, stream);
+
+	for (uint32_t i = 0; i < stream->sends.count; i++) {
+		const struct request *request = request_list_at(&stream->sends, i);
+
+		if (request->done || received)
+			list_request(list, request);
+	}
+}
+
 static void list_stream(const struct outstanding *o, struct item_list *list, struct stream *stream,
 			int64_t time)
 {
@@ -63,7 +77,7 @@ static void list_stream(const struct outstanding *o, struct item_list *list, str
 	       request_list_at(&stream->sends, 0)->at.time < time - STALE_NS)
 		free(request_list_take(&stream->sends, 0));
 	if (stream_has_both_ends(o, stream)) {
-		list_requests(list, &stream->sends);
+		list_sends(o, list, stream);
 		list_requests(list, &stream->receives);
 	}
 }

@@ -148,6 +148,9 @@ void stream_forget(struct outstanding *o, uint32_t number, int64_t time);
 /* Are both ends recorded? */
 bool stream_has_both_ends(const struct outstanding *o, const struct stream *stream);
 
+/* Is there still a queue pair that may receive what is sent? */
+bool stream_has_receiver(const struct outstanding *o, const struct stream *stream);
+
 /* Were messages received long ago that nobody has posted? They went round the verbs. */
 bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, int64_t time);
 

@@ -215,6 +215,16 @@ static struct queue *find_sender(const struct outstanding *o, const struct strea
 	return queue;
 }
 
+bool stream_has_receiver(const struct outstanding *o, const struct stream *stream)
+{
+	const struct queue *queue = o->queues;
+
+	while (queue && !(queue->is_qp && queue->qp.number == stream->to &&
+			  (queue->qp.datagrams || queue->dest == stream->from)))
+		queue = queue->after;
+	return queue;
+}
+
 bool outstanding_is_whole(const struct outstanding *o, int64_t time)
 {
 	if (early_is_awaited(o, time))

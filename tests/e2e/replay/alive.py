@@ -37,25 +37,39 @@ def state_there(name, process):
 def compare_objects(alive):
     there = {f"{name}/{process}" for name, process in sql(
         f"SELECT name, process FROM object WHERE created_at <= {at}"
-        f" AND coalesce(destroyed_at, 1 << 62) > {at}"
-        " AND kind NOT IN ('device', 'id')")}
+        f" AND {LIVES} AND kind NOT IN ('device', 'id')")}
     here = {one["object"] for one in alive}
     if here != there:
         fail(f"objects: here alone {here - there}, there alone {there - here}")
+
+
+def taken_with(requests, there):
+    """What queue pairs took of a shared queue, and were destroyed before it was polled."""
+    found = set()
+    for srq, name in sql("SELECT id, name || '/' || process FROM object WHERE kind = 'srq'"):
+        taken = sum(count(
+            f"SELECT (SELECT count(*) FROM requests WHERE {reached} AND outcome <> 'refused'"
+            f" AND object = {peer} AND side = 'send') - (SELECT count(*) FROM wc WHERE qp = {qp}"
+            f" AND opcode = 128 AND time <= {at})")
+            for qp, peer in sql("SELECT object, peer FROM qps WHERE peer NOT NULL"
+                                f" AND srq = {srq} AND object IN"
+                                f" (SELECT id FROM object WHERE NOT {LIVES})"))
+        found |= set(sorted(request for request in requests if there[request][0] == name)[:taken])
+    return found
 
 
 def compare_requests(alive):
     rows = sql(f"SELECT name || '/' || process, event || '[' || i || ']', is_signaled, side"
                f" FROM requests WHERE {reached} AND outcome <> 'refused'"
                f" AND (completed IS NULL OR completed > {at})"
-               " AND object IN (SELECT id FROM object WHERE"
-               f" coalesce(destroyed_at, 1 << 62) > {at})")
+               f" AND object IN (SELECT id FROM object WHERE {LIVES})")
     there = {}
     for queue, request, signaled, side in rows:
         there[request] = (queue, side == "send" and signaled == "0")
     here = {request["request"] for one in alive
             for request in one["under_way"] + one["completed"]}
     silent = {request for request, (_, quiet) in there.items() if quiet}
+    silent |= taken_with(set(there) - here - silent, there)
     if here - set(there) or set(there) - here - silent:
         fail(f"requests: here alone {here - set(there)}, there alone {set(there) - here - silent}")
 
@@ -90,6 +104,9 @@ at = int(sql(f"""SELECT coalesce(
     (SELECT time FROM post WHERE thread = {thread} AND n = {n}),
     (SELECT time FROM poll WHERE thread = {thread} AND n = {n}))""")[0][0])
 reached = f"(time < {at} OR (time = {at} AND (thread, n) <= ({thread}, {n})))"
+# what is being destroyed lives until that call has returned
+LIVES = f"""coalesce((SELECT end FROM call WHERE thread = destroyed_thread AND n = destroyed_n),
+    destroyed_at, 1 << 62) > {at}"""
 compare_objects(alive)
 for one in alive:
     if "state" in one and one["state"] != state_there(*one["object"].split("/")):

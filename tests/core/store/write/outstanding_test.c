@@ -310,6 +310,34 @@ TEST(queue_stays_armed_until_its_event_is_fetched)
 	assert_left("");
 }
 
+TEST(message_of_a_sender_that_is_gone_stays_until_it_is_received)
+{
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	outstanding_destroy(o, 1, A);
+	assert_left("1:1 post 7, 2:1 post 1");
+	poll_received(2, 1);
+	assert_left("");
+}
+
+TEST(message_that_was_received_before_its_sender_went_is_gone)
+{
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	poll_received(2, 1);
+	outstanding_exit(o, 1);
+	assert_left("");
+}
+
+TEST(message_between_two_that_are_gone_is_gone)
+{
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	outstanding_destroy(o, 1, A);
+	outstanding_destroy(o, 2, B);
+	assert_left("");
+}
+
 TEST(process_that_ends_leaves_nothing_outstanding)
 {
 	post_receive(1, 1);
