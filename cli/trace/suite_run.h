@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/text.h"
@@ -25,6 +26,7 @@ struct suite_run {
 	const char *path, *device; /* device NULL: that of this machine */
 	pid_t pid;                 /* while it runs */
 	int report, messages;      /* files in memory */
+	uint64_t began, lasted;    /* monotonic, ns */
 	enum suite_kind kind;
 	int status;      /* exit status; -1: a signal */
 	char cell[64];   /* "2 divergences" */
