@@ -171,6 +171,16 @@ static void signal_runs(const struct suite *suite, int number)
 			kill(suite->runs[i].pid, number);
 }
 
+static int leave_runs(struct suite *suite)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < suite->next && !err; i++)
+		if (suite->runs[i].pid)
+			err = suite_run_leave(&suite->runs[i]);
+	return err;
+}
+
 static void run_all(struct suite *suite)
 {
 	int status, number;
@@ -185,7 +195,10 @@ static void run_all(struct suite *suite)
 			signal_runs(suite, number);
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			end_run(suite, pid, status);
+		if (suite->end.given_up)
+			break;
 	}
+	suite->err = leave_runs(suite) ?: suite->err;
 }
 
 /* The report */

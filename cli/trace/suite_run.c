@@ -216,6 +216,20 @@ int suite_run_end(struct suite_run *run, int status)
 	return run->why.failed ? log_err(-ENOMEM, "read the report of %s", run->path) : 0;
 }
 
+int suite_run_leave(struct suite_run *run)
+{
+	run->kind = SUITE_FAILED;
+	run->status = -1;
+	run->lasted = clock_monotonic() - run->began;
+	snprintf(run->cell, sizeof(run->cell), "does not end");
+	text_addf(&run->why, "process %d waits in the kernel, where SIGKILL does not end it\n",
+		  (int)run->pid);
+	run->pid = 0;
+	close(run->report);
+	close(run->messages);
+	return run->why.failed ? log_err(-ENOMEM, "leave the replay of %s", run->path) : 0;
+}
+
 void suite_run_fini(struct suite_run *run)
 {
 	text_fini(&run->why);

@@ -42,4 +42,7 @@ int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *m
 /* Its process has ended with @status, as of waitpid(). 0 or -errno after log_err(). */
 int suite_run_end(struct suite_run *run, int status);
 
+/* Its process does not end: no longer wait for it. 0 or -errno. */
+int suite_run_leave(struct suite_run *run);
+
 void suite_run_fini(struct suite_run *run);
