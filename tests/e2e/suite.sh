@@ -9,10 +9,19 @@ replay_suite() { timeout 300 "$VERBATIM" replay --suite "$@" >out 2>err; }
 # Trace, result, what it covers.
 as_list() { jq -r '.suite[] | [.trace, to_entries[1].value, (.covers // "-")] | @tsv' out; }
 
-the_recorded_one_replays() { # DEVICE STATUS
-	replay_suite $suites/$1 --device soft -f json; is $? $2 || { cat err out; return 1; }
+that_of_the_software_device_replays() {
+	replay_suite $suites/soft --device soft -f json; is $? 1 || { cat err out; return 1; }
 	as_list >made.list
-	diff $suites/$1.list made.list
+	diff $suites/soft.list made.list
+}
+
+# With the differences that docs/DEVICES.md tells of.
+that_of_Soft-RoCE_replays() {
+	replay_suite $suites/rxe --device soft -f json; is $? 1 || { cat err out; return 1; }
+	as_list | cut -f1,3 >made.list
+	cut -f1,3 $suites/rxe.list | diff - made.list &&
+		jq -r '.suite[] | "| rxe/\(.trace) | \(.soft) |"' out >soft.cells &&
+		diff soft.cells <(grep -o '^| rxe/[a-z_]*[.]db |[^|]*|' "$root/docs/DEVICES.md")
 }
 
 all_is_covered() {
@@ -42,6 +51,18 @@ some_are_made_again() {
 a_folder() {
 	mkdir -p folder/below && cp $suites/soft/rc.db folder/ &&
 		cp $suites/soft/ud.db folder/below/
+}
+
+# docs/DEVICES.md has what the traces hold.
+the_table_of_coverage_is_right() {
+	(cd "$root" && scripts/suite-coverage) >coverage || return
+	local lines
+	mapfile -t lines <coverage
+	for line in "${lines[@]}"; do
+		[ -z "$line" ] || grep -qxF -e "$line" "$root/docs/DEVICES.md" ||
+			{ echo "docs/DEVICES.md has not: $line"; return 1; }
+	done
+	says '^| SEND |\( [0-9]*+[0-9]* |\)\{4\} [0-9]* |$' coverage
 }
 
 traces_of() { jq -r '.suite[].trace' "$1" | sort | paste -sd,; }
@@ -154,10 +175,11 @@ a_deadline_leaves_junit() {
 }
 
 needs "$VERBATIM" "$apps/mkey_008"
-try "the suite of the software device replays" the_recorded_one_replays soft 1
-try "the suite of Soft-RoCE replays" the_recorded_one_replays rxe 0
+try that_of_the_software_device_replays
+try that_of_Soft-RoCE_replays
 try all_is_covered
 try it_is_small
+try the_table_of_coverage_is_right
 try folders_below_are_taken_too
 try a_folder_that_cannot_be_read_is_an_error
 try damaged_traces_are_told
