@@ -62,6 +62,11 @@ int junit_begin(struct junit *junit)
 	return junit->cases ? 0 : log_err(-ENOMEM, "report");
 }
 
+static void put_seconds(FILE *out, double seconds)
+{
+	fprintf(out, " time=\"%.*f\"", seconds > 0 ? 3 : 0, seconds);
+}
+
 static void put_failure(FILE *out, const struct junit_outcome *outcome)
 {
 	fputs("<failure", out);
@@ -96,7 +101,9 @@ void junit_case(struct junit *junit, const char *family, const char *name,
 	junit->skipped += !outcome->failure && outcome->skipped;
 	fprintf(out, "<testcase classname=\"verbatim.%s\"", family);
 	put_attribute(out, "name", name);
-	fputs(" time=\"0\">\n", out);
+	put_seconds(out, outcome->seconds);
+	fputs(">\n", out);
+	junit->seconds += outcome->seconds;
 	if (outcome->failure)
 		put_failure(out, outcome);
 	else if (outcome->skipped)
@@ -113,10 +120,10 @@ int junit_end(struct junit *junit, const char *name, const char *const *properti
 	if (!err) {
 		fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite", out);
 		put_attribute(out, "name", name);
-		fprintf(out,
-			" tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\" time=\"0\">\n",
+		fprintf(out, " tests=\"%u\" failures=\"%u\" errors=\"0\" skipped=\"%u\"",
 			junit->tests, junit->failures, junit->skipped);
-		fputs("<properties>\n", out);
+		put_seconds(out, junit->seconds);
+		fputs(">\n<properties>\n", out);
 		for (; properties[0]; properties += 2) {
 			fputs("<property", out);
 			put_attribute(out, "name", properties[0]);

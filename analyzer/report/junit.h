@@ -11,6 +11,7 @@ struct junit {
 	char *text;
 	size_t size;
 	unsigned int tests, failures, skipped;
+	double seconds;
 };
 
 /*
@@ -23,6 +24,7 @@ struct junit_outcome {
 	const char *details;
 	const char *skipped; /* why it was not tried */
 	const char *output;  /* something else to tell */
+	double seconds;      /* that it took; 0: not known */
 };
 
 /* Add @line, which may be anybody's, and an end of line. */

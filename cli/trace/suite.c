@@ -1,7 +1,7 @@
 /*
  * All traces of a folder, replayed
  *
- *	DIR/NAME.db, DIR/FOLDER/NAME.db  x  devices  ->  replays (suite_run.c)  ->  a table
+ *	traces of DIR (suite_find.c)  x  devices  ->  replays (suite_run.c)  ->  a table
  *
  * As many at a time as there are processors. On the software device each has a fabric of its own;
  * on another one those run alone that take addresses, ports or packets which another could take.
@@ -10,7 +10,6 @@
  * (suite_end.c).
  */
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include "cli/trace/replay_priv.h"
 #include "cli/trace/suite_covers.h"
 #include "cli/trace/suite_end.h"
+#include "cli/trace/suite_find.h"
 #include "cli/trace/suite_run.h"
 #include "core/store/open.h"
 #include "core/store/read/trace.h"
@@ -35,7 +35,7 @@ enum { DEVICES_MAX = 16 };
 struct suite {
 	const struct replay_settings *set;
 	char *const *again;
-	glob_t traces;
+	struct suite_traces traces;
 	struct text *covers; /* of each trace */
 	bool *alone;
 	char *names; /* of devices */
@@ -53,25 +53,9 @@ struct suite {
 
 static const char *name_of(const struct suite *suite, size_t trace)
 {
-	return suite->traces.gl_pathv[trace] + strlen(suite->set->suite) + 1;
-}
+	const char *name = suite->traces.paths[trace] + suite->traces.skip;
 
-static int find_traces(struct suite *suite)
-{
-	char pattern[4096];
-	int err;
-
-	snprintf(pattern, sizeof(pattern), "%s/*.db", suite->set->suite);
-	err = glob(pattern, 0, NULL, &suite->traces);
-	snprintf(pattern, sizeof(pattern), "%s/*/*.db", suite->set->suite);
-	if (!err || err == GLOB_NOMATCH)
-		err = glob(pattern, err ? 0 : GLOB_APPEND, NULL, &suite->traces);
-	if (err == GLOB_NOSPACE)
-		return log_err(-ENOMEM, "list %s", suite->set->suite);
-	if (suite->traces.gl_pathc)
-		return 0;
-	log_note("replay: no trace in %s: *.db and */*.db are looked for", suite->set->suite);
-	return access(suite->set->suite, R_OK | X_OK) ? -errno : -ENOENT;
+	return name + strspn(name, "/");
 }
 
 static int find_devices(struct suite *suite)
@@ -102,7 +86,7 @@ static int read_covers(struct suite *suite, size_t i)
 	struct trace *trace;
 	int err;
 
-	if (trace_open(suite->traces.gl_pathv[i], &trace))
+	if (trace_open(suite->traces.paths[i], &trace))
 		return 0;
 	err = suite_covers(trace, &suite->covers[i], &suite->alone[i]);
 	trace_close(trace);
@@ -112,23 +96,25 @@ static int read_covers(struct suite *suite, size_t i)
 static int prepare_suite(struct suite *suite)
 {
 	size_t n;
-	int err = find_traces(suite);
+	int err = suite_find(suite->set->suite, &suite->traces);
 
 	if (!err)
 		err = find_devices(suite);
 	if (err)
 		return err;
-	n = suite->traces.gl_pathc;
+	n = suite->traces.n;
 	suite->nruns = n * suite->ndevices;
 	suite->covers = calloc(n, sizeof(*suite->covers));
 	suite->alone = calloc(n, sizeof(*suite->alone));
 	suite->runs = calloc(suite->nruns, sizeof(*suite->runs));
 	if (!suite->covers || !suite->alone || !suite->runs)
 		return log_err(-ENOMEM, "replay a suite");
+	log_silence(true);
 	for (size_t i = 0; i < n && !err; i++)
 		err = read_covers(suite, i);
+	log_silence(false);
 	for (size_t i = 0; i < suite->nruns; i++)
-		suite->runs[i] = (struct suite_run){ .path = suite->traces.gl_pathv[i % n],
+		suite->runs[i] = (struct suite_run){ .path = suite->traces.paths[i % n],
 						     .device = suite->devices[i / n],
 						     .kind = SUITE_NOT_REACHED,
 						     .cell = "not reached" };
@@ -139,7 +125,7 @@ static int prepare_suite(struct suite *suite)
 
 static bool is_alone(const struct suite *suite, size_t i)
 {
-	size_t n = suite->traces.gl_pathc;
+	size_t n = suite->traces.n;
 
 	return suite->alone[i % n] && !suite->soft[i / n];
 }
@@ -185,6 +171,16 @@ static void signal_runs(const struct suite *suite, int number)
 			kill(suite->runs[i].pid, number);
 }
 
+static int leave_runs(struct suite *suite)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < suite->next && !err; i++)
+		if (suite->runs[i].pid)
+			err = suite_run_leave(&suite->runs[i]);
+	return err;
+}
+
 static void run_all(struct suite *suite)
 {
 	int status, number;
@@ -199,7 +195,10 @@ static void run_all(struct suite *suite)
 			signal_runs(suite, number);
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			end_run(suite, pid, status);
+		if (suite->end.given_up)
+			break;
 	}
+	suite->err = leave_runs(suite) ?: suite->err;
 }
 
 /* The report */
@@ -211,7 +210,7 @@ static const char *device_name(const struct suite *suite, size_t device)
 
 static struct table *make_table(const struct suite *suite, struct column *columns)
 {
-	size_t n = suite->traces.gl_pathc;
+	size_t n = suite->traces.n;
 	struct table *table;
 
 	columns[0] = (struct column){ "trace", COLUMN_TEXT };
@@ -266,7 +265,7 @@ static void print_reasons(const struct suite *suite)
 
 	for (size_t i = 0; i < suite->nruns; i++) {
 		const struct suite_run *run = &suite->runs[i];
-		size_t n = suite->traces.gl_pathc;
+		size_t n = suite->traces.n;
 		char *save = NULL, *copy;
 
 		if (!run->why.at || !(copy = strdup(run->why.at)))
@@ -298,7 +297,7 @@ static int print_junit(const struct suite *suite)
 {
 	const char *properties[] = { "suite", suite->set->suite, "version", VERBATIM_VERSION,
 				     NULL };
-	size_t n = suite->traces.gl_pathc;
+	size_t n = suite->traces.n;
 	struct junit junit;
 	int err = junit_begin(&junit);
 
@@ -314,6 +313,7 @@ static int print_junit(const struct suite *suite)
 						    .type = "replay",
 						    .details = why,
 						    .skipped = skipped ? why : NULL,
+						    .seconds = (double)run->lasted / 1e9,
 						    .output = suite->covers[i % n].at });
 	}
 	if (!err && suite->end.why)
@@ -324,7 +324,7 @@ static int print_junit(const struct suite *suite)
 /* Columns are named by devices, rows by traces; beside them, why. */
 static void print_json(const struct suite *suite, const struct table *table)
 {
-	size_t n = suite->traces.gl_pathc;
+	size_t n = suite->traces.n;
 
 	fputs("{ ", stdout);
 	if (suite->end.why)
@@ -395,13 +395,13 @@ static void free_suite(struct suite *suite)
 {
 	for (size_t i = 0; suite->runs && i < suite->nruns; i++)
 		suite_run_fini(&suite->runs[i]);
-	for (size_t i = 0; suite->covers && i < suite->traces.gl_pathc; i++)
+	for (size_t i = 0; suite->covers && i < suite->traces.n; i++)
 		text_fini(&suite->covers[i]);
 	free(suite->runs);
 	free(suite->covers);
 	free(suite->alone);
 	free(suite->names);
-	globfree(&suite->traces);
+	suite_traces_fini(&suite->traces);
 }
 
 static int check_use(const struct replay_settings *set, const struct arguments *arguments)

@@ -3,6 +3,8 @@
  *
  *	signal or deadline -> the same signal (of a deadline: SIGTERM) to the replays that run
  *	                   --10 s, or a second signal--> SIGKILL
+ *	                   --10 s, or a third--> they are left: a process that waits in the kernel
+ *	                                         may not end
  */
 #include "cli/trace/suite_end.h"
 
@@ -41,10 +43,13 @@ void suite_end_begin(struct suite_end *end, int64_t deadline)
 static int end_by(struct suite_end *end, const char *why, int number)
 {
 	end->hard = clock_monotonic() + GRACE * SECOND;
-	if (end->why)
-		return SIGKILL;
-	end->why = why;
-	return number;
+	if (!end->why) {
+		end->why = why;
+		return number;
+	}
+	end->given_up = end->killed;
+	end->killed = true;
+	return SIGKILL;
 }
 
 static int wait_for_signal(const struct suite_end *end)

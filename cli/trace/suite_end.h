@@ -3,10 +3,13 @@
  * What ends a suite early: a signal, or the deadline. One thread.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct suite_end {
 	const char *why;    /* "SIGTERM", "--deadline"; NULL: nothing has ended it */
+	bool given_up;      /* those that run were killed, and do not end */
+	bool killed;        /* private */
 	sigset_t before;    /* what was blocked before suite_end_begin() */
 	sigset_t waited;    /* private */
 	int number;         /* private: the signal */

@@ -21,6 +21,7 @@
 #include "cli/cli.h"
 #include "core/base/json_tree.h"
 #include "core/base/read_file.h"
+#include "core/wire/clock.h"
 #include "core/wire/log.h"
 
 enum { WHY_LINES = 5 }; /* of each replay */
@@ -69,6 +70,7 @@ int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *m
 	if (run->report < 0 || run->messages < 0)
 		return log_err(-errno, "make a file for a report");
 	fflush(NULL);
+	run->began = clock_monotonic();
 	run->pid = fork();
 	if (!run->pid)
 		run_child(run, again, mask, parent);
@@ -195,6 +197,7 @@ int suite_run_end(struct suite_run *run, int status)
 	int err = read_fd(run->report, &text, &n);
 
 	run->pid = 0;
+	run->lasted = clock_monotonic() - run->began;
 	run->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	if (err)
 		return log_err(err, "read the report of %s", run->path);
@@ -211,6 +214,20 @@ int suite_run_end(struct suite_run *run, int status)
 	close(run->report);
 	close(run->messages);
 	return run->why.failed ? log_err(-ENOMEM, "read the report of %s", run->path) : 0;
+}
+
+int suite_run_leave(struct suite_run *run)
+{
+	run->kind = SUITE_FAILED;
+	run->status = -1;
+	run->lasted = clock_monotonic() - run->began;
+	snprintf(run->cell, sizeof(run->cell), "does not end");
+	text_addf(&run->why, "process %d waits in the kernel, where SIGKILL does not end it\n",
+		  (int)run->pid);
+	run->pid = 0;
+	close(run->report);
+	close(run->messages);
+	return run->why.failed ? log_err(-ENOMEM, "leave the replay of %s", run->path) : 0;
 }
 
 void suite_run_fini(struct suite_run *run)

@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "core/base/text.h"
@@ -25,6 +26,7 @@ struct suite_run {
 	const char *path, *device; /* device NULL: that of this machine */
 	pid_t pid;                 /* while it runs */
 	int report, messages;      /* files in memory */
+	uint64_t began, lasted;    /* monotonic, ns */
 	enum suite_kind kind;
 	int status;      /* exit status; -1: a signal */
 	char cell[64];   /* "2 divergences" */
@@ -39,5 +41,8 @@ int suite_run_start(struct suite_run *run, char *const *again, const sigset_t *m
 
 /* Its process has ended with @status, as of waitpid(). 0 or -errno after log_err(). */
 int suite_run_end(struct suite_run *run, int status);
+
+/* Its process does not end: no longer wait for it. 0 or -errno. */
+int suite_run_leave(struct suite_run *run);
 
 void suite_run_fini(struct suite_run *run);

@@ -118,7 +118,7 @@ static void build_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
 static void build_one(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr, struct ibv_data_buf *bufs)
 {
 	qp->wr_id = wr->wr_id;
-	qp->wr_flags = wr->send_flags & ~(unsigned int)IBV_SEND_INLINE;
+	qp->wr_flags = wr->send_flags; /* also INLINE: rdma_rxe finds the bytes by it */
 	build_operation(qp, wr);
 	if (qp->qp_base.qp_type == IBV_QPT_UD && qp->wr_set_ud_addr)
 		ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);

@@ -9,10 +9,19 @@ replay_suite() { timeout 300 "$VERBATIM" replay --suite "$@" >out 2>err; }
 # Trace, result, what it covers.
 as_list() { jq -r '.suite[] | [.trace, to_entries[1].value, (.covers // "-")] | @tsv' out; }
 
-the_recorded_one_replays() { # DEVICE STATUS
-	replay_suite $suites/$1 --device soft -f json; is $? $2 || { cat err out; return 1; }
+that_of_the_software_device_replays() {
+	replay_suite $suites/soft --device soft -f json; is $? 1 || { cat err out; return 1; }
 	as_list >made.list
-	diff $suites/$1.list made.list
+	diff $suites/soft.list made.list
+}
+
+# With the differences that docs/DEVICES.md tells of.
+that_of_Soft-RoCE_replays() {
+	replay_suite $suites/rxe --device soft -f json; is $? 1 || { cat err out; return 1; }
+	as_list | cut -f1,3 >made.list
+	cut -f1,3 $suites/rxe.list | diff - made.list &&
+		jq -r '.suite[] | "| rxe/\(.trace) | \(.soft) |"' out >soft.cells &&
+		diff soft.cells <(grep -o '^| rxe/[a-z_]*[.]db |[^|]*|' "$root/docs/DEVICES.md")
 }
 
 all_is_covered() {
@@ -44,9 +53,58 @@ a_folder() {
 		cp $suites/soft/ud.db folder/below/
 }
 
+# docs/DEVICES.md has what the traces hold.
+the_table_of_coverage_is_right() {
+	(cd "$root" && scripts/suite-coverage) >coverage || return
+	local lines
+	mapfile -t lines <coverage
+	for line in "${lines[@]}"; do
+		[ -z "$line" ] || grep -qxF -e "$line" "$root/docs/DEVICES.md" ||
+			{ echo "docs/DEVICES.md has not: $line"; return 1; }
+	done
+	says '^| SEND |\( [0-9]*+[0-9]* |\)\{4\} [0-9]* |$' coverage
+}
+
+traces_of() { jq -r '.suite[].trace' "$1" | sort | paste -sd,; }
+
+# Also those of one name, and of names that begin alike; a folder that leads to itself is no more.
 folders_below_are_taken_too() {
-	a_folder && replay_suite folder -f json; is $? 0 || { cat err; return 1; }
-	is "$(jq -r '.suite[].trace' out | sort | paste -sd,)" "below/ud.db,rc.db"
+	a_folder && mkdir -p deep/one/two deep/.git && cp folder/rc.db deep/one/two/ &&
+		cp folder/rc.db deep/one/ && cp folder/rc.db deep/.git/ &&
+		ln -s .. deep/one/up && touch deep/.hidden.db deep/rc.db-wal || return
+	replay_suite folder -f json; is $? 0 || { cat err; return 1; }
+	is "$(traces_of out)" "below/ud.db,rc.db" || return
+	replay_suite deep/ -f json; is $? 0 || { cat err; return 1; }
+	is "$(traces_of out)" "one/rc.db,one/two/rc.db"
+}
+
+# Nothing is left out without a word.
+a_folder_that_cannot_be_read_is_an_error() {
+	local as=()
+	a_folder && mkdir folder/closed && cp folder/rc.db folder/closed/ || return
+	if [ "$(id -u)" = 0 ]; then
+		as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
+		chmod 755 . && "${as[@]}" test -x "$VERBATIM" -a -r folder ||
+			{ rm -rf folder/closed; return 0; }
+	fi
+	chmod 000 folder/closed
+	timeout 60 "${as[@]}" "$VERBATIM" replay --suite folder --device soft >out 2>err
+	is $? 4 && says "^verbatim: look for traces in folder/closed: Permission denied$" err &&
+		is "$(wc -l <err) $(wc -c <out)" "1 0"
+	local status=$?
+	chmod 755 folder/closed && rm -rf folder/closed
+	return $status
+}
+
+# Each is told once, in the report.
+damaged_traces_are_told() {
+	a_folder && mkdir bad && cp folder/rc.db bad/good.db && head -c 20000 folder/rc.db \
+		>bad/short.db && : >bad/empty.db && echo nothing >bad/text.db &&
+		ln -s nowhere bad/link.db || return
+	replay_suite bad --device soft; is $? 3 && is "$(cat err)" "" &&
+		says "^5 replays: 1 as recorded, 4 not replayed" out &&
+		says "short.db is cut off: 20000 bytes of " out &&
+		says "empty.db is empty" out && says "link.db: No such file" out
 }
 
 what_differs_is_told() {
@@ -66,7 +124,8 @@ junit_is_valid() {
 		xmllint --noout --schema "$root/tests/e2e/lib/junit.xsd" out 2>xml.err ||
 		{ cat xml.err; return 1; }
 	cases=$(grep -c '<testcase' out) failures=$(grep -c '<failure' out)
-	is "$cases $failures" "4 2" && says 'tests="4" failures="2"' out
+	is "$cases $failures" "4 2" && says 'tests="4" failures="2"' out &&
+		says 'name="rc.db" time="[0-9]*[.][0-9]*[1-9]' out
 }
 
 two_columns_of_one_device() {
@@ -80,7 +139,7 @@ wrong_use_is_refused() {
 	local options
 	for options in "2 folder rc.db" "2 folder --until 1:7" "2 folder --wait" \
 		"2 folder -o x.db" "2 folder --report x" "4 nowhere" \
-		"4 folder --device soft,nix"; do
+		"4 folder/rc.db" "4 folder --device soft,nix"; do
 		replay_suite ${options#* }; is "$options: $?" "$options: ${options%% *}" &&
 			is "$(grep -c . err)" 1 || { cat err; return 1; }
 	done
@@ -94,10 +153,17 @@ start_slowly() {
 	await pgrep -P $pid >/dev/null # from then on a signal is waited for
 }
 
-a_signal_leaves_the_table() {
-	start_slowly && kill -TERM $pid && { wait $pid; is $? 143; } && says \
-		"^partial, ended by SIGTERM after 0 of 2 replays: .*" out &&
+a_signal_leaves_the_table() { # NAME STATUS
+	start_slowly && kill -$1 $pid && { wait $pid; is $? $2; } && says \
+		"^partial, ended by SIG$1 after 0 of 2 replays: .*" out &&
 		says "^  rc.db *not " out && says "^  below/ud.db *not " out
+}
+
+# As of a terminal: all of the group have it, and the replays once more from the suite.
+an_interrupt_leaves_the_table() {
+	set -m
+	start_slowly && kill -INT -- -$pid && { wait $pid; is $? 130; } &&
+		says "^partial, ended by SIGINT after 0 of 2 replays: .*" out
 }
 
 a_deadline_leaves_junit() {
@@ -109,17 +175,21 @@ a_deadline_leaves_junit() {
 }
 
 needs "$VERBATIM" "$apps/mkey_008"
-try "the suite of the software device replays" the_recorded_one_replays soft 1
-try "the suite of Soft-RoCE replays" the_recorded_one_replays rxe 0
+try that_of_the_software_device_replays
+try that_of_Soft-RoCE_replays
 try all_is_covered
 try it_is_small
+try the_table_of_coverage_is_right
 try folders_below_are_taken_too
+try a_folder_that_cannot_be_read_is_an_error
+try damaged_traces_are_told
 try what_differs_is_told
 if command -v xmllint >/dev/null; then try junit_is_valid
 else skip "junit is valid" "no xmllint"; fi
 try two_columns_of_one_device
 try wrong_use_is_refused
-try a_signal_leaves_the_table
+try "SIGTERM leaves the table" a_signal_leaves_the_table TERM 143
+try an_interrupt_leaves_the_table
 try a_deadline_leaves_junit
 if command -v ibv_rc_pingpong >/dev/null; then try some_are_made_again
 else skip "some are made again" "no ibv_rc_pingpong"; fi
