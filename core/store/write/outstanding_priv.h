@@ -56,8 +56,12 @@ struct queue {
 struct stream {
 	uint32_t from, to;
 	bool datagrams;
-	bool foreign;                        /* the other end is not recorded */
+	bool unseen;                         /* its sender goes round the verbs */
 	struct request_list sends, receives; /* at most one has any */
+	/* before these, while the other end seemed not to be recorded: counted, and not kept */
+	uint64_t dropped;
+	bool dropped_receives;
+	int64_t dropped_at; /* the last */
 	struct stream *after, **link;
 };
 

@@ -67,15 +67,18 @@ void stream_free(struct outstanding *o, struct stream *stream)
 	free(stream);
 }
 
+/* When the oldest was seen to be complete, as far as is known. */
+static int64_t time_of_first(const struct request_list *list)
+{
+	const struct request *first = request_list_at(list, 0);
+
+	return first->done ? first->completion.at.time : first->at.time;
+}
+
 static void drop_before(struct request_list *list, int64_t time)
 {
-	while (list->count) {
-		const struct request *first = request_list_at(list, 0);
-
-		if ((first->done ? first->completion.at.time : first->at.time) >= time)
-			break;
+	while (list->count && time_of_first(list) < time)
 		free(request_list_take(list, 0));
-	}
 }
 
 void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
@@ -85,7 +88,9 @@ void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
 			continue;
 		drop_before(&stream->sends, time);
 		drop_before(&stream->receives, time);
-		stream->foreign = false;
+		stream->unseen = false;
+		if (stream->dropped_at < time)
+			stream->dropped = 0;
 	}
 }
 
@@ -126,13 +131,23 @@ bool stream_has_both_ends(const struct outstanding *o, const struct stream *stre
 /* Has it grown for so long that the other end must have been read meanwhile? */
 static bool is_long(const struct request_list *list, int64_t now)
 {
-	return list->count >= FOREIGN_MAX ||
-	       (list->count && now - STALE_NS > request_list_at(list, 0)->at.time);
+	return list->count >= FOREIGN_MAX || (list->count && now - STALE_NS > time_of_first(list));
+}
+
+/* Keep no more than the number of those that one end has seen, with one at @now. */
+static void count_only(struct stream *stream, bool receive, int64_t now)
+{
+	struct request_list *ours = receive ? &stream->receives : &stream->sends;
+
+	stream->dropped += ours->count + 1;
+	stream->dropped_receives = receive;
+	stream->dropped_at = now;
+	request_list_clear(ours);
 }
 
 void stream_leave(struct stream *stream)
 {
-	stream->foreign = true;
+	stream->unseen = true;
 	request_list_clear(&stream->sends);
 	request_list_clear(&stream->receives);
 }
@@ -143,11 +158,14 @@ static int note_message(struct outstanding *o, struct stream *stream, struct req
 {
 	struct request_list *ours = receive ? &stream->receives : &stream->sends;
 	struct request_list *others = receive ? &stream->sends : &stream->receives;
+	int64_t now = request->done ? request->completion.at.time : request->at.time;
 
-	if (others->count)
+	if (stream->dropped && stream->dropped_receives != receive)
+		stream->dropped--;
+	else if (others->count)
 		free(request_list_take(others, 0));
-	else if (is_long(ours, request->completion.at.time) && !stream_has_both_ends(o, stream))
-		stream_leave(stream);
+	else if ((stream->dropped || is_long(ours, now)) && !stream_has_both_ends(o, stream))
+		count_only(stream, receive, now);
 	else if (ours->count == STREAM_MAX)
 		free(request_list_take(ours, 0));
 	else if (request_list_push(ours, request))
@@ -173,7 +191,7 @@ int stream_pass(struct outstanding *o, const struct queue *qp, struct request *r
 				 : need_stream(o, qp->qp.number, other, datagrams);
 		err = stream ? 0 : -ENOMEM;
 	}
-	if (stream && !stream->foreign)
+	if (stream && !stream->unseen)
 		err = note_message(o, stream, request, receive);
 	else
 		free(request);

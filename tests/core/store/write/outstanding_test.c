@@ -268,6 +268,51 @@ TEST(what_a_peer_did_is_remembered_though_its_own_end_is_read_later)
 	assert_left("");
 }
 
+enum { LATE = 2000000000 }; /* after more than the second for which the other end is waited for */
+
+/* B, which is connected; nothing of A was read yet. */
+static void begin_with_b_alone(void)
+{
+	outstanding_free(o);
+	assert_int_equal(outstanding_new(&o), 0);
+	create_qp(B, NUMBER_B, CQ_B, 0, false);
+	assert_int_equal(outstanding_connect_qp(o, 2, B, NUMBER_A), 0);
+}
+
+/* A, and that it sent so many, the first of them at @n. */
+static void read_a(uint64_t n, uint64_t messages)
+{
+	create_qp(A, NUMBER_A, CQ_A, 0, false); /* at 0 */
+	assert_int_equal(outstanding_connect_qp(o, 1, A, NUMBER_B), 0);
+	for (uint64_t i = 0; i < messages; i++) {
+		send_one(n + 2 * i, SEND, 71 + i);
+		poll_sent(n + 2 * i + 1, 71 + i);
+	}
+}
+
+TEST(receives_that_were_posted_long_ago_wait_for_their_sender_to_be_read)
+{
+	begin_with_b_alone();
+	for (uint64_t i = 1; i <= 3; i++)
+		post_receive(i, i);
+	poll_received(LATE, 1);
+	poll_received(LATE + 1, 2);
+	read_a(LATE - 10, 3);
+	assert_left_at(LATE + 2, "1:1999999994 post 73, 1:1999999995 poll 73, 2:3 post 3");
+}
+
+TEST(messages_of_an_end_that_is_read_late_are_counted)
+{
+	begin_with_b_alone();
+	for (uint64_t i = 1; i <= 4; i++)
+		post_receive(i, i);
+	poll_received(5, 1);
+	poll_received(LATE, 2);
+	poll_received(LATE + 1, 3);
+	read_a(4, 4);
+	assert_left_at(LATE + 2, "1:10 post 74, 1:11 poll 74, 2:4 post 4");
+}
+
 TEST(shared_receive_queue_loses_what_a_queue_pair_took)
 {
 	create_qp(B, NUMBER_B, CQ_B, SRQ, false);
