@@ -29,14 +29,21 @@ status_is_shown() { # MISTAKE
 		is "$("$VERBATIM" sql small.db "SELECT status_name FROM wc
 			WHERE event(thread, n) = '$event'" 2>/dev/null)" "$status" &&
 		timeout 60 "$VERBATIM" replay --faults none small.db >out 2>&1 &&
-		says "^no divergence" out && ! grep "^made" out && is_a_program
+		says "^no divergence" out && ! grep "^made" out && is_a_program "$status"
 }
 
-# A program of what is left does the same.
-is_a_program() {
+# A program of what is left does the same, also recorded and checked.
+is_a_program() { # what its trace shows: a status or a rule
 	"$VERBATIM" emit small.db -o small.c &&
 		${CC:-cc} -Wall -Wextra -Werror -o small small.c -libverbs &&
-		timeout 60 "$VERBATIM" run -- ./small >out 2>&1 || { cat out; return 1; }
+		timeout 60 "$VERBATIM" run -- ./small >out 2>&1 &&
+		timeout 60 "$VERBATIM" record -q -o made.db ./small >out 2>&1 ||
+		{ cat out; return 1; }
+	case $1 in
+	IBV_*) is "$("$VERBATIM" sql made.db "SELECT count(*) > 0 FROM wc
+		WHERE status_name = '$1'" 2>/dev/null)" 1 ;;
+	*) "$VERBATIM" check made.db >out 2>/dev/null; says "^E $1" out ;;
+	esac
 }
 
 finding_is_shown() { # MISTAKE RULE
@@ -44,7 +51,7 @@ finding_is_shown() { # MISTAKE RULE
 		is "$("$VERBATIM" check -f json small.db 2>/dev/null |
 			jq -r '[.findings[] | select(.severity == "error").rule] | unique[]')" $2 &&
 		timeout 60 "$VERBATIM" replay small.db >out 2>&1 &&
-		says "^no divergence" out && is_a_program
+		says "^no divergence" out && is_a_program $2
 }
 
 divergence_is_shown() {

@@ -85,6 +85,7 @@ a_deadline_ends_the_wait() {
 }
 
 the_end_of_the_input_is_no_enter() {
+	rm -f err # what the last one said
 	timeout 100 "$VERBATIM" replay --wait rc.db </dev/null >out 2>err &
 	waiting=$!
 	await grep -q "keeps them until Enter" err &&

@@ -159,6 +159,15 @@ a_signal_leaves_the_table() { # NAME STATUS
 		says "^  rc.db *not " out && says "^  below/ud.db *not " out
 }
 
+as_many_at_a_time_as_it_has_processors() {
+	a_folder
+	taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$VERBATIM" replay \
+		--suite folder --device soft --pace x0.000001 >out 2>&1 &
+	pid=$!
+	await pgrep -P $pid >/dev/null && kill $pid && { wait $pid; is $? 143; } &&
+		says "^partial, .*: 1 not replayed, 1 not reached" out
+}
+
 # As of a terminal: all of the group have it, and the replays once more from the suite.
 an_interrupt_leaves_the_table() {
 	set -m
@@ -189,6 +198,7 @@ else skip "junit is valid" "no xmllint"; fi
 try two_columns_of_one_device
 try wrong_use_is_refused
 try "SIGTERM leaves the table" a_signal_leaves_the_table TERM 143
+try as_many_at_a_time_as_it_has_processors
 try an_interrupt_leaves_the_table
 try a_deadline_leaves_junit
 if command -v ibv_rc_pingpong >/dev/null; then try some_are_made_again
