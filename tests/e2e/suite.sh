@@ -100,9 +100,12 @@ a_folder_that_cannot_be_read_is_an_error() {
 damaged_traces_are_told() {
 	a_folder && mkdir bad && cp folder/rc.db bad/good.db && head -c 20000 folder/rc.db \
 		>bad/short.db && : >bad/empty.db && echo nothing >bad/text.db &&
-		ln -s nowhere bad/link.db || return
+		ln -s nowhere bad/link.db && cp $suites/soft/senders.db bad/pages.db || return
+	dd if=/dev/zero of=bad/pages.db bs=512 count=1 conv=notrunc 2>/dev/null seek=$(($(sqlite3 \
+		bad/pages.db "SELECT rootpage FROM sqlite_master WHERE name = 'chunk'") - 1))
 	replay_suite bad --device soft; is $? 3 && is "$(cat err)" "" &&
-		says "^5 replays: 1 as recorded, 4 not replayed" out &&
+		says "^6 replays: 1 as recorded, 5 not replayed" out &&
+		says "pages.db is damaged (database disk image is malformed)" out &&
 		says "short.db is cut off: 20000 bytes of " out &&
 		says "empty.db is empty" out && says "link.db: No such file" out
 }
@@ -159,6 +162,15 @@ a_signal_leaves_the_table() { # NAME STATUS
 		says "^  rc.db *not " out && says "^  below/ud.db *not " out
 }
 
+as_many_at_a_time_as_it_has_processors() {
+	a_folder
+	taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$VERBATIM" replay \
+		--suite folder --device soft --pace x0.000001 >out 2>&1 &
+	pid=$!
+	await pgrep -P $pid >/dev/null && kill $pid && { wait $pid; is $? 143; } &&
+		says "^partial, .*: 1 not replayed, 1 not reached" out
+}
+
 # As of a terminal: all of the group have it, and the replays once more from the suite.
 an_interrupt_leaves_the_table() {
 	set -m
@@ -189,6 +201,7 @@ else skip "junit is valid" "no xmllint"; fi
 try two_columns_of_one_device
 try wrong_use_is_refused
 try "SIGTERM leaves the table" a_signal_leaves_the_table TERM 143
+try as_many_at_a_time_as_it_has_processors
 try an_interrupt_leaves_the_table
 try a_deadline_leaves_junit
 if command -v ibv_rc_pingpong >/dev/null; then try some_are_made_again
