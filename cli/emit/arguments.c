@@ -112,6 +112,28 @@ static void add_bytes(struct phrase *phrase, const struct json_node *value)
 	phrase_addf(phrase, " }");
 }
 
+/* A structure in which nothing but zeros is; bytes are text. */
+static bool has_zeros(const struct json_node *value)
+{
+	bool zeros = true;
+
+	switch (value->kind) {
+	case JSON_NULL:
+		return true;
+	case JSON_INT:
+	case JSON_BOOL:
+		return !value->number;
+	case JSON_TEXT:
+		return strspn(value->text, "0") == value->length;
+	case JSON_OBJECT:
+		for (const struct json_node *n = json_first(value); n && zeros; n = json_next(n))
+			zeros = has_zeros(n);
+		return zeros;
+	default:
+		return false;
+	}
+}
+
 static bool is_zero(const struct field_info *field, const struct json_node *value)
 {
 	if (value->kind == JSON_NULL)
@@ -120,12 +142,8 @@ static bool is_zero(const struct field_info *field, const struct json_node *valu
 		return !enum_value(field, value) && !strstr(field->name, "state");
 	if (field->kind == FIELD_BYTES)
 		return value->kind != JSON_TEXT || strspn(value->text, "0") == value->length;
-	if (field->kind == FIELD_STRUCT) {
-		for (const struct json_node *n = json_first(value); n; n = json_next(n))
-			if (n->kind != JSON_INT || n->number)
-				return false;
-		return true;
-	}
+	if (field->kind == FIELD_STRUCT)
+		return has_zeros(value);
 	return value->kind == JSON_INT && !value->number;
 }
 

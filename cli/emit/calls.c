@@ -62,6 +62,7 @@ static void end_check(struct maker *maker, const struct call *call)
 	if (info->effect == EFFECT_CREATE && !call->failed) {
 		program->helpers |= HELPER_MADE;
 		program->objects[call->object].used = true;
+		program->objects[call->object].made = true;
 		phrase_addf(phrase, ");" OBJECT_KEPT_SLOT, call->object);
 	} else if (info->effect == EFFECT_CREATE) {
 		program->helpers |= HELPER_REFUSED;
@@ -384,6 +385,10 @@ static int check_call(struct maker *maker, const struct call *call)
 	if (o && !o->created.thread && o->kind != OBJECT_device)
 		return program_refuse(program, "%s: %s existed before the recording", info->name,
 				      o->name);
+	if (o && info->effect != EFFECT_CREATE && o->kind != OBJECT_device &&
+	    !program->objects[o->id].made)
+		return program_refuse(program, "%s: the verb that made %s is not in the trace",
+				      info->name, o->name);
 	if (!args_root(call->args) ||
 	    (!call->object && !call->failed && info->effect == EFFECT_CREATE))
 		return program_refuse(program, "%s: its arguments are not in the trace",

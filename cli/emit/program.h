@@ -37,6 +37,7 @@ enum { EMIT_THREADS = 256 };
 /* What the program keeps of an object besides its handle. */
 struct kept {
 	bool used;      /* a statement names it */
+	bool made;      /* a statement makes it */
 	bool ex;        /* a CQ that is a struct ibv_cq_ex */
 	bool by_ex;     /* a CQ that is polled as one */
 	bool events;    /* a CQ that has a channel: its events are counted */

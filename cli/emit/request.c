@@ -176,7 +176,10 @@ static int add_list(struct maker *maker, const struct post *post)
 	char name[NAME_TEXT];
 
 	phrase_addf(phrase, "%s(%s, ", verb, names_variable(program, post->object, name));
-	add_request(maker, post, 0);
+	if (post->nwr)
+		add_request(maker, post, 0);
+	else
+		phrase_addf(phrase, "NULL");
 	phrase_addf(phrase, ", %s)", bad[send]);
 	result_check(program, post->ret);
 	part_add_bound(maker, post);

@@ -28,6 +28,9 @@ static int check_made(struct maker *maker, uint32_t object, const char *what)
 		return program_refuse(maker->program, "its %s is not known", what);
 	if (!o->created.thread)
 		return program_refuse(maker->program, "%s existed before the recording", o->name);
+	if (!maker->program->objects[object].made)
+		return program_refuse(maker->program, "the verb that made %s is not in the trace",
+				      o->name);
 	return 0;
 }
 

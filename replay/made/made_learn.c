@@ -105,7 +105,7 @@ static int resolve_links(struct pass *p, struct made_plan *plan)
 static int learn_events(struct pass *p)
 {
 	const struct trace_event *event;
-	struct cursor *cursor;
+	struct cursor *cursor = NULL;
 	int err = cursor_open(p->r->trace, NULL, &cursor);
 
 	while (err >= 0 && (err = cursor_next(cursor, &event)) > 0) {

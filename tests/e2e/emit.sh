@@ -170,6 +170,17 @@ an_object_that_is_not_there_is_told() {
 	"$VERBATIM" emit --allow-partial arguments.db -o never.c >refused.out 2>&1
 	is "exit status" $? 3 && [ ! -e never.c ]
 }
+a_connection_that_failed_is_a_program() {
+	altered_arguments "UPDATE call SET failed = 1, ret = 22 WHERE args LIKE '%IBV_QPS_RTR%'" &&
+		emit arguments
+}
+lists_without_requests_are_a_program() {
+	altered_arguments "DELETE FROM wr; DELETE FROM sge" && emit arguments
+}
+a_queue_that_no_verb_made_is_refused() {
+	altered_arguments "DELETE FROM call WHERE args LIKE '%max_send_wr%'" &&
+		refuses "the verb that made qp1 is not in the trace" --allow-partial arguments.db
+}
 control_verbs_alone_are_a_program() {
 	altered_arguments "DELETE FROM wr; DELETE FROM sge; DELETE FROM post; DELETE FROM wc;
 		DELETE FROM poll" && emit arguments && runs arguments
@@ -190,6 +201,9 @@ try names_in_the_trace_are_data
 try the_least_number_is_one
 try a_name_that_is_not_known_is_refused
 try an_object_that_is_not_there_is_told
+try a_connection_that_failed_is_a_program
+try lists_without_requests_are_a_program
+try a_queue_that_no_verb_made_is_refused
 try control_verbs_alone_are_a_program
 try "an altered length" altered_is_told rc_pingpong wc "opcode = 128" "byte_len = 5"
 try "an altered wr_id" altered_is_told rc_pingpong wc "opcode = 0" "wr_id = 5"

@@ -63,7 +63,12 @@ divergence_is_shown() {
 	sqlite3 t.db "UPDATE wc SET byte_len = 100 WHERE thread = $thread AND n = $n" || return
 	reduce "divergence at $thread:$n wc[0].byte_len" || return
 	timeout 60 "$VERBATIM" replay small.db >out 2>&1; is $? 1 &&
-		says "$thread:$n .*byte_len: recorded 100, replayed 256" out
+		says "$thread:$n .*byte_len: recorded 100, replayed 256" out || return
+	# no device gives what was altered, and the program says what it gives
+	"$VERBATIM" emit small.db -o small.c &&
+		${CC:-cc} -Wall -Wextra -Werror -o small small.c -libverbs || return
+	timeout 60 "$VERBATIM" run -- ./small >out 2>&1; is $? 1 &&
+		says "^$thread:$n completion: .* 256 bytes.*recorded: .* 100 bytes" out
 }
 
 # MISTAKE, and the rule that finds it, if no completion tells.

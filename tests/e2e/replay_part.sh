@@ -81,7 +81,10 @@ a_signal_ends_the_wait() {
 }
 
 a_deadline_ends_the_wait() {
-	start_waiting --deadline 2s rc.db && end_waiting 3 && says "ended by --deadline" out
+	mkfifo quiet && exec 7<>quiet || return
+	timeout 100 "$VERBATIM" replay --wait --deadline 5s rc.db <&7 >out 2>err; is $? 3 || return
+	exec 7>&-
+	cat out err >both.out && says "deadline" both.out
 }
 
 the_end_of_the_input_is_no_enter() {

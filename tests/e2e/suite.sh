@@ -100,9 +100,12 @@ a_folder_that_cannot_be_read_is_an_error() {
 damaged_traces_are_told() {
 	a_folder && mkdir bad && cp folder/rc.db bad/good.db && head -c 20000 folder/rc.db \
 		>bad/short.db && : >bad/empty.db && echo nothing >bad/text.db &&
-		ln -s nowhere bad/link.db || return
+		ln -s nowhere bad/link.db && cp $suites/soft/senders.db bad/pages.db || return
+	dd if=/dev/zero of=bad/pages.db bs=512 count=1 conv=notrunc 2>/dev/null seek=$(($(sqlite3 \
+		bad/pages.db "SELECT rootpage FROM sqlite_master WHERE name = 'chunk'") - 1))
 	replay_suite bad --device soft; is $? 3 && is "$(cat err)" "" &&
-		says "^5 replays: 1 as recorded, 4 not replayed" out &&
+		says "^6 replays: 1 as recorded, 5 not replayed" out &&
+		says "pages.db is damaged (database disk image is malformed)" out &&
 		says "short.db is cut off: 20000 bytes of " out &&
 		says "empty.db is empty" out && says "link.db: No such file" out
 }
