@@ -134,15 +134,12 @@ static bool is_long(const struct request_list *list, int64_t now)
 	return list->count >= FOREIGN_MAX || (list->count && now - STALE_NS > time_of_first(list));
 }
 
-/* Keep no more than the number of those that one end has seen, with one at @now. */
-static void count_only(struct stream *stream, bool receive, int64_t now)
+/* No more is kept of so many than that one end has seen them, the last at @now. */
+static void count_only(struct stream *stream, bool receive, uint32_t messages, int64_t now)
 {
-	struct request_list *ours = receive ? &stream->receives : &stream->sends;
-
-	stream->dropped += ours->count + 1;
+	stream->dropped += messages;
 	stream->dropped_receives = receive;
 	stream->dropped_at = now;
-	request_list_clear(ours);
 }
 
 void stream_leave(struct stream *stream)
@@ -152,6 +149,13 @@ void stream_leave(struct stream *stream)
 	request_list_clear(&stream->receives);
 }
 
+/* There are too many. */
+static void give_up_oldest(struct stream *stream, bool receive, int64_t now)
+{
+	free(request_list_take(receive ? &stream->receives : &stream->sends, 0));
+	count_only(stream, receive, 1, now);
+}
+
 /* One end has seen @request complete: it stays until the other end has, too. Takes it. */
 static int note_message(struct outstanding *o, struct stream *stream, struct request *request,
 			bool receive)
@@ -159,21 +163,24 @@ static int note_message(struct outstanding *o, struct stream *stream, struct req
 	struct request_list *ours = receive ? &stream->receives : &stream->sends;
 	struct request_list *others = receive ? &stream->sends : &stream->receives;
 	int64_t now = request->done ? request->completion.at.time : request->at.time;
+	int err = 0;
 
-	if (stream->dropped && stream->dropped_receives != receive)
+	if (stream->dropped && stream->dropped_receives != receive) {
 		stream->dropped--;
-	else if (others->count)
+	} else if (others->count) {
 		free(request_list_take(others, 0));
-	else if ((stream->dropped || is_long(ours, now)) && !stream_has_both_ends(o, stream))
-		count_only(stream, receive, now);
-	else if (ours->count == STREAM_MAX)
-		free(request_list_take(ours, 0));
-	else if (request_list_push(ours, request))
-		return -ENOMEM;
-	else
-		return 0;
+	} else if ((stream->dropped || is_long(ours, now)) && !stream_has_both_ends(o, stream)) {
+		count_only(stream, receive, ours->count + 1, now);
+		request_list_clear(ours);
+	} else {
+		err = request_list_push(ours, request);
+		if (ours->count > STREAM_MAX)
+			give_up_oldest(stream, receive, now);
+		if (!err)
+			return 0;
+	}
 	free(request);
-	return 0;
+	return err;
 }
 
 int stream_pass(struct outstanding *o, const struct queue *qp, struct request *request,

@@ -313,6 +313,22 @@ TEST(messages_of_an_end_that_is_read_late_are_counted)
 	assert_left_at(LATE + 2, "1:10 post 74, 1:11 poll 74, 2:4 post 4");
 }
 
+/* More than are kept. */
+TEST(messages_that_are_too_many_are_counted)
+{
+	enum { MANY = (1 << 16) + 5 };
+
+	for (uint64_t i = 1; i <= MANY; i++) {
+		post_receive(2 * i, i);
+		poll_received(2 * i + 1, i);
+	}
+	for (uint64_t i = 1; i <= MANY; i++) {
+		send_one(2 * i, SEND, i);
+		poll_sent(2 * i + 1, i);
+	}
+	assert_left("");
+}
+
 TEST(shared_receive_queue_loses_what_a_queue_pair_took)
 {
 	create_qp(B, NUMBER_B, CQ_B, SRQ, false);
