@@ -143,13 +143,13 @@ one_of_many_queue_pairs_replays() {
 }
 
 choices_add_up() {
-	local t
+	local t from until
 	t=$("$VERBATIM" sql rc.db "SELECT id FROM thread WHERE process = 2")
-	trim --only process=2 --from $t:1000 --until $t:2000 rc.db; is "$? $(cat err)" "0 " &&
+	IFS='|' read -r from until < <("$VERBATIM" sql rc.db "SELECT min(n), max(n) FROM poll
+		WHERE thread = $t AND n BETWEEN 1000 AND 2000")
+	trim --only process=2 --from $t:$from --until $t:$until rc.db; is "$? $(cat err)" "0 " &&
 		replays cut.db &&
-		is "$("$VERBATIM" sql cut.db "SELECT min(n), max(n) FROM poll")" \
-			"$("$VERBATIM" sql rc.db "SELECT min(n), max(n) FROM poll
-				WHERE thread = $t AND n BETWEEN 1000 AND 2000")"
+		is "$("$VERBATIM" sql cut.db "SELECT min(n), max(n) FROM poll")" "$from|$until"
 }
 
 nothing_is_left_of_a_failure() {
@@ -163,7 +163,7 @@ nothing_is_left_of_a_failure() {
 an_older_trace_stays_until_the_new_one_is_whole() {
 	cp rc.db old.db && head -c 100000 srq.db >half.db || return
 	"$VERBATIM" trim -o old.db half.db 2>err; is $? 3 && cmp old.db rc.db &&
-		"$VERBATIM" trim -o old.db --until 1:300 rc.db >/dev/null &&
+		"$VERBATIM" trim -o old.db --until $post rc.db >/dev/null &&
 		dump old.db >/dev/null && is "$(ls ./*.part 2>/dev/null)" ""
 }
 
@@ -180,8 +180,8 @@ wrong_use_is_refused() {
 }
 
 it_says_what_it_is() {
-	trim --until 1:300 rc.db && "$VERBATIM" info cut.db >out &&
-		says "^EXCERPT: until 1:300 of rc.db" out
+	trim --until $post rc.db && "$VERBATIM" info cut.db >out &&
+		says "^EXCERPT: until $post of rc.db" out
 }
 
 needs "$VERBATIM" "$apps/two_threads" "$apps/payload"
@@ -193,6 +193,7 @@ needs "$VERBATIM" "$apps/two_threads" "$apps/payload"
 	"$VERBATIM" record -q -o gone.db "$apps/mkey_001" &&
 	"$VERBATIM" record -q --payload full -o payload.db "$apps/payload" >/dev/null ||
 	not_ok "record" "exit status $?"
+post=$("$VERBATIM" sql rc.db "SELECT event(thread, n) FROM post WHERE n >= 300 LIMIT 1")
 for t in rc events srq ud two; do
 	try "all of $t is the same" all_of_it_is_the_same $t
 	try "$t until an event" until_leaves_what_the_model_says $t $((EVENTS / 5))
