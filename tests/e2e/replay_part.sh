@@ -76,8 +76,8 @@ a_debugger_finds_them() {
 }
 
 a_signal_ends_the_wait() {
-	start_waiting --until 1:300 rc.db && kill -INT $pid && end_waiting 0 &&
-		says "^until 1:300: no divergence" out
+	start_waiting --until $post rc.db && kill -INT $pid && end_waiting 0 &&
+		says "^until $post: no divergence" out
 }
 
 a_deadline_ends_the_wait() {
@@ -188,7 +188,7 @@ what_every_round_leaves_out_is_no_difference() {
 }
 
 nothing_is_left_behind() {
-	is "$(ls scratch)" "" && start_waiting --until 1:300 rc.db &&
+	is "$(ls scratch)" "" && start_waiting --until $post rc.db &&
 		is "$(ls scratch | wc -l)" 1 && kill -TERM $pid && end_waiting 0 &&
 		is "$(ls scratch)" ""
 }
@@ -200,6 +200,7 @@ needs "$VERBATIM" "$apps/two_threads" "$apps/in_vain" "$apps/every_verb"
 	"$VERBATIM" record -q -o ud.db "$both" ibv_ud_pingpong -n 300 >/dev/null &&
 	"$VERBATIM" record -q -o two.db "$apps/two_threads" 300 >/dev/null ||
 	not_ok "record" "exit status $?"
+post=$("$VERBATIM" sql rc.db "SELECT event(thread, n) FROM post WHERE n >= 300 LIMIT 1")
 for t in ${TRACES:-rc events srq ud two}; do
 	try "$t: until an event what the model says is alive" \
 		until_an_event_what_the_model_says_is_alive $t $((EVENTS / 5))
