@@ -163,9 +163,11 @@ a_signal_leaves_the_table() { # NAME STATUS
 }
 
 as_many_at_a_time_as_it_has_processors() {
+	local processor
+	processor=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 	a_folder
-	taskset -c "$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')" "$VERBATIM" replay \
-		--suite folder --device soft --pace x0.000001 >out 2>&1 &
+	taskset -c "$processor" "$VERBATIM" replay --suite folder --device soft \
+		--pace x0.000001 >out 2>&1 &
 	pid=$!
 	await pgrep -P $pid >/dev/null && kill $pid && { wait $pid; is $? 143; } &&
 		says "^partial, .*: 1 not replayed, 1 not reached" out
