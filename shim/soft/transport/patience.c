@@ -32,6 +32,25 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 			     : UINT64_MAX;
 }
 
+/*
+ * Another process may only be waiting for a processor, and so may another thread of ours, if it has
+ * posted requests before: on a real network neither would share one with the sender.
+ */
+static uint64_t processor_patience(const struct soft_remote *r)
+{
+	bool elsewhere = !r->peer || r->peer->seg != segment_own;
+
+	return elsewhere || (r->rq.shm && r->rq.shm->prod) ? PATIENCE_LAG : 0;
+}
+
+static uint64_t rnr_patience(const struct soft_qp *qp)
+{
+	uint64_t asked = qp->attr.rnr_retry * patience_rnr_ns(qp->remote.shm->min_rnr_timer);
+	uint64_t least = processor_patience(&qp->remote);
+
+	return asked > least ? asked : least;
+}
+
 uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 {
 	const struct ibv_qp_attr *attr = &qp->attr;
@@ -45,5 +64,5 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)
 		return UINT64_MAX;
-	return attr->rnr_retry * patience_rnr_ns(qp->remote.shm->min_rnr_timer);
+	return rnr_patience(qp);
 }

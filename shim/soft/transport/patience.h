@@ -4,6 +4,9 @@
  */
 #include "shim/soft/transport/objects.h"
 
+/* A receiver that posts requests gets so many ns to post the next one. */
+#define PATIENCE_LAG 200000000ull
+
 /* Is it a transport whose sender does not learn what became of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);
 

@@ -17,6 +17,7 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/xrc.h"
+#include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/port_state.h"
 
 static void drop_shared(struct soft_remote *r)
@@ -232,8 +233,6 @@ int remote_check_xrc(const struct soft_remote *r)
 	return r->srq->error ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS;
 }
 
-#define LAG_MAX 200000000ull /* ns */
-
 bool remote_lags(struct soft_remote *r)
 {
 	uint32_t prod = __atomic_load_n(&r->rq.shm->prod, __ATOMIC_RELAXED);
@@ -244,7 +243,7 @@ bool remote_lags(struct soft_remote *r)
 	now = process_now();
 	if (prod != r->lag_prod) {
 		r->lag_prod = prod;
-		r->lag_until = now + LAG_MAX;
+		r->lag_until = now + PATIENCE_LAG;
 	}
 	if (now >= r->lag_until)
 		return false;

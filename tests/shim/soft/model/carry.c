@@ -188,12 +188,17 @@ static struct payload outgoing_payload(struct model *m, struct model_qp *qp,
 }
 
 /*
- * An unreliable one loses it. That may take a while if the receiver posts requests: it may have
- * waited for a processor.
+ * An unreliable one loses it, a reliable one gives up. That may take a while if the receiver posts
+ * requests: it may have waited for a processor.
  */
-static int not_ready(struct model *m, struct model_qp *peer)
+static int not_ready(struct model *m, struct model_qp *qp, struct model_qp *peer)
 {
-	m->lags += !is_reliable(peer) && model_rq_of(m, peer)->head;
+	bool posts = model_rq_of(m, peer)->head;
+
+	if (is_reliable(qp))
+		m->lags += qp->rnr_retry != 7 && (posts || peer->proc != qp->proc);
+	else
+		m->lags += posts;
 	return WAITS;
 }
 
@@ -221,7 +226,7 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	int pd;
 
 	if (!to)
-		return not_ready(m, peer);
+		return not_ready(m, qp, peer);
 	if (length > length_of(to))
 		return too_long(m, peer);
 	pd = peer->srq == NONE ? peer->pd : m->srq[peer->proc][peer->srq].pd;
@@ -276,7 +281,7 @@ static int do_write(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	if (!check_remote(m, peer, wr, IBV_ACCESS_REMOTE_WRITE, &status))
 		return status;
 	if (has_imm(wr) && !first_request(m, peer))
-		return not_ready(m, peer);
+		return not_ready(m, qp, peer);
 	p = outgoing_payload(m, qp, wr, to);
 	memory_scatter(m, to, &p);
 	payload_free(&p);

@@ -149,7 +149,8 @@ static struct step *push_modify(struct dice *d, const struct model *m, int slot,
 	s->arg.modify.access = ALL_ACCESS;
 	if (dice_percent(d, 5))
 		s->arg.modify.access = dice_roll(d, 16);
-	s->arg.modify.rnr_retry = dice_percent(d, 85) ? 7 : dice_roll(d, 3);
+	/* the others cost a wait of LAG each (run.c) */
+	s->arg.modify.rnr_retry = dice_roll(d, 300) ? 7 : dice_roll(d, 3);
 	s->arg.modify.timeout = 1 + dice_roll(d, 3);
 	s->arg.modify.retry_cnt = dice_roll(d, 8);
 	s->arg.modify.rd = dice_percent(d, 3) ? 0 : 1 + dice_roll(d, 4);
