@@ -1,4 +1,5 @@
-# Verbatim. `make`, `make test`, `make demo`, `make bench`, `make soak`, `make install PREFIX=...`
+# Verbatim. `make`, `make test`, `make test-hardware`, `make demo`, `make bench`, `make soak`,
+# `make install PREFIX=...`
 # SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart.
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -224,6 +225,14 @@ test: deps
 	$(MAKE) -j$$(nproc) tests
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests
 
+# on kernel devices, in virtual machines (scripts/vm): HARDWARE names some of tests/hardware
+HARDWARE ?=
+
+test-hardware: deps
+	$(MAKE) -j$$(nproc) tests
+	scripts/vm --links both --prepare || [ $$? -eq 77 ]
+	BUILD=$(BUILD) JOBS=1 scripts/run-tests tests/hardware/$(HARDWARE)
+
 demo: deps
 	$(MAKE) -j$$(nproc) all $(BUILD)/tests/apps/demo_bug
 	BUILD=$(BUILD) scripts/demo
@@ -265,6 +274,6 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test demo bench soak fuzzers fuzz fuzz-table install clean
+.PHONY: all tests deps test test-hardware demo bench soak fuzzers fuzz fuzz-table install clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

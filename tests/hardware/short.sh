@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# A short part of the tests on a kernel device, for each `make test`: programs on Soft-RoCE are
+# recorded with their own result, nothing lost or unseen, checked, and replayed there and on the
+# software device.
+. tests/hardware/lib/machine.sh
+in_machine -t 200
+use_device rxe0
+
+whole() {
+	is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0 &&
+		is unseen "$(sql "SELECT group_concat(what) FROM coverage
+			WHERE what NOT IN ('polls', 'direct')")" "" &&
+		is device "$(sql "SELECT group_concat(DISTINCT name) FROM device")" rxe0
+}
+
+replayed() {
+	local each
+	for each in rxe0 soft; do
+		timeout 60 "$VERBATIM" replay --device $each "$t" >"$tmp/replayed" ||
+			{ echo "on $each: $(head -20 "$tmp/replayed")"; return 1; }
+	done
+}
+
+recorded() { # program, arguments
+	rm -f "$t"
+	timeout 60 "$VERBATIM" record -q -o "$t" -- tests/e2e/lib/both "$@" >"$tmp/out" 2>&1 ||
+		{ echo "exit status $?: $(tail -5 "$tmp/out")"; return 1; }
+	whole && "$VERBATIM" check "$t" >"$tmp/found" || { cat "$tmp/found"; return 1; }
+	replayed
+}
+
+try "ibv_rc_pingpong on rxe" recorded ibv_rc_pingpong -n 50 "${ibv[@]}"
+try "ib_write_lat on rxe" recorded ib_write_lat -n 50 "${perftest[@]}"
+exit $failed
