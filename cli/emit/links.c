@@ -12,7 +12,7 @@
 /* A queue pair was told the number of its peer. */
 struct connection {
 	uint32_t qp, number;
-	struct event_id id;
+	struct event_id id; /* 0:0 within another verb: no statement of the program makes it */
 	int64_t time, heard; /* when its thread had polled its last message before */
 };
 
@@ -24,6 +24,7 @@ static uint64_t request_key(struct event_id id, uint32_t i)
 static int learn_call(struct links *links, const struct trace_event *event)
 {
 	const struct call *call = event->call;
+	bool within = event->inner || call->ours || call->depth;
 	struct connection *place;
 	int64_t number, mask = 0;
 	uint64_t heard = 0;
@@ -40,8 +41,11 @@ static int learn_call(struct links *links, const struct trace_event *event)
 	if (!place)
 		return -ENOMEM;
 	map_get(&links->heard, event->id.thread, &heard);
-	*place = (struct connection){ call->object, (uint32_t)number, event->id, call->begin,
-				      (int64_t)heard };
+	*place = (struct connection){ .qp = call->object,
+				      .number = (uint32_t)number,
+				      .id = within ? (struct event_id){ 0 } : event->id,
+				      .time = call->begin,
+				      .heard = (int64_t)heard };
 	return 0;
 }
 
@@ -67,7 +71,6 @@ static int learn_poll(struct links *links, struct program *program, const struct
 
 	if (poll->verb != VERB_poll_cq && poll->object <= program->nobjects)
 		program->objects[poll->object].by_ex = true;
-
 	for (uint32_t i = 0; !err && i < poll->nwc; i++)
 		err = learn_completion(links, event, &poll->wc[i]);
 	return err;

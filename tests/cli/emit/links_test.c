@@ -13,10 +13,12 @@ enum { QP = 3, CQ = 4, SRQ = 5, OBJECTS = 5, THREAD = 1 };
 
 static struct program program;
 static struct links links;
+static unsigned int depth; /* of the calls that are learned */
 
 static int make_program(void **state)
 {
 	(void)state;
+	depth = 0;
 	memset(&links, 0, sizeof(links));
 	memset(&program, 0, sizeof(program));
 	program.nobjects = OBJECTS;
@@ -42,6 +44,7 @@ static void learn_call(enum verb verb, uint32_t object, int64_t time, const char
 			     .end = time,
 			     .object = object,
 			     .failed = failed,
+			     .depth = depth,
 			     .args = args_new(in, strlen(in)),
 			     .out = args_new(out, strlen(out)) };
 	struct trace_event event = {
@@ -100,6 +103,14 @@ TEST(a_connection_behind_a_message_cannot_be_waited_for)
 	poll_one(4, VERB_poll_cq, &wc);
 	connect_qp(5, false);
 	assert_int_equal(links_coming(&links, QP, 3).n, 0);
+}
+
+TEST(a_connection_within_another_verb_cannot_be_waited_for)
+{
+	depth = 1;
+	connect_qp(5, false);
+	assert_true(links_is_connected(&links, QP, 5));
+	assert_int_equal(links_coming(&links, QP, 4).n, 0);
 }
 
 TEST(an_srq_is_found_by_its_number)
