@@ -29,7 +29,7 @@ bool call_is_late(const struct call *call)
 static int begin_order(struct maker *maker, const struct call *call)
 {
 	static const char *const states[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "err" };
-	const struct verb_info *info = (&verb_infos[call->verb]);
+	const struct verb_info *info = &verb_infos[call->verb];
 	char name[NAME_TEXT];
 	int64_t state;
 
@@ -70,7 +70,7 @@ static int order_cq_event(struct maker *maker, const struct call *call)
 /* What it waits for, and what waits for it. */
 static int order_call(struct maker *maker, const struct call *call)
 {
-	const struct verb_info *info = (&verb_infos[call->verb]);
+	const struct verb_info *info = &verb_infos[call->verb];
 	const struct object *o =
 		call->object ? trace_object(maker->program->trace, call->object) : NULL;
 	int err = begin_order(maker, call);

@@ -32,13 +32,6 @@ const struct option_row cli_emit_options[] = {
 };
 /* clang-format on */
 
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* A file of its own that takes the place of @path when it is whole. */
 static int put_file(const char *path, const struct text *text)
 {
@@ -124,7 +117,7 @@ int cli_emit(int argc, char **argv)
 	if (!arguments.n)
 		return cli_misuse("emit", "no trace is given");
 	for (int i = 0; set.path && i < arguments.n; i++)
-		if (is_same_file(arguments.at[i], set.path))
+		if (cli_is_same_file(arguments.at[i], set.path))
 			return cli_misuse("emit", "'%s' cannot become its own program", set.path);
 	cli_deadline(set.deadline);
 	status = cli_open_all("emit", &arguments, &trace);
