@@ -1432,7 +1432,8 @@ TEST_WITH(client_killed_after_accept_is_unreachable, NULL, NULL)
 }
 
 /* A listener that does not answer. */
-static pid_t start_server(void)
+/* A server that waits to be killed, or rejects a request and ends at once. */
+static pid_t start_server(bool rejects)
 {
 	int fds[2], fd;
 	char c;
@@ -1444,7 +1445,10 @@ static pid_t start_server(void)
 		fd = new_channel();
 		make_listener(fd, RDMA_PS_TCP, 2, 1);
 		assert_int_equal(write(fds[1], "l", 1), 1);
-		pause();
+		if (rejects)
+			reject_with(fd, next_event(fd).id, "no");
+		else
+			pause();
 		_exit(0);
 	}
 	assert_int_equal(read(fds[0], &c, 1), 1);
@@ -1455,7 +1459,7 @@ static pid_t start_server(void)
 
 TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 {
-	pid_t pid = start_server();
+	pid_t pid = start_server(false);
 	int fd = new_channel();
 	uint32_t id = resolved_id(fd, RDMA_PS_TCP, 1, PORT);
 
@@ -1472,28 +1476,6 @@ TEST_WITH(killed_server_is_unreachable, NULL, NULL)
 	close_channel(fd);
 }
 
-/* A server that rejects a request, and ends at once. */
-static pid_t start_rejecting_server(void)
-{
-	int ready[2], fd;
-	char c;
-	pid_t pid;
-
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
-	if (!pid) {
-		fd = new_channel();
-		make_listener(fd, RDMA_PS_TCP, 2, 1);
-		assert_int_equal(write(ready[1], "l", 1), 1);
-		reject_with(fd, next_event(fd).id, "no");
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	return pid;
-}
-
 enum { REJECTIONS = 300 };
 
 /* On one processor it has mostly ended before connect() returns. */
@@ -1508,7 +1490,7 @@ TEST_WITH(server_that_rejects_and_ends_has_rejected, NULL, NULL)
 	CPU_SET(sched_getcpu(), &one);
 	sched_setaffinity(0, sizeof(one), &one);
 	for (i = 0; i < REJECTIONS; i++) {
-		pid = start_rejecting_server();
+		pid = start_server(true);
 		assert_int_equal(
 			connect_with(fd, resolved_id(fd, RDMA_PS_TCP, 1, PORT), param_of("")), 0);
 		expect_event(fd, 1, CM_EVENT_REJECTED, 28);
