@@ -181,7 +181,8 @@ struct soft_sq {
 	uint64_t wait_until; /* ns; 0: for ever */
 	bool draining;       /* SQD: the head had begun */
 	uint8_t vendor_err;  /* from a fault, for the completion */
-	uint8_t tries;       /* retries of the head because of faults */
+	uint8_t tries;       /* retries of the head because of faults or real timers, */
+	uint8_t rnr_tries;   /* and those because its receiver was not ready */
 	bool judged;         /* a fault for the head was looked up */
 	uint8_t doom;        /* status with which the head must not succeed; 0: none */
 	uint8_t doom_vendor_err;

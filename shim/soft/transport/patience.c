@@ -3,6 +3,9 @@
  */
 #include "shim/soft/transport/patience.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define COPY_PATIENCE 10000000000ull /* ns */
 
 /* From IBA 9.7.5.2.8, in tens of microseconds. */
@@ -13,6 +16,15 @@ static const uint32_t rnr_timer[32] = {
 	24576, 32768, 49152,
 };
 /* clang-format on */
+
+bool patience_real;
+
+void patience_load(void)
+{
+	const char *value = getenv("VERBATIM_SOFT_TIMERS");
+
+	patience_real = value && !strcmp(value, "real");
+}
 
 bool patience_is_unreliable(const struct soft_qp *qp)
 {

@@ -7,6 +7,13 @@
 /* A receiver that posts requests gets so many ns to post the next one. */
 #define PATIENCE_LAG 200000000ull
 
+/*
+ * VERBATIM_SOFT_TIMERS=real: what waits is tried again when a timer of the queue pair has run out,
+ * as on hardware, and not before. Read when the process first opens the device.
+ */
+extern bool patience_real;
+void patience_load(void);
+
 /* Is it a transport whose sender does not learn what became of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);
 

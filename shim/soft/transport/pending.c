@@ -18,7 +18,8 @@
 enum {
 	PERIOD_MIN = 200000, /* ns; it doubles up to */
 	PERIOD_MAX = 5000000,
-	LINGER = 20, /* periods without work */
+	SOON = 10000, /* at least */
+	LINGER = 20,  /* periods without work */
 };
 
 unsigned int pending_count;
@@ -26,6 +27,7 @@ unsigned int pending_count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_qp *list;
 static bool running;
+static uint64_t due; /* when the first timer of a queue runs out, ns */
 
 static bool try_one(struct soft_qp *qp)
 {
@@ -35,6 +37,8 @@ static bool try_one(struct soft_qp *qp)
 		return true;
 	sq_run(qp);
 	waits = qp->sq.wait != WAIT_NONE;
+	if (qp->sq.wait == WAIT_HELD && qp->sq.wait_until < due)
+		due = qp->sq.wait_until;
 	qp->listed = waits;
 	lock_drop(&qp->sq.lock);
 	return waits;
@@ -50,6 +54,7 @@ static void try_all(void)
 {
 	struct soft_qp **p = &list;
 
+	due = UINT64_MAX;
 	while (*p) {
 		if (try_one(*p))
 			p = &(*p)->next_listed;
@@ -79,18 +84,30 @@ static bool stop_if_idle(unsigned int *idle)
 	return stop;
 }
 
+/* Until the next try, or the first timer that runs out before it. */
+static long time_to_sleep(long period)
+{
+	uint64_t now = process_now();
+
+	if (due == UINT64_MAX || due >= now + period)
+		return period;
+	return due > now + SOON ? (long)(due - now) : SOON;
+}
+
 static void *run_retries(void *unused)
 {
-	struct timespec period = { .tv_nsec = PERIOD_MIN };
+	struct timespec ts = { .tv_nsec = PERIOD_MIN };
+	long period = PERIOD_MIN;
 	unsigned int idle = 0;
 	bool stop;
 
 	do {
-		nanosleep(&period, NULL);
-		if (period.tv_nsec < PERIOD_MAX)
-			period.tv_nsec *= 2;
+		nanosleep(&ts, NULL);
+		if (period < PERIOD_MAX)
+			period *= 2;
 		pthread_mutex_lock(&mutex);
 		try_all();
+		ts.tv_nsec = time_to_sleep(period);
 		stop = stop_if_idle(&idle);
 		pthread_mutex_unlock(&mutex);
 	} while (!stop);

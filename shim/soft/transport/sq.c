@@ -194,6 +194,30 @@ static inline bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int st
 	return true;
 }
 
+/* The retries have run out: there may be another path. */
+static bool give_up(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	if (status != IBV_WC_RETRY_EXC_ERR || !migrate_away(qp))
+		return finish_request(qp, wr, status);
+	qp->sq.wait = WAIT_NONE;
+	return true;
+}
+
+static bool takes_timer(const struct soft_qp *qp, int reason)
+{
+	return !patience_is_unreliable(qp) && (reason == CARRY_RNR || reason == CARRY_NO_PEER);
+}
+
+static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
+{
+	int status = sq_fault_time(qp, wr, reason);
+
+	if (status == CARRY_HELD)
+		return false;
+	sq_fault_forget(&qp->sq);
+	return give_up(qp, wr, status);
+}
+
 /* It could not be carried out (CARRY_...): wait, or give up. False: it waits. */
 static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
@@ -201,6 +225,8 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 
 	if (unlikely(status >= 0))
 		return finish_request(qp, wr, status);
+	if (unlikely(patience_real) && takes_timer(qp, reason))
+		return wait_for_timer(qp, wr, reason);
 	switch (reason) {
 	case CARRY_HELD:
 		return false;
@@ -211,10 +237,7 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	default:
 		if (may_wait(qp, WAIT_PEER))
 			return false;
-		if (!migrate_away(qp))
-			return finish_request(qp, wr, IBV_WC_RETRY_EXC_ERR);
-		qp->sq.wait = WAIT_NONE;
-		return true;
+		return give_up(qp, wr, IBV_WC_RETRY_EXC_ERR);
 	}
 }
 
@@ -222,7 +245,8 @@ static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
-	int status = unlikely(fault_is_any()) ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
+	bool timed = unlikely(fault_is_any()) || unlikely(patience_real);
+	int status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 
 	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_request(qp, wr, status);
 }

@@ -10,6 +10,9 @@
  * as everything is checked (CARRY_DOOMED), so that it fails by itself where it would, and with the
  * doom where it would succeed, or wait for what does not end in that status.
  *
+ * With real timers (patience.h) a receiver that is not ready, and a peer that does not answer, are
+ * treated like a fault that says so.
+ *
  * Not here: which request a fault strikes (fault.c).
  */
 #include "shim/soft/transport/sq_fault.h"
@@ -21,6 +24,7 @@
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/port_state.h"
+#include "shim/soft/transport/remote.h"
 
 /* Until @ns from now; 0 is for ever. */
 static int hold_request(struct soft_qp *qp, uint64_t ns)
@@ -45,13 +49,28 @@ static int lose_request(struct soft_qp *qp)
 	return hold_request(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
 }
 
-static int not_ready(struct soft_qp *qp)
+/* The time is the receiver's to say. */
+static uint64_t rnr_ns(struct soft_qp *qp, const struct soft_wr *wr)
+{
+	const struct soft_remote *r = remote_find(qp, wr);
+
+	return patience_rnr_ns(r ? r->shm->min_rnr_timer : qp->attr.min_rnr_timer);
+}
+
+static int not_ready(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	if (!is_reliable(qp))
 		return IBV_WC_SUCCESS;
-	if (++qp->sq.tries > qp->attr.rnr_retry && qp->attr.rnr_retry != 7)
+	if (qp->sq.rnr_tries >= qp->attr.rnr_retry && qp->attr.rnr_retry != 7)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
-	return hold_request(qp, patience_rnr_ns(qp->attr.min_rnr_timer));
+	if (qp->sq.rnr_tries < UINT8_MAX)
+		qp->sq.rnr_tries++;
+	return hold_request(qp, rnr_ns(qp, wr));
+}
+
+int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
+{
+	return reason == CARRY_RNR ? not_ready(qp, wr) : lose_request(qp);
 }
 
 static void tell_event(struct soft_qp *qp, int type)
@@ -99,7 +118,7 @@ static int befall_request(struct soft_qp *qp, struct soft_wr *wr, const struct f
 	case FAULT_LOSE:
 		return lose_request(qp);
 	case FAULT_RNR:
-		return not_ready(qp);
+		return not_ready(qp, wr);
 	case FAULT_OVERRUN:
 		cqring_overrun(&qp->send_cq->ring);
 		break;
@@ -122,7 +141,7 @@ static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 	bool first = !sq->judged;
 
 	sq->judged = true;
-	if (first || sq->tries)
+	if (first || sq->tries || sq->rnr_tries)
 		return fault_request(qp->shm->qpn, sq->next, wr->opcode, !first);
 	return (struct fault){ .kind = FAULT_NONE }; /* it was only delayed */
 }

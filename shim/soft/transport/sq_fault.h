@@ -13,10 +13,17 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);
  */
 int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason);
 
+/*
+ * With real timers: @wr was put off, since the receiver is not ready, or nobody answers. CARRY_HELD
+ * until the timer has run out, or the status with which it fails.
+ */
+int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason);
+
 /* The head is complete: the next one has faults of its own. */
 static inline void sq_fault_forget(struct soft_sq *sq)
 {
 	sq->judged = false;
 	sq->tries = 0;
+	sq->rnr_tries = 0;
 	sq->doom = 0;
 }

@@ -23,6 +23,7 @@
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/advise.h"
@@ -110,6 +111,7 @@ static int begin_use(void)
 		return err;
 	}
 	if (!contexts++) {
+		patience_load();
 		allow_peers();
 		port_publish();
 	}
