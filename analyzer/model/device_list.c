@@ -20,6 +20,7 @@ struct device_list {
 	struct {
 		uint64_t handle;
 		char name[LIFE_NAME];
+		bool iwarp;
 	} devices[DEVICES];
 	struct device_list *next;
 };
@@ -82,6 +83,8 @@ static void add_device(struct device_list *list, const struct json_node *device)
 			list->devices[i].handle = (uint64_t)n->number;
 		else if (!strcmp(n->name, "name") && n->kind == JSON_TEXT)
 			snprintf(list->devices[i].name, LIFE_NAME, "%s", n->text);
+		else if (!strcmp(n->name, "transport_type") && n->kind == JSON_TEXT)
+			list->devices[i].iwarp = !strcmp(n->text, "IBV_TRANSPORT_IWARP");
 	}
 	list->ndevices += list->devices[i].handle != 0;
 }
@@ -219,6 +222,21 @@ static bool is_stale(const struct device_lists *lists, const struct trace_event 
 					  .name = freed->devices[found].name,
 					  .freed = freed->freed };
 	return true;
+}
+
+bool device_lists_is_iwarp(const struct device_lists *lists, uint32_t process, uint64_t context)
+{
+	const struct device_open *open = lists->open;
+
+	while (open && (open->process != process || open->context != context))
+		open = open->next;
+	for (const struct device_list *l = lists->lists; open && l; l = l->next) {
+		int i = l->process == process ? find_in(l, open->device) : -1;
+
+		if (i >= 0)
+			return l->devices[i].iwarp;
+	}
+	return false;
 }
 
 static int on_return(struct device_lists *lists, const struct trace_event *event)

@@ -7,6 +7,7 @@
  *
  * One thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,9 @@ void device_lists_fini(struct device_lists *lists);
  */
 int device_lists_call(struct device_lists *lists, const struct trace_event *event,
 		      struct model_device *ret_use);
+
+/* Is the device of @context one of iWARP? false: also where no list told of it. */
+bool device_lists_is_iwarp(const struct device_lists *lists, uint32_t process, uint64_t context);
 
 /* @process has ended. */
 void device_lists_end(struct device_lists *lists, uint32_t process);

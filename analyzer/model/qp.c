@@ -312,6 +312,12 @@ static int read_wq_state(const struct json_node *n)
 						   : QP_UNKNOWN;
 }
 
+/* librdmacm connects it by rdma_connect() and rdma_accept(), which move it in the kernel. */
+static bool is_hidden(const struct qp *qp, int state)
+{
+	return qp->shared || (qp->iwarp && state != ABI_QPS_RESET && state != ABI_QPS_ERR);
+}
+
 /* The same of the answer to a query. */
 struct qp_change qp_read_change(const struct life *life, const struct args *args)
 {
@@ -374,7 +380,7 @@ void qp_modified(struct life *life, const struct trace_event *event)
 	if (life->kind == OBJECT_qp && state == ABI_QPS_RTR)
 		qp->rtr = moment;
 	if (state != QP_UNKNOWN)
-		enter_state(qp, qp->shared ? QP_UNKNOWN : state, &moment);
+		enter_state(qp, is_hidden(qp, state) ? QP_UNKNOWN : state, &moment);
 }
 
 void qp_queried(struct life *life, const struct trace_event *event)
@@ -383,8 +389,11 @@ void qp_queried(struct life *life, const struct trace_event *event)
 	struct moment moment = moment_of(event);
 	int state;
 
-	/* the answer may be older than a modify that has returned since the question */
-	if (!qp || qp->changing || qp->shared || event->call->failed ||
+	/*
+	 * The answer may be older than a modify that has returned since the question; and the
+	 * kernel's soft iWARP always answers RESET.
+	 */
+	if (!qp || qp->changing || qp->shared || qp->iwarp || event->call->failed ||
 	    event->call->begin <= qp->settled)
 		return;
 	state = qp_read_change(life, event->call->out).to;

@@ -8,7 +8,8 @@
  * of it may be unknown: the state is QP_UNKNOWN then, the bit of an attribute is not in `set`.
  *
  * The state follows every successful modify, those that librdmacm makes included; errors that
- * the program was told of, by a completion or an asynchronous event; and ibv_query_qp().
+ * the program was told of, by a completion or an asynchronous event; and ibv_query_qp(). Of an
+ * iWARP device it is not known from INIT on, until an error or a modify to ERR or RESET.
  *
  * One thread.
  */
@@ -39,6 +40,7 @@ struct qp {
 	int state;   /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; better ask qp_state() */
 	bool told;   /* it is in ERR by an error that the program was told of, not by its call */
 	bool shared; /* by ibv_open_qp(): others modify it, too */
+	bool iwarp;  /* the connection manager moves it on from INIT, and no verb shows that */
 	int status;  /* of the completion that told of it; 0: an asynchronous event did */
 	uint32_t changing;   /* modifies that have begun and not returned */
 	struct moment moved; /* the call, poll or event that led to the state */

@@ -54,6 +54,53 @@ static void post_recv(struct story *s)
 	post_one(s, 0, VERB_post_recv, 0);
 }
 
+/* The queue pair of an iWARP device, which librdmacm has brought to INIT, as it does. */
+static void begin_iwarp(struct story *s)
+{
+	static struct ibv_device device = { .name = "siw0",
+					    .dev_name = "uverbs0",
+					    .node_type = IBV_NODE_RNIC,
+					    .transport_type = IBV_TRANSPORT_IWARP };
+	static struct ibv_device *list[] = { &device, NULL };
+	static int one = 1;
+
+	story_begin(s);
+	a_qp.state = IBV_QPS_RESET;
+	a_context.device = &device;
+	story_do(s, 0, VERB_get_device_list, 50, W(list), W(&one));
+	story_do(s, 0, VERB_open_device, 1, W(&a_context), W(&device));
+	alloc_pd(s);
+	create_cq(s);
+	create_qp(s);
+	a_context.device = NULL;
+	modify_to(s, IBV_QPS_INIT, TO_INIT, 0);
+}
+
+TEST(librdmacm_moves_a_queue_pair_of_iwarp_unseen)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC };
+	struct story s;
+
+	begin_iwarp(&s);
+	story_do(&s, 0, VERB_query_qp, 51, 0, W(&a_qp), W(&attr), W(IBV_QP_STATE), W(&init));
+	post_recv(&s);
+	post_send(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(what_the_program_does_to_it_is_seen)
+{
+	struct story s;
+
+	begin_iwarp(&s);
+	modify_to(&s, IBV_QPS_RESET, IBV_QP_STATE, 0);
+	post_recv(&s);
+	story_check(&s, NULL);
+	story_only(&s, RULE_STATE_002);
+	story_end(&s);
+}
+
 TEST(a_missing_attribute_is_named)
 {
 	const struct finding *f;
