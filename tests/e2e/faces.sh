@@ -46,6 +46,17 @@ passes() { # name, program, arguments...
 	fi
 }
 
+# Where the kernel has a connection manager, librdmacm asks it for the number of the node.
+kernels_number() {
+	local name="$face: the connection manager's node has the kernel's number" got
+	[ $face != recorded ] || return 0 # the folder would be made in our tree
+	got=$(unshare -rm sh -c '
+		mount -t tmpfs none /sys/class/misc && mkdir /sys/class/misc/rdma_cm &&
+			echo 10:124 >/sys/class/misc/rdma_cm/dev && exec "$@"' - "${device[@]}" \
+		sh -c 'stat -c %t:%T /dev/infiniband/rdma_cm; cat /sys/class/misc/rdma_cm/dev' 2>&1)
+	if [ "$got" = $'a:7c\n10:124' ]; then ok "$name"; else not_ok "$name" "$got"; fi
+}
+
 class=/sys/class/infiniband
 
 # What a shell, and the programs it calls, see: each has a tree of its own.
@@ -170,6 +181,7 @@ any() {
 	finds ls "^verbatim0$" ls $class
 	passes "bash and what it calls" bash -c "$(cat tests/e2e/faces/sees.sh)"
 	passes "python" python3 -c "$(cat tests/e2e/faces/sees.py)"
+	kernels_number
 	finds ibstat "^CA 'verbatim0'" ibstat
 	finds "ucx_info rc_verbs" "Transport: rc_verbs" ucx_info -d
 	finds "ucx_info ud_verbs" "Transport: ud_verbs" ucx_info -d

@@ -18,10 +18,14 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "shim/soft/fabric/port.h"
@@ -47,13 +51,58 @@ const char *const sysfs_paths[SYSFS_PATHS] = {
 };
 /* clang-format on */
 
-/* As the kernel numbers them: IB_UVERBS_MAJOR, a dynamic misc device. */
 /* clang-format off */
-const struct sysfs_node sysfs_nodes[SYSFS_NODES] = {
-	[SYSFS_UVERBS]	= { "/dev/infiniband/uverbs0", 231, 192 },
-	[SYSFS_CM]	= { "/dev/infiniband/rdma_cm", 10, 58 },
+const char *const sysfs_nodes[SYSFS_NODES] = {
+	[SYSFS_UVERBS]	= "/dev/infiniband/uverbs0",
+	[SYSFS_CM]	= "/dev/infiniband/rdma_cm",
 };
 /* clang-format on */
+
+enum { UVERBS_MAJOR = 231, UVERBS_MINOR = 192, MISC_MAJOR = 10, CM_MINOR = 58 };
+
+/* As "major:minor", by the machine's own sysfs; no libc function, since those are ours. */
+static bool read_number(const char *path, unsigned int *ret_major, unsigned int *ret_minor)
+{
+	char text[32] = "";
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	if (syscall(SYS_read, fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	syscall(SYS_close, fd);
+	return sscanf(text, "%u:%u", ret_major, ret_minor) == 2;
+}
+
+/*
+ * A dynamic misc device. librdmacm asks the kernel for its number by netlink, which is not ours,
+ * and opens the node only if it is that one: so where the kernel has rdma_ucm, ours has its number.
+ */
+static dev_t cm_number;
+
+static void find_cm_number(void)
+{
+	unsigned int major, minor;
+	int before = errno;
+
+	if (!read_number("/sys/class/misc/rdma_cm/dev", &major, &minor)) {
+		major = MISC_MAJOR;
+		minor = CM_MINOR;
+	}
+	errno = before;
+	cm_number = makedev(major, minor);
+}
+
+/* As the kernel numbers them. */
+dev_t sysfs_number(unsigned int node)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	if (node != SYSFS_CM)
+		return makedev(UVERBS_MAJOR, UVERBS_MINOR);
+	pthread_once(&once, find_cm_number);
+	return cm_number;
+}
 
 /* The tree that is being made; the first error is kept. */
 struct tree {
@@ -139,11 +188,11 @@ __attribute__((format(printf, 2, 3))) static void enter_folder(struct tree *tree
 
 static void show_node(struct tree *tree, unsigned int i, const char *devname)
 {
-	const struct sysfs_node *node = &sysfs_nodes[i];
+	const dev_t number = sysfs_number(i);
 
-	put_attribute(tree, "dev", "%u:%u", node->major, node->minor);
-	put_attribute(tree, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s", node->major,
-		      node->minor, devname);
+	put_attribute(tree, "dev", "%u:%u", major(number), minor(number));
+	put_attribute(tree, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s", major(number),
+		      minor(number), devname);
 }
 
 static void put_nodes(struct tree *tree)
@@ -151,7 +200,7 @@ static void put_nodes(struct tree *tree)
 	unsigned int i;
 
 	for (i = 0; i < SYSFS_NODES && !tree->err; i++)
-		tree->err = sysfs_put(tree->root, sysfs_nodes[i].path + 1, "", 0);
+		tree->err = sysfs_put(tree->root, sysfs_nodes[i] + 1, "", 0);
 	enter_folder(tree, "%s", CM);
 	show_node(tree, SYSFS_CM, "rdma_cm");
 	put_attribute(tree, "abi_version", "4");

@@ -3,6 +3,7 @@
  * What the device shows below /sys and /dev.
  */
 #include <stddef.h>
+#include <sys/types.h>
 
 /* The paths that our tree replaces, with everything below them. */
 enum { SYSFS_PATHS = 9 };
@@ -10,11 +11,10 @@ extern const char *const sysfs_paths[SYSFS_PATHS];
 
 /* Device nodes, which are plain files in the tree. */
 enum { SYSFS_UVERBS, SYSFS_CM, SYSFS_NODES };
-extern const struct sysfs_node {
-	const char *path;
-	unsigned int major;
-	unsigned int minor;
-} sysfs_nodes[SYSFS_NODES];
+extern const char *const sysfs_nodes[SYSFS_NODES];
+
+/* The number of the device @node. */
+dev_t sysfs_number(unsigned int node);
 
 /* Fill the directory @root. 0 or -errno. No malloc(). */
 int sysfs_make(int root);

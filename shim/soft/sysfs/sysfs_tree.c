@@ -214,7 +214,7 @@ static int find_nodes(int dir)
 
 	for (i = 0; i < SYSFS_NODES; i++) {
 		/* past the leading "/" */
-		if (fstatat(dir, sysfs_nodes[i].path + 1, &st, 0) < 0)
+		if (fstatat(dir, sysfs_nodes[i] + 1, &st, 0) < 0)
 			return -errno;
 		node_inos[i] = st.st_ino;
 		root_dev = st.st_dev;
@@ -343,12 +343,7 @@ bool sysfs_tree_is_cm(const char *to)
 {
 	size_t len = strlen(root);
 
-	return !strncmp(to, root, len) && !strcmp(to + len, sysfs_nodes[SYSFS_CM].path);
-}
-
-static dev_t device_number(const struct sysfs_node *node)
-{
-	return makedev(node->major, node->minor);
+	return !strncmp(to, root, len) && !strcmp(to + len, sysfs_nodes[SYSFS_CM]);
 }
 
 bool sysfs_tree_node(dev_t dev, ino_t ino, dev_t *ret_rdev)
@@ -359,7 +354,7 @@ bool sysfs_tree_node(dev_t dev, ino_t ino, dev_t *ret_rdev)
 		return false;
 	for (i = 0; i < SYSFS_NODES; i++) {
 		if (node_inos[i] == ino) {
-			*ret_rdev = device_number(&sysfs_nodes[i]);
+			*ret_rdev = sysfs_number(i);
 			return true;
 		}
 	}
@@ -375,7 +370,7 @@ bool sysfs_tree_is_node(ino_t ino)
 
 bool sysfs_tree_cm_node(dev_t *ret_rdev)
 {
-	*ret_rdev = device_number(&sysfs_nodes[SYSFS_CM]);
+	*ret_rdev = sysfs_number(SYSFS_CM);
 	return true;
 }
 
