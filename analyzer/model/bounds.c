@@ -6,15 +6,20 @@
  * the drift: it is largest somewhere, and the drifts that leave any are an interval. Where the
  * lines that fit are highest and lowest at a time is found in the same way; between two times a
  * line is nowhere farther from another than at one of them.
+ *
+ * A line is above all points exactly if it is above the corners of their upper hull: of millions of
+ * messages some dozens are kept.
  */
 #include "analyzer/model/bounds.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdlib.h>
+
+#include "core/base/vec.h"
 
 #define DRIFT_MAX 2e-4 /* two crystals, and clocks that are being set right */
 
-enum { STEPS = 64, WIDTH = 1000000 };
+enum { STEPS = 64, LOOSE = 4096 /* bounds between two hulls */ };
 
 static double max_of(double a, double b)
 {
@@ -26,87 +31,91 @@ static double min_of(double a, double b)
 	return a < b ? a : b;
 }
 
-void bounds_init(struct bounds *bounds)
+void bounds_fini(struct bounds *bounds)
 {
-	bounds->width = WIDTH;
-	for (int i = 0; i < BOUNDS_SPANS; i++) {
-		bounds->least[i].value = INT64_MIN;
-		bounds->most[i].value = INT64_MAX;
+	free(bounds->least.at);
+	free(bounds->most.at);
+	*bounds = (struct bounds){ 0 };
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct bound *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* Does the way from @a by @b to @c turn left? Straight on does not. */
+static bool turns_left(const struct bound *a, const struct bound *b, const struct bound *c)
+{
+	__int128 before = (__int128)(b->value - a->value) * (c->time - b->time);
+	__int128 after = (__int128)(c->value - b->value) * (b->time - a->time);
+
+	return after > before;
+}
+
+/* Keep the corners alone: @upper of the hull from above, else from below. */
+static void make_hull(struct bounds_side *side, bool upper)
+{
+	struct bound *at = side->at;
+	size_t n = 0;
+
+	if (side->n)
+		qsort(at, side->n, sizeof(*at), by_time);
+	for (size_t i = 0; i < side->n; i++) {
+		const struct bound next = at[i];
+
+		if (!upper && n && at[n - 1].time == next.time)
+			continue;
+		while (n && ((upper && at[n - 1].time == next.time) ||
+			     (n > 1 && turns_left(&at[n - 2], &at[n - 1], &next) == upper)))
+			n--;
+		at[n++] = next;
 	}
+	side->n = side->corners = n;
 }
 
-static void raise_least(struct bound *to, const struct bound *from)
+static void add_bound(struct bounds_side *side, bool upper, int64_t value, int64_t time)
 {
-	if (from->value > to->value)
-		*to = *from;
-}
-
-static void lower_most(struct bound *to, const struct bound *from)
-{
-	if (from->value < to->value)
-		*to = *from;
-}
-
-/* Twice as long spans. */
-static void widen_spans(struct bounds *bounds)
-{
-	for (int i = 0; i < BOUNDS_SPANS; i++) {
-		struct bound least = bounds->least[i], most = bounds->most[i];
-
-		bounds->least[i].value = INT64_MIN;
-		bounds->most[i].value = INT64_MAX;
-		raise_least(&bounds->least[i / 2], &least);
-		lower_most(&bounds->most[i / 2], &most);
-	}
-	bounds->width *= 2;
-}
-
-static int find_span(struct bounds *bounds, int64_t time)
-{
-	while (time / bounds->width >= BOUNDS_SPANS)
-		widen_spans(bounds);
-	return time < 0 ? 0 : (int)(time / bounds->width);
+	if (side->n >= 2 * side->corners + LOOSE)
+		make_hull(side, upper);
+	if (!vec_reserve(side->at, side->size, side->n + 1))
+		side->at[side->n++] = (struct bound){ value, time };
 }
 
 void bounds_at_least(struct bounds *bounds, int64_t value, int64_t time)
 {
-	int i = find_span(bounds, time);
-
-	raise_least(&bounds->least[i], &(struct bound){ value, time });
+	add_bound(&bounds->least, true, value, time);
 }
 
 void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time)
 {
-	int i = find_span(bounds, time);
-
-	lower_most(&bounds->most[i], &(struct bound){ value, time });
+	add_bound(&bounds->most, false, value, time);
 }
 
 void bounds_add(struct bounds *bounds, const struct bounds *from)
 {
-	for (int i = 0; i < BOUNDS_SPANS; i++) {
-		if (from->least[i].value != INT64_MIN)
-			bounds_at_least(bounds, from->least[i].value, from->least[i].time);
-		if (from->most[i].value != INT64_MAX)
-			bounds_at_most(bounds, from->most[i].value, from->most[i].time);
-	}
+	for (size_t i = 0; i < from->least.n; i++)
+		bounds_at_least(bounds, from->least.at[i].value, from->least.at[i].time);
+	for (size_t i = 0; i < from->most.n; i++)
+		bounds_at_most(bounds, from->most.at[i].value, from->most.at[i].time);
 }
 
 /* The offsets that fit this drift; returns how much room they have, negative: none fits. */
 static double find_room(const struct bounds *bounds, double drift, double offset[2])
 {
+	const struct bounds_side *least = &bounds->least, *most = &bounds->most;
+
 	offset[0] = -INFINITY;
 	offset[1] = INFINITY;
-	for (int i = 0; i < BOUNDS_SPANS; i++) {
-		const struct bound *least = &bounds->least[i], *most = &bounds->most[i];
-
-		if (least->value != INT64_MIN)
-			offset[0] = max_of(offset[0],
-					   (double)least->value - drift * (double)least->time);
-		if (most->value != INT64_MAX)
-			offset[1] =
-				min_of(offset[1], (double)most->value - drift * (double)most->time);
-	}
+	for (size_t i = 0; i < least->n; i++)
+		offset[0] = max_of(offset[0], (double)least->at[i].value -
+						      drift * (double)least->at[i].time);
+	for (size_t i = 0; i < most->n; i++)
+		offset[1] = min_of(offset[1],
+				   (double)most->at[i].value - drift * (double)most->at[i].time);
 	return offset[1] - offset[0];
 }
 
@@ -168,10 +177,13 @@ static double find_extreme(const struct bounds *bounds, const double drifts[2], 
 	return offset[highest] + (low + high) / 2 * time;
 }
 
-bool bounds_solve(const struct bounds *bounds, const int64_t span[2], struct bounds_line *ret_line)
+bool bounds_solve(struct bounds *bounds, const int64_t span[2], struct bounds_line *ret_line)
 {
-	double widest = find_widest(bounds), offset[2], drifts[2], middle[2], error[2], drift;
+	double widest, offset[2], drifts[2], middle[2], error[2], drift;
 
+	make_hull(&bounds->least, true);
+	make_hull(&bounds->most, false);
+	widest = find_widest(bounds);
 	if (find_room(bounds, widest, offset) < 0 || !isfinite(offset[0]) || !isfinite(offset[1]))
 		return false;
 	drifts[0] = find_last(bounds, widest, -DRIFT_MAX);

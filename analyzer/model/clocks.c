@@ -8,8 +8,8 @@
  *	a receive is posted		before the message in it completes at the sender
  *
  * In one direction that says that the offset of the clocks is at least so much, in the other that
- * it is at most so much. The tightest of all are kept for each span of time, and the line between
- * them is taken: offset and drift. What may be wrong with it is the whole room between them.
+ * it is at most so much. The line between all of these is taken: offset and drift. What may be wrong
+ * with it is the whole room between them.
  *
  * Two passes: objects alone, from which an offset to begin with comes, then messages in the order
  * that this gives. Traces are reached from the first one on the surest ways.
@@ -90,8 +90,6 @@ static struct edge *find_edge(struct clocks *clocks, uint32_t a, uint32_t b)
 	}
 	edge->a = a;
 	edge->b = b;
-	bounds_init(&edge->objects);
-	bounds_init(&edge->all);
 	*place = edge;
 	return edge;
 }
@@ -394,14 +392,12 @@ static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2
 }
 
 /* By messages where they fit, else by objects alone; false: nothing fits. */
-static bool solve_edge(const struct clocks *clocks, const struct edge *edge, struct step *step)
+static bool solve_edge(const struct clocks *clocks, struct edge *edge, struct step *step)
 {
-	struct bounds all = edge->all;
 	int64_t span[2];
 
 	find_span(clocks, step->part, span);
-	bounds_add(&all, &edge->objects);
-	step->messages = edge->messages && bounds_solve(&all, span, &step->line);
+	step->messages = edge->messages && bounds_solve(&edge->all, span, &step->line);
 	return step->messages || bounds_solve(&edge->objects, span, &step->line);
 }
 
@@ -412,7 +408,7 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 	bool found = false;
 
 	for (size_t i = 0; i < clocks->nedges; i++) {
-		const struct edge *edge = clocks->edges[i];
+		struct edge *edge = clocks->edges[i];
 		struct step step = { .edge = edge, .from = edge->a, .part = edge->b };
 
 		if (lines[edge->a].known == lines[edge->b].known)
@@ -560,8 +556,11 @@ static void free_clocks(struct clocks *clocks)
 		}
 		free(clocks->pairs[i]);
 	}
-	for (size_t i = 0; i < clocks->nedges; i++)
+	for (size_t i = 0; i < clocks->nedges; i++) {
+		bounds_fini(&clocks->edges[i]->objects);
+		bounds_fini(&clocks->edges[i]->all);
 		free(clocks->edges[i]);
+	}
 	free(clocks->pairs);
 	free(clocks->edges);
 	free(clocks->numbers);
@@ -578,6 +577,8 @@ static int join_by(struct trace *joint, bool messages)
 
 	if (!err && messages)
 		err = read_messages(&clocks);
+	for (size_t i = 0; i < clocks.nedges; i++)
+		bounds_add(&clocks.edges[i]->all, &clocks.edges[i]->objects);
 	more = clocks.npairs && !is_one_machine(joint);
 	if (!err && more)
 		err = set_clocks(&clocks);

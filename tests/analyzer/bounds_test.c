@@ -13,7 +13,7 @@ static const int64_t span[2] = { 0, SECOND };
 /* Bounds on both sides of a line, @near to it. */
 static void surround_line(struct bounds *bounds, double offset, double drift, int64_t near)
 {
-	bounds_init(bounds);
+	*bounds = (struct bounds){ 0 };
 	for (int64_t time = 0; time <= SECOND; time += SECOND / 1000) {
 		int64_t value = (int64_t)(offset + drift * (double)time);
 
@@ -44,6 +44,7 @@ static void the_line_is_found(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_true(fabs(line.offset - row->offset +
 				 (line.drift - row->drift) * (double)span[i]) <= line.error + 1);
+	bounds_fini(&bounds);
 }
 TEST_ROWS(rows, the_line_is_found);
 
@@ -52,7 +53,7 @@ static void draw_bounds(struct bounds *bounds, double offset, double drift, unsi
 {
 	int n = 2 + rand_r(seed) % 200;
 
-	bounds_init(bounds);
+	*bounds = (struct bounds){ 0 };
 	for (int i = 0; i < n; i++) {
 		int64_t time = rand_r(seed) % SECOND, takes = 1 + rand_r(seed) % (100 * APART);
 		double value = offset + drift * (double)time;
@@ -83,6 +84,7 @@ TEST(no_line_that_may_be_is_farther_than_the_error)
 					 (line.drift - drift) * (double)within[i]) <=
 				    line.error + 1);
 		assert_true(fabs(line.drift - drift) <= line.drift_error + 1e-9);
+		bounds_fini(&bounds);
 	}
 }
 
@@ -94,6 +96,7 @@ TEST(bounds_that_cross_leave_no_line)
 	surround_line(&bounds, 0, 0, 1000);
 	bounds_at_least(&bounds, SECOND, SECOND / 2);
 	assert_false(bounds_solve(&bounds, span, &line));
+	bounds_fini(&bounds);
 }
 
 TEST(too_much_drift_is_none)
@@ -103,26 +106,25 @@ TEST(too_much_drift_is_none)
 
 	surround_line(&bounds, 0, 1e-2, 10);
 	assert_false(bounds_solve(&bounds, span, &line));
+	bounds_fini(&bounds);
 }
 
 TEST(one_side_alone_says_nothing)
 {
-	struct bounds bounds;
+	struct bounds bounds = { 0 };
 	struct bounds_line line;
 
-	bounds_init(&bounds);
 	bounds_at_least(&bounds, 5, 5);
 	assert_false(bounds_solve(&bounds, span, &line));
+	bounds_fini(&bounds);
 }
 
-/* Hours have as many spans as seconds. */
-TEST(long_times_have_wider_spans)
+TEST(hours_are_no_less_sure)
 {
 	const int64_t long_span[2] = { 0, INT64_C(36000) * SECOND };
-	struct bounds bounds;
+	struct bounds bounds = { 0 };
 	struct bounds_line line;
 
-	bounds_init(&bounds);
 	for (int64_t hour = 0; hour <= 10; hour++) {
 		bounds_at_least(&bounds, 400, hour * 3600 * SECOND);
 		bounds_at_most(&bounds, 600, hour * 3600 * SECOND);
@@ -130,4 +132,35 @@ TEST(long_times_have_wider_spans)
 	assert_true(bounds_solve(&bounds, long_span, &line));
 	assert_true(line.error < 1000);
 	assert_true(fabs(line.offset - 500) <= line.error);
+	bounds_fini(&bounds);
+}
+
+/* What is behind other bounds at one time is before them at the drift that is found. */
+TEST(no_bound_of_many_is_broken)
+{
+	enum { MANY = 100000 };
+	const int64_t long_span[2] = { 0, INT64_C(600) * SECOND };
+	static int64_t least[MANY], most[MANY], times[MANY];
+	struct bounds bounds = { 0 };
+	struct bounds_line line;
+	unsigned int seed = 20261123;
+
+	for (int i = 0; i < MANY; i++) {
+		double value;
+
+		times[i] = (int64_t)rand_r(&seed) * 280;
+		value = 5e-5 * (double)times[i];
+		least[i] = (int64_t)value - 1000 - rand_r(&seed) % 100;
+		most[i] = (int64_t)value + 100 + rand_r(&seed) % 100;
+		bounds_at_least(&bounds, least[i], times[i]);
+		bounds_at_most(&bounds, most[i], times[i]);
+	}
+	assert_true(bounds.least.n < MANY / 4 && bounds.most.n < MANY / 4);
+	assert_true(bounds_solve(&bounds, long_span, &line));
+	for (int i = 0; i < MANY; i++) {
+		double at = line.offset + line.drift * (double)times[i];
+
+		assert_true(at > (double)least[i] - 1 && at < (double)most[i] + 1);
+	}
+	bounds_fini(&bounds);
 }
