@@ -36,6 +36,8 @@
 	  "-o FILE TRACE") \
 	C(reduce, "Write the smallest trace that still shows something", \
 	  "--keep WHAT -o FILE TRACE") \
+	C(merge, "Make one trace of several machines' traces, on one time line", \
+	  "-o FILE TRACE TRACE...") \
 	C(unpack, "Turn a trace into one that any SQLite program can read", \
 	  "-o FILE TRACE") \
 	C(import, "Make a trace of what an LTTng session has recorded", \

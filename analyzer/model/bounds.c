@@ -111,8 +111,8 @@ static double find_room(const struct bounds *bounds, double drift, double offset
 	offset[0] = -INFINITY;
 	offset[1] = INFINITY;
 	for (size_t i = 0; i < least->n; i++)
-		offset[0] = max_of(offset[0], (double)least->at[i].value -
-						      drift * (double)least->at[i].time);
+		offset[0] = max_of(offset[0],
+				   (double)least->at[i].value - drift * (double)least->at[i].time);
 	for (size_t i = 0; i < most->n; i++)
 		offset[1] = min_of(offset[1],
 				   (double)most->at[i].value - drift * (double)most->at[i].time);

@@ -8,8 +8,8 @@
  *	a receive is posted		before the message in it completes at the sender
  *
  * In one direction that says that the offset of the clocks is at least so much, in the other that
- * it is at most so much. The line between all of these is taken: offset and drift. What may be wrong
- * with it is the whole room between them.
+ * it is at most so much. The line between all of these is taken: offset and drift. What may be
+ * wrong with it is the whole room between them.
  *
  * Two passes: objects alone, from which an offset to begin with comes, then messages in the order
  * that this gives. Traces are reached from the first one on the surest ways.

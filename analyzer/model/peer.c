@@ -142,8 +142,7 @@ static bool fits_psn(const struct peer *peer, const struct peer *other)
 
 static bool is_abroad(const struct peers *peers, uint32_t process, uint32_t other)
 {
-	return peers->trace && trace_nparts(peers->trace) > 1 &&
-	       trace_part_of(peers->trace, process) != trace_part_of(peers->trace, other);
+	return peers->trace && trace_is_abroad(peers->trace, process, other);
 }
 
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)

@@ -248,9 +248,8 @@ static bool has_variable(const struct model *model, uint32_t process, const char
 
 static int ask_trace(const struct model *model, uint32_t process)
 {
-	struct trace *its = trace_part(model->trace, trace_part_of(model->trace, process));
-	const char *device = trace_meta(its, "device");
-	const char *copies = trace_meta(its, "copies_on_fork");
+	const char *device = trace_process_meta(model->trace, process, "device");
+	const char *copies = trace_process_meta(model->trace, process, "copies_on_fork");
 
 	if (has_variable(model, process, "VERBATIM_SOFT_FORK"))
 		return 0;

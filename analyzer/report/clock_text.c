@@ -9,6 +9,7 @@
 #include "analyzer/rules/judge.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
+#include "core/store/read/merged.h"
 
 /* A rate that may as well be none is not told. */
 static void add_drift(struct text *text, const struct trace_clock *clock)
@@ -20,10 +21,8 @@ static void add_drift(struct text *text, const struct trace_clock *clock)
 			  fast < 0 ? "slow" : "fast");
 }
 
-static void add_estimate(struct text *text, const struct trace *joint, size_t i,
-			 const struct trace_clock *clock)
+static void add_estimate(struct text *text, const struct trace_clock *clock, int64_t ahead)
 {
-	int64_t ahead = trace_clock_ahead(joint, i);
 	char apart[32], error[32];
 
 	text_addf(text, "its clock is %s %s", judge_span(ahead < 0 ? -ahead : ahead, apart),
@@ -32,15 +31,14 @@ static void add_estimate(struct text *text, const struct trace *joint, size_t i,
 	text_addf(text, ", +- %s, ", judge_span(clock->error, error));
 }
 
-void clock_text_add(struct text *text, const struct trace *joint, size_t i)
+static void add_clock(struct text *text, const char *name, const struct trace_clock clock,
+		      int64_t ahead)
 {
-	struct trace_clock clock = trace_clock(joint, i);
-
-	text_addf(text, "%s: ", trace_part_name(joint, i));
+	text_addf(text, "%s: ", name);
 	if (clock.source <= CLOCK_SAME)
 		text_addf(text, "the same machine and clock, ");
 	else if (clock.source == CLOCK_ESTIMATED)
-		add_estimate(text, joint, i, &clock);
+		add_estimate(text, &clock, ahead);
 	else if (clock.contradicts)
 		text_addf(text, "its clock fits nothing that its queue pairs tell: they are not "
 				"joined, ");
@@ -54,4 +52,14 @@ void clock_text_add(struct text *text, const struct trace *joint, size_t i)
 	else if (clock.source == CLOCK_ASSUMED)
 		text_addf(text, "no queue pair is joined with another trace's, so that nothing "
 				"tells what came before what");
+}
+
+void clock_text_add(struct text *text, const struct trace *trace, size_t i)
+{
+	if (trace_nmerged(trace))
+		add_clock(text, trace_merged_name(trace, i), trace_merged_clock(trace, i),
+			  trace_merged_ahead(trace, i));
+	else
+		add_clock(text, trace_part_name(trace, i), trace_clock(trace, i),
+			  trace_clock_ahead(trace, i));
 }

@@ -27,6 +27,7 @@
 #include "analyzer/rules/judge.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
+#include "core/store/read/merged.h"
 #include "core/wire/hash.h"
 
 enum { SCREEN = 24, COLUMN = 60, FACTS_SHOWN = 4, ERRORS_SHOWN = 3, CLOCKS_SHOWN = 3, TEXT = 512 };
@@ -153,7 +154,7 @@ static void print_top(struct screen *screen)
 
 static void print_clocks(struct screen *screen)
 {
-	size_t n = trace_nparts(screen->report->trace);
+	size_t n = trace_nmerged(screen->report->trace) ?: trace_nparts(screen->report->trace);
 	struct text t = { 0 };
 
 	for (size_t i = 1; i < n && i <= CLOCKS_SHOWN; i++) {

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/table.h"
+#include "core/store/read/merged.h"
 #include "core/store/read/trace.h"
 #include "core/base/printable.h"
 
@@ -30,12 +31,23 @@ const struct option_row cli_info_options[] = {
 };
 
 /* clang-format off */
-/* The parts of the report. */
+/* The parts of the report; the first is of a merged trace only. */
 static const struct part {
 	const char *name;
 	struct column columns[12]; /* the last has no name */
 	const char *sql;
 } parts[] = {
+	{ "merged of",
+	  { { "trace", COLUMN_TEXT }, { "host", COLUMN_TEXT }, { "processes", COLUMN_TEXT },
+	    { "threads", COLUMN_TEXT }, { "clock", COLUMN_TEXT }, { "error_ns", COLUMN_TIME },
+	    { "ahead_ns", COLUMN_TIME }, { "fast_ppm", COLUMN_TEXT }, { "pairs", COLUMN_COUNT },
+	    { "messages", COLUMN_COUNT } },
+	  "SELECT name, host, printf('%d to %d', first_process, coalesce(lead(first_process)"
+	  " OVER (ORDER BY id) - 1, (SELECT max(id) FROM process))),"
+	  " printf('%d to %d', first_thread, coalesce(lead(first_thread) OVER (ORDER BY id) - 1,"
+	  " (SELECT max(id) FROM thread))), clock, error, nullif(ahead, 0),"
+	  " CASE clock WHEN 'estimated' THEN printf('%.1f', (1 / (1 + drift) - 1) * 1e6) END,"
+	  " pairs, messages FROM merged ORDER BY id" },
 	{ "processes",
 	  { { "id", COLUMN_NUMBER }, { "pid", COLUMN_NUMBER }, { "parent", COLUMN_NUMBER },
 	    { "threads", COLUMN_COUNT }, { "events", COLUMN_COUNT }, { "start_ns", COLUMN_TIME },
@@ -319,7 +331,7 @@ static int print_info(struct trace *trace, const char *path, bool json)
 		print_head_json(trace, path);
 	else
 		print_head(trace, path);
-	for (int i = 0; i < PARTS && !err; i++)
+	for (int i = trace_nmerged(trace) ? 0 : 1; i < PARTS && !err; i++)
 		err = print_part(trace, &parts[i], json);
 	if (json)
 		printf("\n}\n");

@@ -96,6 +96,8 @@ static const struct form forms[] = {
 	{ "trace", "trim -o o.db --until 1:20 t.db", "023", "check o.db", "013" },
 	{ "trace", "trim -o o.db --from 1:20 t.db", "023", "info o.db", "013" },
 	{ "trace", "trim -o o.db --only process=1 t.db", "023", "dump o.db", "013" },
+	{ "trace", "merge -o o.db t.db u.db", "03", "check o.db", "013" },
+	{ "trace", "merge -o o.db u.db t.db", "03", "stat o.db", "013" },
 	{ "trace", "reduce -j 1 --deadline 1s -k status\tof\t1:40\t=\tREM_ACCESS_ERR -o o.db t.db",
 	  "0123", NULL, NULL },
 	{ "trace", "emit t.db", "03", NULL, NULL },

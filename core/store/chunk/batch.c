@@ -25,7 +25,7 @@
 #include "core/store/chunk/abi.h"
 #include "gen/verbs_gen.h"
 
-enum { LEVEL = 1, HEAD_MAX = 2 + COLUMN_COUNT * 40 };
+enum { LEVEL = 1 };
 
 #define PUT(batch, name, value) column_put(&(batch)->columns[COLUMN_##name], (uint64_t)(value))
 
@@ -300,66 +300,92 @@ static size_t pack_bytes(struct packer *packer, const struct column *column,
 	return n;
 }
 
-static size_t put_linear(uint8_t *head, const struct column *column)
+static void put_varint(struct packer *packer, uint64_t value)
 {
-	size_t n = varint_put(head, zigzag_encode(column->base));
-
-	return n + varint_put(head + n, zigzag_encode(column->step));
+	packer->head_used += varint_put(packer->head + packer->head_used, value);
 }
 
-/* Write one entry of the directory, and the column's bytes. */
-static int pack_column(struct packer *packer, const struct column *column, unsigned int id,
-		       uint8_t *head, size_t *used)
+/* An entry of the directory: the column's bytes are there already. */
+static void put_entry(struct packer *packer, enum column_id id, const struct column_view *view)
 {
-	enum column_code code = COLUMN_LINEAR;
-	size_t packed = 0;
+	packer->head[1]++;
+	put_varint(packer, id);
+	put_varint(packer, view->code);
+	put_varint(packer, view->count);
+	if (view->code == COLUMN_LINEAR) {
+		put_varint(packer, zigzag_encode(view->base));
+		put_varint(packer, zigzag_encode(view->step));
+		return;
+	}
+	put_varint(packer, view->packed);
+	if (view->code == COLUMN_ZSTD)
+		put_varint(packer, view->unpacked);
+}
+
+/* The directory's length is known last: room for the longest is left in front of the bytes. */
+int packer_begin(struct packer *packer)
+{
+	if (!packer->cctx)
+		packer->cctx = ZSTD_createCCtx();
+	packer->used = 0;
+	if (!packer->cctx || reserve_bytes(packer, PACKER_HEAD))
+		return -ENOMEM;
+	packer->used = PACKER_HEAD;
+	packer->head[0] = CHUNK_VERSION;
+	packer->head[1] = 0;
+	packer->head_used = 2;
+	return 0;
+}
+
+int packer_add(struct packer *packer, enum column_id id, const struct column *column)
+{
+	struct column_view view = { .code = COLUMN_LINEAR,
+				    .count = column->count,
+				    .base = column->base,
+				    .step = column->step,
+				    .unpacked = column->used };
 
 	if (column->failed)
 		return -ENOMEM;
 	if (column->bent) {
-		packed = pack_bytes(packer, column, &code);
-		if (!packed)
+		view.packed = (uint32_t)pack_bytes(packer, column, &view.code);
+		if (!view.packed)
 			return -ENOMEM;
 	}
-	*used += varint_put(head + *used, id);
-	*used += varint_put(head + *used, code);
-	*used += varint_put(head + *used, column->count);
-	if (code == COLUMN_LINEAR)
-		*used += put_linear(head + *used, column);
-	else
-		*used += varint_put(head + *used, packed);
-	if (code == COLUMN_ZSTD)
-		*used += varint_put(head + *used, column->used);
+	put_entry(packer, id, &view);
 	return 0;
 }
 
-/* The directory's length is known last: room for the longest is left in front of the bytes. */
+int packer_add_view(struct packer *packer, enum column_id id, const struct column_view *view)
+{
+	if (view->code != COLUMN_LINEAR) {
+		if (reserve_bytes(packer, view->packed))
+			return -ENOMEM;
+		memcpy(packer->bytes + packer->used, view->bytes, view->packed);
+		packer->used += view->packed;
+	}
+	put_entry(packer, id, view);
+	return 0;
+}
+
+void packer_end(struct packer *packer)
+{
+	memmove(packer->bytes + packer->head_used, packer->bytes + PACKER_HEAD,
+		packer->used - PACKER_HEAD);
+	memcpy(packer->bytes, packer->head, packer->head_used);
+	packer->used -= PACKER_HEAD - packer->head_used;
+}
+
 int packer_pack(struct packer *packer, const struct batch *batch)
 {
-	uint8_t head[HEAD_MAX];
-	size_t used = 2;
-	int err = 0;
+	int err = packer_begin(packer);
 
-	if (!packer->cctx)
-		packer->cctx = ZSTD_createCCtx();
-	packer->used = 0;
-	if (!packer->cctx || reserve_bytes(packer, HEAD_MAX))
-		return -ENOMEM;
-	packer->used = HEAD_MAX;
-	head[0] = CHUNK_VERSION;
-	head[1] = 0;
-	for (unsigned int i = 0; i < COLUMN_COUNT && !err; i++) {
-		if (!batch->columns[i].count)
-			continue;
-		head[1]++;
-		err = pack_column(packer, &batch->columns[i], i, head, &used);
-	}
-	if (err)
-		return err;
-	memmove(packer->bytes + used, packer->bytes + HEAD_MAX, packer->used - HEAD_MAX);
-	memcpy(packer->bytes, head, used);
-	packer->used -= HEAD_MAX - used;
-	return 0;
+	for (unsigned int i = 0; i < COLUMN_COUNT && !err; i++)
+		if (batch->columns[i].count)
+			err = packer_add(packer, (enum column_id)i, &batch->columns[i]);
+	if (!err)
+		packer_end(packer);
+	return err;
 }
 
 void packer_fini(struct packer *packer)

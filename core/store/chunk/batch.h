@@ -58,14 +58,27 @@ void batch_clear(struct batch *batch);
 
 void batch_fini(struct batch *batch);
 
+enum { PACKER_HEAD = 2 + COLUMN_COUNT * 40 };
+
 /* Packs batches; keeps its memory between them. */
 struct packer {
 	void *cctx;
 	uint8_t *bytes;
 	size_t used, size;
+	uint8_t head[PACKER_HEAD];
+	size_t head_used;
 };
 
 /* Write @batch as a chunk into packer->bytes, packer->used of them. Returns 0 or -ENOMEM. */
 int packer_pack(struct packer *packer, const struct batch *batch);
+
+/*
+ * The same column by column, in the order of their numbers, those that are not empty: as they are
+ * in memory, or as they lie in another chunk. 0 or -ENOMEM.
+ */
+int packer_begin(struct packer *packer);
+int packer_add(struct packer *packer, enum column_id id, const struct column *column);
+int packer_add_view(struct packer *packer, enum column_id id, const struct column_view *view);
+void packer_end(struct packer *packer);
 
 void packer_fini(struct packer *packer);

@@ -75,6 +75,11 @@ static const char *const controls[] = {
 	"poll_count(thread INTEGER, handle INTEGER, life INTEGER, process INTEGER, cq INTEGER,"
 	" polls INTEGER, completions INTEGER, empty INTEGER, last INTEGER,"
 	" PRIMARY KEY(thread, handle, life)) WITHOUT ROWID",
+	"merged(id INTEGER PRIMARY KEY, name TEXT, host TEXT, path TEXT, first_process INTEGER,"
+	" first_thread INTEGER, first_object INTEGER, first_stack INTEGER, clock TEXT,"
+	" offset INTEGER, drift REAL, error INTEGER, drift_error REAL, ahead INTEGER,"
+	" pairs INTEGER, messages INTEGER, contradicts INTEGER)",
+	"merged_meta(merged INTEGER, key TEXT, value, PRIMARY KEY(merged, key)) WITHOUT ROWID",
 	"chunk(id INTEGER PRIMARY KEY, thread INTEGER, first_n INTEGER, last_n INTEGER,"
 	" begin INTEGER, end INTEGER, events INTEGER, data BLOB)",
 	"payload_chunk(id INTEGER PRIMARY KEY, thread INTEGER, first_n INTEGER, last_n INTEGER,"
@@ -195,11 +200,25 @@ static int check_statements(sqlite3 *db)
 	return err;
 }
 
+/* Tables that traces of older versions do not have, and the first version that does. */
+static const struct {
+	const char *name;
+	int since;
+} newer_tables[] = {
+	{ "waited", 7 },
+	{ "misuse", 7 },
+	{ "merged", 8 },
+	{ "merged_meta", 8 },
+};
+
 /* Is it a table that traces of this format do not have yet? */
 static bool is_newer(sqlite3 *db, const char *name)
 {
-	return (!strcmp(name, "waited") || !strcmp(name, "misuse")) &&
-	       sql_int(db, "PRAGMA user_version", SCHEMA_VERSION) == SCHEMA_OLDEST;
+	for (size_t i = 0; i < sizeof(newer_tables) / sizeof(*newer_tables); i++)
+		if (!strcmp(name, newer_tables[i].name))
+			return sql_int(db, "PRAGMA user_version", SCHEMA_VERSION) <
+			       newer_tables[i].since;
+	return false;
 }
 
 int schema_check(sqlite3 *db)

@@ -6,8 +6,8 @@
 
 enum {
 	SCHEMA_APPLICATION = 0x56726274, /* "Vrbt", at byte 68 of the file */
-	SCHEMA_VERSION = 7,              /* at byte 60 */
-	SCHEMA_OLDEST = 6,               /* that is read, too, without `waited` and `misuse` */
+	SCHEMA_VERSION = 8,              /* at byte 60 */
+	SCHEMA_OLDEST = 6,               /* that is read, too: newer_tables[] has what came since */
 };
 
 /* Make all tables in an empty database. */

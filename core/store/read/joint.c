@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "core/store/read/joint_priv.h"
+#include "core/store/read/merged.h"
 #include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
@@ -298,17 +299,42 @@ static int refuse_twice(const char *const *paths, size_t n)
 	return 0;
 }
 
+/* Are recording @i of @a and recording @k of @b, each of which may be merged, the same? */
+static bool is_same_recording(struct trace *a, size_t i, struct trace *b, size_t k)
+{
+	static const char *const keys[] = { "recorder_boot", "recorder", "recorder_start",
+					    "clock_start", "realtime" };
+
+	for (size_t n = 0; n < sizeof(keys) / sizeof(*keys); n++) {
+		const char *x = trace_merged_meta(a, i, keys[n]);
+		const char *y = trace_merged_meta(b, k, keys[n]);
+
+		if (!x || !y || !*x || !strcmp(x, "0") || strcmp(x, y) != 0)
+			return false;
+	}
+	return true;
+}
+
+static bool share_recording(struct trace *a, struct trace *b)
+{
+	size_t i = 0, k;
+
+	do {
+		k = 0;
+		do {
+			if (is_same_recording(a, i, b, k))
+				return true;
+		} while (++k < b->nmerged);
+	} while (++i < a->nmerged);
+	return false;
+}
+
 /* A copy of another would be its peer as well. */
 static int refuse_copies(struct trace **parts, const char *const *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
-			if (is_same(parts[i], parts[k], "recorder_boot") &&
-			    is_same(parts[i], parts[k], "recorder") &&
-			    is_same(parts[i], parts[k], "recorder_start") &&
-			    is_same(parts[i], parts[k], "clock_start") &&
-			    is_same(parts[i], parts[k], "realtime") &&
-			    number_of(parts[i], "realtime"))
+			if (share_recording(parts[i], parts[k]))
 				return log_err(-EINVAL, "%s and %s are of one recording", paths[k],
 					       paths[i]);
 	return 0;
@@ -492,17 +518,51 @@ int trace_set_start(struct trace *trace)
 	return place_all(trace);
 }
 
+static int64_t add_errors(const struct trace_clock *a, const struct trace_clock *b)
+{
+	if (a->error == INT64_MAX || b->error == INT64_MAX)
+		return INT64_MAX;
+	return a->error + b->error;
+}
+
+static int64_t merged_slack(const struct trace *trace, uint32_t process, uint32_t other)
+{
+	size_t a = trace_merged_of(trace, process), b = trace_merged_of(trace, other);
+
+	return a == b ? 0 : add_errors(&trace->merged[a].clock, &trace->merged[b].clock);
+}
+
 int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other)
 {
 	const struct joint_part *a, *b;
 
 	if (!trace || !trace->joint)
-		return 0;
+		return trace && trace->nmerged ? merged_slack(trace, process, other) : 0;
 	a = joint_of_process(trace->joint, process);
 	b = joint_of_process(trace->joint, other);
 	if (a == b)
-		return 0;
-	if (a->clock.error == INT64_MAX || b->clock.error == INT64_MAX)
-		return INT64_MAX;
-	return a->clock.error + b->clock.error;
+		return trace_slack(a->trace, process - a->ids.processes, other - a->ids.processes);
+	return add_errors(&a->clock, &b->clock);
+}
+
+bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other)
+{
+	const struct joint_part *a, *b;
+
+	if (!trace->joint)
+		return trace_merged_of(trace, process) != trace_merged_of(trace, other);
+	a = joint_of_process(trace->joint, process);
+	b = joint_of_process(trace->joint, other);
+	return a != b ||
+	       trace_is_abroad(a->trace, process - a->ids.processes, other - a->ids.processes);
+}
+
+const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key)
+{
+	const struct joint_part *part;
+
+	if (!trace->joint)
+		return trace_merged_meta(trace, trace_merged_of(trace, process), key);
+	part = joint_of_process(trace->joint, process);
+	return trace_process_meta(part->trace, process - part->ids.processes, key);
 }

@@ -64,3 +64,9 @@ int trace_set_start(struct trace *joint);
  * INT64_MAX: it is not known.
  */
 int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other);
+
+/* Table meta of the trace, joined or merged, that @process is of; NULL: it has no such key. */
+const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key);
+
+/* Are they of two traces that were joined, or merged? */
+bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other);

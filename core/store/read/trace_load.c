@@ -13,6 +13,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
+#include "core/store/read/merged.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
@@ -376,6 +377,8 @@ int trace_load(struct trace *trace)
 	if (!err)
 		err = trace_load_meta(trace);
 	if (!err)
+		err = merged_load(trace);
+	if (!err)
 		err = each_row(trace, PROCESS_SQL, read_process);
 	if (!err)
 		err = each_row(trace, THREAD_SQL, read_thread);
@@ -442,6 +445,7 @@ void trace_unload(struct trace *trace)
 		free(trace->modules[i].path);
 		free(trace->modules[i].build_id);
 	}
+	merged_unload(trace);
 	free(trace->processes);
 	free(trace->threads);
 	free(trace->meta);

@@ -5,6 +5,7 @@
  */
 #include "core/store/finish/objects.h"
 #include "core/store/read/trace.h"
+#include "core/store/read/trace_clock.h"
 
 struct joint;
 struct live;
@@ -28,6 +29,16 @@ struct rare {
 	};
 };
 
+/* A trace that this one was merged of (merged.h). */
+struct merged {
+	char *name, *host;
+	uint32_t first_process;
+	struct trace_clock clock;
+	int64_t ahead; /* its machine's time of day, of the first one's */
+	struct meta *meta;
+	size_t nmeta;
+};
+
 struct known_module {
 	int64_t id;
 	char *path, *build_id;
@@ -47,6 +58,8 @@ struct trace {
 	uint32_t nthreads;
 	struct meta *meta;
 	size_t nmeta;
+	struct merged *merged;
+	size_t nmerged;
 	struct rare *rares; /* sorted by thread, n */
 	size_t nrares;
 	struct known_module *modules;

@@ -1,0 +1,119 @@
+/*
+ * verbatim merge: several machines' traces as one trace, on one time line
+ *
+ * Not here: how clocks are found (analyzer/model/clocks.c), how it is written (core/store/merge).
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "analyzer/model/clocks.h"
+#include "analyzer/report/clock_text.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "core/base/printable.h"
+#include "core/base/text.h"
+#include "core/store/merge/merge.h"
+#include "core/store/read/joint.h"
+#include "core/wire/log.h"
+
+struct settings {
+	const char *path;
+	int64_t deadline;
+};
+
+/* clang-format off */
+const struct option_row cli_merge_options[] = {
+	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
+/* clang-format on */
+
+static int check_use(const struct settings *set, const struct arguments *arguments)
+{
+	if (!set->path)
+		return cli_misuse("merge", "where to is not given: -o FILE");
+	if (arguments->n < 2)
+		return cli_misuse("merge", "%s",
+				  arguments->n ? "one trace alone has nothing to be "
+						 "merged with: give another"
+					       : "no trace is given");
+	for (int i = 0; i < arguments->n; i++)
+		if (cli_is_same_file(arguments->at[i], set->path))
+			return cli_misuse("merge", "'%s' is one of the traces: choose another name",
+					  set->path);
+	return 0;
+}
+
+static void tell_size(const struct settings *set, struct trace *joint)
+{
+	char events[FORMAT_TEXT];
+	uint32_t processes = 0;
+
+	while (trace_process(joint, processes + 1))
+		processes++;
+	print_foreign(stdout, set->path);
+	printf(": %zu traces, %u process%s, %s events\n", trace_nparts(joint), processes,
+	       processes == 1 ? "" : "es", format_count(trace_events(joint), events));
+}
+
+/* What is known of the clocks; that of the first is the one that all others follow. */
+static int tell_clocks(struct trace *joint)
+{
+	struct text text = { 0 };
+
+	text_addf(&text, "%s: all times are of its clock", trace_part_name(joint, 0));
+	for (size_t i = 0; i < trace_nparts(joint); i++) {
+		struct trace_clock clock = trace_clock(joint, i);
+
+		if (i)
+			clock_text_add(&text, joint, i);
+		if (clock.source == CLOCK_ASSUMED)
+			text_addf(&text, "; its times are placed by the time of day at which it "
+					 "began");
+		if (text.failed)
+			break;
+		printf("  ");
+		print_foreign(stdout, text.at);
+		printf("\n");
+		text_cut(&text, 0);
+	}
+	if (text.failed) {
+		text_fini(&text);
+		return log_err(-ENOMEM, "clocks of traces");
+	}
+	text_fini(&text);
+	return 0;
+}
+
+static int merge_traces(const struct settings *set, struct trace *joint)
+{
+	int err = clocks_join(joint);
+
+	if (!err)
+		err = merge_write(joint, set->path);
+	if (err)
+		return err;
+	tell_size(set, joint);
+	return tell_clocks(joint);
+}
+
+int cli_merge(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct arguments arguments;
+	struct trace *joint;
+	int status;
+
+	cli_parse(argc, argv, &set, &arguments);
+	status = check_use(&set, &arguments);
+	if (status)
+		return status;
+	cli_deadline(set.deadline);
+	status = cli_open_all("merge", &arguments, &joint);
+	if (status)
+		return status;
+	status = cli_status(merge_traces(&set, joint));
+	trace_close(joint);
+	return status;
+}

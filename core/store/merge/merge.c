@@ -1,0 +1,124 @@
+/*
+ * Writing a merged trace
+ *
+ *	merge_rows.c      tables of the control plane, with the numbers changed
+ *	merge_device.c    devices, of which two machines may have one of the same name
+ *	merge_data.c      posts and polls, and their bytes
+ *	merge_meta.c      what is said of all
+ *
+ * Not here: the clocks (joint.c has them, whoever joined the traces has set them).
+ */
+#include "core/store/merge/merge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/store/db/file.h"
+#include "core/store/db/schema.h"
+#include "core/store/merge/merge_priv.h"
+#include "core/store/read/joint.h"
+#include "core/store/read/trace_priv.h"
+#include "core/wire/log.h"
+
+bool merge_same_machine(const struct merge_part *part, const struct merge_part *other)
+{
+	const char *a = trace_meta(part->joint->trace, "recorder_boot");
+	const char *b = trace_meta(other->joint->trace, "recorder_boot");
+
+	return a && b && *a && !strcmp(a, b);
+}
+
+/* Thread by thread and part by part, so that all tables grow at their ends. */
+static int copy_parts(struct merge *merge)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < merge->n && !err; i++)
+		err = merge_copy_devices(merge, &merge->parts[i]);
+	for (size_t i = 0; i < merge->n && !err; i++)
+		err = merge_copy_rows(merge, &merge->parts[i]);
+	for (size_t i = 0; i < merge->n && !err; i++)
+		err = merge_copy_data(merge, &merge->parts[i]);
+	return err;
+}
+
+static int fill_merged(struct merge *merge)
+{
+	int err = schema_create(merge->to);
+
+	if (!err) /* until the end the file must not be taken for a trace */
+		err = sql_exec(merge->to, "INSERT INTO meta VALUES('state', 'unpacking');"
+					  "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+					  "BEGIN; DELETE FROM meta");
+	if (!err)
+		err = copy_parts(merge);
+	if (!err)
+		err = merge_describe(merge);
+	if (!err)
+		err = schema_complete(merge->to);
+	return err ?: sql_exec(merge->to, "COMMIT");
+}
+
+static int init_parts(struct merge *merge)
+{
+	uint32_t modules = 0, devices = 0, n;
+	int err = 0;
+
+	merge->parts = calloc(merge->n, sizeof(*merge->parts));
+	if (!merge->parts)
+		return log_err(-ENOMEM, "merge traces");
+	for (size_t i = 0; i < merge->n && !err; i++) {
+		struct merge_part *part = &merge->parts[i];
+
+		part->joint = &merge->joint->joint->parts[i];
+		part->db = part->joint->trace->db;
+		part->modules = modules;
+		part->devices = devices;
+		if (part->joint->trace->nmerged)
+			return log_err(-EINVAL,
+				       "%s is merged already: merge the traces that it was made of",
+				       part->joint->path);
+		err = sql_max_id(part->db, "module", &n);
+		modules += n;
+		if (!err)
+			err = sql_max_id(part->db, "device", &part->ndevices);
+		devices += part->ndevices;
+		part->device = calloc(part->ndevices + 1ul, sizeof(*part->device));
+		if (!err && !part->device)
+			err = log_err(-ENOMEM, "merge traces");
+	}
+	return err;
+}
+
+static void fini_merge(struct merge *merge)
+{
+	sqlite3_close(merge->to);
+	for (size_t i = 0; merge->parts && i < merge->n; i++)
+		free(merge->parts[i].device);
+	free(merge->parts);
+}
+
+int merge_write(struct trace *joint, const char *to)
+{
+	struct merge merge = { .joint = joint, .n = trace_nparts(joint) };
+	char beside[4096];
+	int err;
+
+	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", to) >= sizeof(beside))
+		return log_err(-ENAMETOOLONG, "write %s", to);
+	merge.beside = beside;
+	err = file_check_way(to) ?: init_parts(&merge) ?: file_make_way(beside);
+	if (err) {
+		fini_merge(&merge);
+		return err;
+	}
+	err = sql_open(beside, SQLITE_OPEN_READWRITE, &merge.to) ?: fill_merged(&merge);
+	fini_merge(&merge);
+	if (!err)
+		err = file_replace(beside, to, true);
+	if (err)
+		file_remove(beside);
+	return err;
+}

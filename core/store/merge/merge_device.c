@@ -1,0 +1,91 @@
+/*
+ * The devices of a merged trace
+ *
+ * A device that two traces of one machine know is one. Of another machine that has one of the same
+ * name, as nearly all do, it is "mlx5_0@host".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store/merge/merge_priv.h"
+#include "core/wire/log.h"
+
+/* The number that an earlier part of the same machine has for it; 0. */
+static uint32_t find_known(struct merge *merge, const struct merge_part *part, const char *name)
+{
+	uint32_t found = 0;
+	sqlite3_stmt *stmt;
+
+	for (const struct merge_part *p = merge->parts; p < part && !found; p++) {
+		if (!merge_same_machine(p, part) ||
+		    sql_prepare(p->db, "SELECT id FROM device WHERE name = ?", &stmt))
+			continue;
+		sql_bind(stmt, "t", name);
+		if (sql_step(stmt) > 0 && sql_u32(stmt, 0) <= p->ndevices)
+			found = p->device[sql_u32(stmt, 0)];
+		sqlite3_finalize(stmt);
+	}
+	return found;
+}
+
+static bool is_taken(struct merge *merge, const char *name)
+{
+	sqlite3_stmt *stmt;
+	bool taken = false;
+
+	if (sql_prepare(merge->to, "SELECT 1 FROM device WHERE name = ?", &stmt))
+		return false;
+	sql_bind(stmt, "t", name);
+	taken = sql_step(stmt) > 0;
+	sqlite3_finalize(stmt);
+	return taken;
+}
+
+static void choose_name(struct merge *merge, const struct merge_part *part, const char *own,
+			char *name, size_t size)
+{
+	const char *host = trace_meta(part->joint->trace, "host");
+	size_t i = (size_t)(part - merge->parts) + 1;
+
+	snprintf(name, size, "%s", own);
+	if (is_taken(merge, name))
+		snprintf(name, size, "%s@%s", own, host ?: "");
+	if (is_taken(merge, name))
+		snprintf(name, size, "%s@%s#%zu", own, host ?: "", i);
+}
+
+static int add_device(struct merge *merge, struct merge_part *part, sqlite3_stmt *from,
+		      sqlite3_stmt *to)
+{
+	const char *own = (const char *)sqlite3_column_text(from, 1) ?: "";
+	uint32_t id = sql_u32(from, 0);
+	char name[256];
+
+	if (!id || id > part->ndevices)
+		return log_err(-EINVAL, "%s is damaged: table device", part->joint->path);
+	part->device[id] = find_known(merge, part, own);
+	if (part->device[id])
+		return 0;
+	part->device[id] = part->devices + id;
+	choose_name(merge, part, own, name, sizeof(name));
+	for (int i = 2; i < sqlite3_column_count(from); i++)
+		sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+	return sql_run(to, "ut", part->device[id], name);
+}
+
+int merge_copy_devices(struct merge *merge, struct merge_part *part)
+{
+	sqlite3_stmt *from = NULL, *to = NULL;
+	int err = sql_prepare(part->db, "SELECT * FROM device ORDER BY id", &from);
+
+	if (!err)
+		err = sql_prepare(merge->to,
+				  "INSERT INTO device VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				  &to);
+	while (!err && (err = sql_step(from)) > 0)
+		err = add_device(merge, part, from, to);
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	return err;
+}

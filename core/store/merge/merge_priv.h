@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * The insides of merging: merge.c has the file, merge_rows.c the control plane, merge_data.c
+ * chunks, merge_meta.c what is said of all. One thread.
+ */
+#include "core/store/db/sql.h"
+#include "core/store/read/part.h"
+#include "core/store/read/trace.h"
+
+/* A trace that is being copied. */
+struct merge_part {
+	const struct joint_part *joint;
+	sqlite3 *db;
+	uint32_t modules, devices; /* that come before it */
+	uint32_t ndevices;
+	uint32_t *device; /* by its own number: the one in the merged trace */
+};
+
+struct merge {
+	struct trace *joint;
+	sqlite3 *to;
+	const char *beside; /* where it is written */
+	struct merge_part *parts;
+	size_t n;
+};
+
+/* The time of the part on the line of all. */
+static inline int64_t merge_time(const struct merge_part *part, int64_t time)
+{
+	return trace_clock_time(&part->joint->clock, time);
+}
+
+/* Is it of the same boot of the same machine as a part before it? */
+bool merge_same_machine(const struct merge_part *part, const struct merge_part *other);
+
+int merge_copy_rows(struct merge *merge, struct merge_part *part);
+int merge_copy_devices(struct merge *merge, struct merge_part *part);
+int merge_copy_data(struct merge *merge, const struct merge_part *part);
+
+/* Tables meta, merged and merged_meta. */
+int merge_describe(struct merge *merge);

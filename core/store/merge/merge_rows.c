@@ -1,0 +1,145 @@
+/*
+ * The control plane of a merged trace
+ *
+ * A row stays as it is but for the numbers of what it names, which are those of its trace, and its
+ * times. Which column is what is listed here, a letter each.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/store/merge/merge_priv.h"
+#include "core/wire/log.h"
+
+/*
+ * p process, t thread, o object, s stack, m module, d device: a number; T a time; anything else is
+ * copied, as are the columns behind the last letter. In the order of core/store/db/schema.c. Not
+ * here: devices (merge_device.c), meta (merge_meta.c), and findings, which are of one trace.
+ */
+static const struct placed {
+	const char *table, *columns;
+} placed[] = {
+	{ "process", "p__pt_TTT___t" },
+	{ "environ", "p" },
+	{ "thread", "tp___TT" },
+	{ "module", "mp______T" },
+	{ "stack", "sp" },
+	{ "frame", "s__m" },
+	{ "port", "d" },
+	{ "gid", "d" },
+	{ "object", "op______ot_t_TT" },
+	{ "call", "t_p_TT_____so" },
+	{ "ref", "t____o" },
+	{ "event", "t_pT___o" },
+	{ "fork", "t_pT_ps" },
+	{ "memory", "t_pT___so" },
+	{ "misuse", "t_pT______ts" },
+	{ "mark", "t_pT" },
+	{ "loss", "tp_TT" },
+	{ "carried", "t" },
+	{ "waited", "t_pT" },
+	{ "coverage", "t_pT__o" },
+	{ "poll_count", "t__po___T" },
+};
+
+/* How many there are before those of the part. */
+static uint32_t count_before(const struct merge_part *part, char what)
+{
+	switch (what) {
+	case 'p':
+		return part->joint->ids.processes;
+	case 't':
+		return part->joint->ids.threads;
+	case 'o':
+		return part->joint->objects;
+	case 's':
+		return part->joint->stacks;
+	default:
+		return part->modules;
+	}
+}
+
+static void bind_value(const struct merge_part *part, char what, sqlite3_stmt *from,
+		       sqlite3_stmt *to, int i)
+{
+	int64_t value = sqlite3_column_int64(from, i);
+
+	if (what == '_' || sqlite3_column_type(from, i) != SQLITE_INTEGER)
+		sqlite3_bind_value(to, i + 1, sqlite3_column_value(from, i));
+	else if (what == 'T')
+		sqlite3_bind_int64(to, i + 1, merge_time(part, value));
+	else if (what == 'd')
+		sqlite3_bind_int64(to, i + 1,
+				   value > 0 && value <= part->ndevices ? part->device[value] : 0);
+	else
+		sqlite3_bind_int64(to, i + 1, value ? value + count_before(part, what) : 0);
+}
+
+static int put_row(struct merge *merge, const struct merge_part *part, sqlite3_stmt *to,
+		   const char *table)
+{
+	int code = sqlite3_step(to);
+
+	sqlite3_reset(to);
+	if (code == SQLITE_DONE)
+		return 0;
+	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
+		return sql_fail(merge->to, "merge traces");
+	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have",
+		       part->joint->path, table);
+}
+
+static int copy_rows(struct merge *merge, const struct merge_part *part, const char *columns,
+		     sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
+{
+	int known = (int)strlen(columns), err;
+
+	while ((err = sql_step(from)) > 0) {
+		for (int i = 0; i < sqlite3_column_count(from); i++)
+			bind_value(part, i < known ? columns[i] : '_', from, to, i);
+		err = put_row(merge, part, to, table);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+static int copy_table(struct merge *merge, const struct merge_part *part,
+		      const struct placed *table)
+{
+	sqlite3_stmt *from = NULL, *to = NULL;
+	struct text sql = { 0 };
+	int err;
+
+	/* an older format: schema_check() */
+	if (sqlite3_table_column_metadata(part->db, NULL, table->table, NULL, NULL, NULL, NULL,
+					  NULL, NULL))
+		return 0;
+	text_addf(&sql, "SELECT * FROM %s", table->table);
+	err = sql.failed ? log_err(-ENOMEM, "merge traces") : sql_prepare(part->db, sql.at, &from);
+	text_cut(&sql, 0);
+	/* two parts of one machine have the same ports */
+	text_addf(&sql, "INSERT%s INTO %s VALUES(?", *table->columns == 'd' ? " OR IGNORE" : "",
+		  table->table);
+	for (int i = 1; !err && i < sqlite3_column_count(from); i++)
+		text_addf(&sql, ", ?");
+	text_addf(&sql, ")");
+	if (!err)
+		err = sql.failed ? log_err(-ENOMEM, "merge traces")
+				 : sql_prepare(merge->to, sql.at, &to);
+	if (!err)
+		err = copy_rows(merge, part, table->columns, from, to, table->table);
+	sqlite3_finalize(from);
+	sqlite3_finalize(to);
+	text_fini(&sql);
+	return err;
+}
+
+int merge_copy_rows(struct merge *merge, struct merge_part *part)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(placed) / sizeof(*placed) && !err; i++)
+		err = copy_table(merge, part, &placed[i]);
+	return err;
+}

@@ -1,0 +1,180 @@
+# Traces of both ends of a job, one of a machine whose clock is 10 s ahead and 50 ppm fast, merged:
+# what the one trace says, and that it is what a reading of both says.
+. tests/e2e/lib/try.sh
+needs "$apps/far_end"
+cd "$tmp" || exit 1
+
+cat >apart <<'END'
+#!/bin/bash
+last=${!#}
+[ "$last" = localhost ] && { t=b.db; export VERBATIM_TEST_CLOCK="10 50"; } || t=a.db
+exec "$VERBATIM" record -q --payload full -o $t -- "$@"
+END
+chmod +x apart
+record_apart() {
+	rm -f a.db b.db all.db
+	"$both" ./apart "$apps/far_end" "$1" >out 2>&1 || { cat out; return 1; }
+}
+# b.db as of another machine.
+move_away() {
+	sqlite3 b.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot';
+		UPDATE meta SET value = 'far' WHERE key = 'host'"
+}
+merges() { "$VERBATIM" merge "$@" >out 2>err || { cat out err; return 1; }; }
+merged() { "$VERBATIM" sql all.db "$1"; }
+
+# In messages there and back, the n-th sent of one end is the n-th received of the other.
+cat >order.sql <<'END'
+WITH sent AS (SELECT process, posted,
+		row_number() OVER (PARTITION BY process ORDER BY wr_n, wr_i) AS i FROM wc
+		WHERE status = 0 AND opcode = 0),
+	got AS (SELECT process, time, row_number() OVER (PARTITION BY process ORDER BY n, i) AS i
+		FROM wc WHERE status = 0 AND opcode = 128)
+	SELECT count(*), sum(got.time <= sent.posted) FROM sent JOIN got USING (i)
+	WHERE sent.process <> got.process
+END
+# The truth is what both have: they count the same ticks.
+cat >truth.py <<'END'
+import sqlite3
+
+def read_meta(path):
+    return dict(sqlite3.connect(path).execute("SELECT key, value FROM meta"))
+
+a, b = read_meta('a.db'), read_meta('b.db')
+rate = [int(m['clock_mult']) / 2 ** int(m['clock_shift']) for m in (a, b)]
+rows = list(sqlite3.connect('all.db').execute(
+    "SELECT clock, offset, drift, error, drift_error FROM merged ORDER BY id"))
+apart = (int(b['clock_start']) - int(a['clock_start'])) * rate[0]
+drift, (clock, offset, found, error, drift_error) = rate[0] / rate[1] - 1, rows[1]
+off = max(abs(offset - rows[0][1] - apart + (found - drift) * time)
+          for time in (0, int(b['duration'])))
+print(f"off by {off:.0f} of {error} ns, drift {found * 1e6:.3f} instead of {drift * 1e6:.3f} ppm")
+assert clock == 'estimated' and off <= error and abs(found - drift) <= drift_error
+END
+
+no_receive_is_before_its_send() {
+	record_apart long && move_away && merges a.db b.db -o all.db &&
+		says "^all.db: 2 traces, 2 processes, [0-9,]* events" out &&
+		says "^  a.db: all times are of its clock" out &&
+		says "^  b.db: its clock is 10.* s ahead .*, +- .* from [0-9]* messages of 1" out &&
+		[[ $(merged "$(cat order.sql)") =~ ^[0-9]{2,}\|0$ ]] ||
+		{ echo "$(merged "$(cat order.sql)"), $(cat out)"; return 1; }
+}
+the_bounds_hold() { python3 truth.py; }
+
+# Events and their times are those of a reading of both, by other names.
+the_events_are_those_of_both() {
+	"$VERBATIM" dump --format json --all a.db b.db 2>/dev/null |
+		jq -c '[.time_ns, .kind, .verb, .requests, .completions]' >two &&
+		"$VERBATIM" dump --format json --all all.db |
+		jq -c '[.time_ns, .kind, .verb, .requests, .completions]' >one &&
+		is "$(sed -E 's/"[ab]\.db:[0-9]+:/"E:/g' two | sort | md5sum)" \
+			"$(sed -E 's/"[0-9]+:/"E:/g' one | sort | md5sum)" &&
+		is "$(grep -c . <one)" "$(grep -c . <two)"
+}
+every_table_is_carried() {
+	local table
+	for table in process environ thread module stack frame object call ref event fork memory \
+		mark loss waited coverage poll_count post wr sge poll wc notify payload; do
+		is "$table" "$(merged "SELECT count(*) FROM $table")" \
+			"$(($("$VERBATIM" sql a.db "SELECT count(*) FROM $table") +
+				$("$VERBATIM" sql b.db "SELECT count(*) FROM $table")))" || return
+	done
+	is "$(merged "SELECT name FROM device")" $'verbatim0\nverbatim0@far' &&
+		is "$(merged "SELECT host FROM merged WHERE first_process = 2")" far &&
+		is "$(merged "SELECT count(*) FROM peers")" 2 &&
+		is "$(merged "SELECT count(*) FROM object WHERE created_at < 0")" 0 &&
+		is "$(merged "SELECT stack(stack) LIKE '%main%' FROM wr WHERE process = 2
+			LIMIT 1")" 1
+}
+payload_is_joined_to_its_requests() {
+	is "$(merged "SELECT count(DISTINCT p.process), max(abs(p.time - w.time)) < 1000000000
+		FROM payload p JOIN wr w USING (thread, n, i)")" "2|1"
+}
+all_commands_take_it() {
+	"$VERBATIM" replay all.db >replay 2>&1 && says "^no divergence" replay &&
+		"$VERBATIM" diff all.db all.db >diff && says "no change" diff &&
+		"$VERBATIM" stat all.db >stat && says "^2 processes" stat &&
+		"$VERBATIM" info all.db >info && says "^merged of" info &&
+		"$VERBATIM" query all.db peer of qp1 in process 2 >query &&
+		says "qp1 of process 1" query &&
+		"$VERBATIM" trim --only process=2 -o part.db all.db >/dev/null &&
+		"$VERBATIM" check part.db >check && says "b.db: its clock is 10" check
+}
+an_unpacked_trace_is_taken() {
+	"$VERBATIM" unpack -o plain.db b.db && merges a.db plain.db -o plain_all.db &&
+		is "$("$VERBATIM" sql plain_all.db "SELECT count(*), sum(time) FROM wc")" \
+			"$(merged "SELECT count(*), sum(time) FROM wc")" &&
+		is "$("$VERBATIM" sql plain_all.db "SELECT count(*), sum(time), sum(length(bytes))
+			FROM payload")" \
+			"$(merged "SELECT count(*), sum(time), sum(length(bytes)) FROM payload")"
+}
+say_alike() { # what a check says, less names and times
+	"$VERBATIM" check --format json "$@" | jq -r '
+		(.findings[] | [.rule, .where, .message]),
+		(.first_errors[] | [.status, .opcode, .keys, .peer, .peer_then]) | join(" ")' |
+		sed -E 's/([a-z]\.db )?process [0-9]+/P/g; s/([a-z]\.db:)?[0-9]+:[0-9]+/E/g' | sort
+}
+check_says_what_it_says_of_both() {
+	record_apart gone && move_away && merges a.db b.db -o all.db &&
+		is "$(say_alike all.db)" "$(say_alike a.db b.db)" &&
+		says "MKEY-004" <(say_alike all.db)
+}
+one_machine_needs_no_estimate() {
+	record_apart good && merges b.db a.db -o all.db &&
+		says "  a.db: the same machine and clock, 1 joined queue pair" out &&
+		is "$(merged "SELECT clock, error FROM merged WHERE id = 2")" "same machine|0" &&
+		is "$(merged "SELECT count(*) FROM device")" 1
+}
+without_messages_the_time_of_day_decides() {
+	cp a.db s.db
+	sqlite3 s.db "UPDATE meta SET value = 'another' WHERE key = 'recorder_boot';
+		UPDATE meta SET value = value + 5000000000 WHERE key = 'realtime';
+		UPDATE call SET args = replace(args, 'dest_qp_num', 'x')"
+	merges a.db s.db -o apart.db &&
+		says "s.db: no queue pair is joined with another.*placed by the time of day" out &&
+		is "$("$VERBATIM" sql apart.db "SELECT clock, error IS NULL, offset FROM merged
+			WHERE id = 2")" \
+			"time of day|1|5000000000"
+}
+
+refuses() { # exit status, what it says; arguments
+	local status=$1 what=$2
+	shift 2
+	echo precious >kept
+	"$VERBATIM" merge "$@" >out 2>err
+	is "exit $?" "exit $status" && is "lines" "$(wc -l <err)" 1 && says "$what" err &&
+		is "$(cat kept)" precious && [ ! -e no.db ] && [ ! -e no.db.part ]
+}
+what_cannot_be_merged() {
+	cp a.db copy.db
+	head -c 20000 b.db >short.db
+	cp b.db damaged.db && sqlite3 damaged.db "UPDATE chunk SET data = x'0200ff'" &&
+		merges a.db b.db -o all.db || return
+	refuses 2 "where to is not given" a.db b.db && refuses 2 "no trace is given" -o no.db &&
+		refuses 2 "one trace alone" a.db -o no.db &&
+		refuses 2 "is one of the traces" a.db b.db -o b.db &&
+		refuses 3 "a.db is given twice" a.db a.db -o no.db &&
+		refuses 3 "are of one recording" a.db copy.db -o no.db &&
+		refuses 3 "are of one recording" all.db b.db -o no.db &&
+		refuses 3 "short.db is cut off" a.db short.db -o no.db &&
+		refuses 3 "damaged.db is damaged" a.db damaged.db -o no.db &&
+		refuses 4 "none.db" a.db none.db -o no.db && refuses 4 "kept" a.db b.db -o kept
+}
+what_is_merged_is_not_merged_again() {
+	cp a.db other.db && sqlite3 other.db "UPDATE meta SET value = '1' WHERE key = 'recorder'" &&
+		refuses 3 "all.db is merged already" all.db other.db -o no.db
+}
+
+try no_receive_is_before_its_send
+try the_bounds_hold
+try the_events_are_those_of_both
+try every_table_is_carried
+try payload_is_joined_to_its_requests
+try all_commands_take_it
+try an_unpacked_trace_is_taken
+try check_says_what_it_says_of_both
+try one_machine_needs_no_estimate
+try without_messages_the_time_of_day_decides
+try what_cannot_be_merged
+try what_is_merged_is_not_merged_again
