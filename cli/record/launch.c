@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/base/vec.h"
 #include "core/wire/log.h"
 
 /* The actions of the signals before launch_guard(). */
@@ -119,6 +120,104 @@ int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid)
 	if (!status)
 		*ret_pid = pid;
 	return status;
+}
+
+/* Returns the environment of who released us, NULL: it did not. */
+static char **read_environment(int go, sigset_t *mask)
+{
+	FILE *from = fdopen(go, "re");
+	char **all = NULL, *line = NULL;
+	size_t n = 0, size = 0;
+
+	if (!from || fread(mask, sizeof(*mask), 1, from) != 1 || !vec_push(all, n))
+		return NULL;
+	while (getdelim(&line, &size, '\0', from) > 1) {
+		if (!vec_push(all, n))
+			return NULL;
+		all[n - 2] = line;
+		line = NULL;
+	}
+	return all;
+}
+
+static _Noreturn void wait_for_release(char **argv, int go, int report)
+{
+	sigset_t mask;
+	char **environment = read_environment(go, &mask);
+
+	if (!environment)
+		_exit(0);
+	environ = environment;
+	become_program(argv, &mask, report);
+}
+
+int launch_hold(char **argv, struct launch_held *ret_held)
+{
+	int go[2], report[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC))
+		return log_err(-errno, "make a pipe to start '%s'", argv[0]), CLI_ENVIRONMENT;
+	if (pipe2(report, O_CLOEXEC)) {
+		log_err(-errno, "make a pipe to start '%s'", argv[0]);
+		close(go[0]);
+		close(go[1]);
+		return CLI_ENVIRONMENT;
+	}
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		wait_for_release(argv, go[0], report[1]);
+	}
+	if (pid < 0)
+		log_err(-errno, "fork to start '%s'", argv[0]);
+	close(go[0]);
+	close(report[1]);
+	*ret_held = (struct launch_held){ pid, go[1], report[0] };
+	if (pid > 0)
+		return 0;
+	launch_drop(ret_held);
+	return CLI_ENVIRONMENT;
+}
+
+static void write_environment(int go, const sigset_t *mask)
+{
+	FILE *to = fdopen(go, "we");
+
+	if (!to) {
+		close(go);
+		return;
+	}
+	fwrite(mask, sizeof(*mask), 1, to);
+	for (char **at = environ; *at; at++)
+		fwrite(*at, strlen(*at) + 1, 1, to);
+	fputc('\0', to); /* an empty one ends them */
+	fclose(to);
+}
+
+int launch_release(struct launch_held *held, const sigset_t *mask)
+{
+	int err, status = 0;
+
+	write_environment(held->go, mask);
+	if (read(held->report, &err, sizeof(err)) == sizeof(err)) {
+		waitpid(held->pid, NULL, 0);
+		status = launch_failure(log_err(err, "start the program"));
+	}
+	close(held->report);
+	*held = (struct launch_held){ 0 };
+	return status;
+}
+
+void launch_drop(struct launch_held *held)
+{
+	if (!held->pid)
+		return;
+	close(held->go);
+	close(held->report);
+	if (held->pid > 0)
+		waitpid(held->pid, NULL, 0);
+	*held = (struct launch_held){ 0 };
 }
 
 int launch_failure(int err)

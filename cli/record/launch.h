@@ -27,6 +27,21 @@ void launch_guard(void);
  */
 int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid);
 
+/* A program's process that waits before exec: its pid is known. */
+struct launch_held {
+	pid_t pid;
+	int go, report;
+};
+
+/* Make a process for @argv, which stays as it is. 0 or CLI_ENVIRONMENT after one line. */
+int launch_hold(char **argv, struct launch_held *ret_held);
+
+/* Let it become the program, with @mask and our environment as it is now; as launch_program(). */
+int launch_release(struct launch_held *held, const sigset_t *mask);
+
+/* It ends instead. Accepts one that is zeroed, or was released. */
+void launch_drop(struct launch_held *held);
+
 /* The exit status of a shell for a program that could not be started. */
 int launch_failure(int err);
 

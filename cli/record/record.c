@@ -10,6 +10,7 @@
 #include "cli/record/device.h"
 #include "cli/record/filter.h"
 #include "cli/record/launch.h"
+#include "cli/record/output_name.h"
 #include "cli/record/recording.h"
 #include "core/wire/budget.h"
 #include "core/wire/payload.h"
@@ -45,7 +46,7 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 /* clang-format off */
 #define SET struct recording_settings
 const struct option_row cli_record_options[] = {
-	{ "output", 'o', "FILE", "the trace to make",
+	{ "output", 'o', "FILE", "the trace to make: %h host, %p pid, %r rank, %% a %",
 	  TEXT_AT(SET, path), .preset = "verbatim.db" },
 	{ "device", 'd', "soft|NAME", "the software device; or NAME, which must be there",
 	  TEXT_AT(SET, device), .otherwise = "the machine's, or soft if it has none" },
@@ -96,20 +97,42 @@ static uint64_t power_of_two(uint64_t n)
 }
 
 /* What depends on more than one option. Returns 0 or CLI_USAGE. */
-static int complete_settings(struct recording_settings *set, const struct arguments *arguments)
+static int complete_settings(struct recording_settings *set, const struct arguments *arguments,
+			     char path[PATH_MAX])
 {
+	char complaint[OUTPUT_COMPLAINT];
+
 	if (!arguments->n)
 		return cli_misuse("record", "no program is given");
 	if (set->retention.flight && (set->retention.rotate_bytes || set->retention.rotate_ns))
 		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
+	if (output_name_make(set->path, 0, path, complaint))
+		return cli_misuse("record", "%s", complaint);
 	set->program = arguments->at;
 	set->ring_bytes = power_of_two(set->ring_bytes);
 	if (set->core && !set->stop.rule.on)
 		set->stop.rule.on = set->stop.rule.errors = true;
 	set->stop.rule.core = set->core;
 	set->check = set->check || set->stop.finding;
-	set->retention.path = set->path;
 	set->retention.quiet = set->quiet;
+	return 0;
+}
+
+/* Returns 0 or the status to exit with. The program's process is there where its pid is wanted. */
+static int name_trace(struct recording_settings *set, struct launch_held *held, char path[PATH_MAX])
+{
+	char complaint[OUTPUT_COMPLAINT];
+
+	if (output_name_has_pid(set->path)) {
+		int status = launch_hold(set->program, held);
+
+		if (status)
+			return status;
+		set->held = held;
+		if (output_name_make(set->path, held->pid, path, complaint))
+			return cli_misuse("record", "%s", complaint);
+	}
+	set->path = set->retention.path = path;
 	return 0;
 }
 
@@ -117,12 +140,13 @@ int cli_record(int argc, char **argv)
 {
 	struct recording_settings set = { 0 };
 	struct arguments arguments;
-	char library[PATH_MAX];
+	struct launch_held held = { 0 };
+	char library[PATH_MAX], path[PATH_MAX];
 	int err;
 
 	launch_guard();
 	cli_parse(argc, argv, &set, &arguments);
-	err = complete_settings(&set, &arguments);
+	err = complete_settings(&set, &arguments, path);
 	if (err)
 		return err;
 	if (device_choose(set.device, DEVICE_SYSFS, &set.soft))
@@ -138,7 +162,10 @@ int cli_record(int argc, char **argv)
 		return launch_failure(err);
 	err = set.check ? check_settings_open("record", &set.findings, &set.known) : 0;
 	if (!err)
+		err = name_trace(&set, &held, path);
+	if (!err)
 		err = recording_run(&set);
+	launch_drop(&held);
 	known_close(set.known);
 	return err;
 }

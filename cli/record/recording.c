@@ -416,7 +416,9 @@ static int start_program(struct recording *r)
 		log_err(err, "take over the signals");
 		return CLI_ENVIRONMENT;
 	}
-	status = launch_program(r->set->program, &r->witness.before, &r->child);
+	r->child = r->set->held ? r->set->held->pid : 0;
+	status = r->set->held ? launch_release(r->set->held, &r->witness.before)
+			      : launch_program(r->set->program, &r->witness.before, &r->child);
 	if (status)
 		return status;
 	collector_child(r->collector, r->child);

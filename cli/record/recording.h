@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/check_options.h"
+#include "cli/record/launch.h"
 #include "cli/record/retention.h"
 #include "cli/record/spot.h"
 #include "core/wire/session.h"
@@ -14,6 +15,7 @@ struct recording_settings {
 	const char *path;   /* of the trace */
 	const char *device; /* as given by --device; NULL: not given */
 	char **program;
+	struct launch_held *held; /* its process, which waits; NULL: it is started as usual */
 	bool soft;
 	bool lttng;
 	bool memory;
