@@ -25,6 +25,7 @@ LTTNG_LIBS = -llttng-ust
 CTF_LIBS   = -lbabeltrace2
 EDIT_LIBS  = -ledit
 VERBS_LIBS = -libverbs
+SEAL_LIBS  = -lnettle
 TEST_LIBS  = -lcmocka
 
 # of all sources below these folders
@@ -71,7 +72,7 @@ SANITIZED = $(if $(SAN),tests/sanitizers.c)
 
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
-		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS)
+		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS)
 
 # of the rows that its help is made from
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
@@ -152,7 +153,7 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
-		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(TEST_LIBS)
+		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS) $(TEST_LIBS)
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not
@@ -168,7 +169,7 @@ FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fu
 FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads \
 	marks compl_001 far_end)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
-ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS)
+ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
 $(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN)

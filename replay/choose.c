@@ -40,6 +40,8 @@ bool choose_serial(struct replay *r)
 
 	if (r->options->threads != THREADS_AUTO)
 		return r->options->threads == THREADS_SERIAL;
+	if (r->pair) /* one order on each host, so that no wait of one is behind the other's */
+		return true;
 	if (r->options->pace > 0 || r->options->processes)
 		return false;
 	busy = count_busy(r);

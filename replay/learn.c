@@ -16,6 +16,7 @@
 #include "replay/cm/cm.h"
 #include "replay/device/dispatch.h"
 #include "replay/made/made.h"
+#include "replay/pair/pair.h"
 #include "replay/process/process.h"
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
@@ -429,6 +430,8 @@ int learn_trace(struct replay *r)
 		err = made_init(r);
 	if (!err)
 		err = learn_events(r);
+	if (!err)
+		err = pair_meet(r);
 	if (!err)
 		err = made_learn_traffic(r);
 	if (!err)

@@ -20,6 +20,7 @@
 #include "replay/compile.h"
 #include "replay/data/expect.h"
 #include "replay/data/fast.h"
+#include "replay/pair/pair.h"
 #include "replay/state/gate.h"
 #include "replay/report/pace.h"
 #include "replay/score/player.h"
@@ -292,6 +293,7 @@ int play_trace(struct replay *r, play_event *event)
 	int err = compile_trace(r, serial, &p.tapes, &p.players);
 
 	outcome_compiled(r->outcome);
+	err = err ?: pair_begin(r);
 	r->start = pace_now();
 	if (!err)
 		err = serial ? play_serially(&p) : play_threads(&p);

@@ -29,6 +29,7 @@
 #include "replay/learn.h"
 #include "replay/state/needs.h"
 #include "replay/made/made.h"
+#include "replay/pair/pair.h"
 #include "replay/data/contents.h"
 #include "replay/play.h"
 #include "replay/data/expect.h"
@@ -156,9 +157,11 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	err = made_before(r, event);
 	if (err < 0)
 		return err;
+	pair_before(r, event);
 	why = process_enter(event);
 	err = why ? skip_event(r, event, why) : replay_entered(r, event);
 	process_leave();
+	pair_after(r, event);
 	return err;
 }
 
@@ -183,14 +186,16 @@ static int init_replay(struct replay *r)
 	err = r->options->processes ? start_processes(r) : 0;
 	if (!err && r->options->forked)
 		r->options->forked(r->options->arg);
+	err = err ?: pair_open(r);
 	err = err ?: devices_open(r->options->device, &r->devices);
 	err = err ?: learn_trace(r);
 	err = err ?: cm_begin(r);
 	return err ?: faults_new(r);
 }
 
-static void fini_replay(struct replay *r)
+static void fini_replay(struct replay *r, int err)
 {
+	pair_fini(r, err < 0 ? err : outcome_stopped(r->outcome) ? -ECANCELED : 0);
 	cm_fini(r);
 	made_fini(r);
 	replica_fini(r);
@@ -239,12 +244,14 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		err = outcome_stopped(outcome) && err == -ECANCELED ? 0 : err;
 		if (options->moment && !err)
 			err = alive_show(&r);
+		if (!err)
+			err = pair_end(&r, outcome_divergences(outcome));
 		expect_end(&r);
 		if (made_report(&r) && !err)
 			err = log_err(-ENOMEM, "report what was inferred");
 		replica_clear(&r, 0);
 		outcome_count(outcome, OUTCOME_FAULTS, faults_caused(&r));
 	}
-	fini_replay(&r);
+	fini_replay(&r, err);
 	return err < 0 ? err : 0;
 }

@@ -13,6 +13,7 @@
 #include "replay/cm/cm.h"
 #include "replay/state/cut.h"
 #include "replay/made/made.h"
+#include "replay/pair/pair.h"
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
@@ -42,6 +43,10 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	if (t->event->call->failed)
 		return; /* an address that led nowhere there must lead nowhere here */
 	av->port_num = replica_of(t->r, t->event->call->object)->qp->port;
+	if (!peer && pair_is_joined(t->r, t->event->call->object)) {
+		pair_path(t->r, t->event->call->object, from, av);
+		return;
+	}
 	devices_translate(from, to ? to : from, to ? replica->qp->port : av->port_num, av);
 }
 
@@ -91,12 +96,15 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	uint32_t peer = peers_find(t->r->peers, me, attr->dest_qp_num, &attr->ah_attr, t->time);
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 	bool made = replica && replica->number;
+	enum ibv_mtu mtu;
 
 	if (t->event->call->failed || is_to_come(replica)) {
 		/* a number that was wrong there, or too early, is not put right */
 		attr->dest_qp_num = made ? replica->number : attr->dest_qp_num;
 	} else if (qp->context->device->transport_type == IBV_TRANSPORT_IWARP) {
 		cut_qp(t, 0, "ibv_modify_qp() does not connect on an iWARP device");
+	} else if (!peer && pair_connect(t->r, me, &attr->dest_qp_num, &mtu)) {
+		attr->path_mtu = mtu && attr->path_mtu > mtu ? mtu : attr->path_mtu;
 	} else if (!peer && made_connect(t->r, me, attr, &attr->dest_qp_num)) {
 		return;
 	} else if (!made) {
@@ -282,11 +290,14 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 		devices_translate_source(from, av);
 		return;
 	}
-	if (!devices_find_address(t->r->devices, av, &to, &port))
+	if (!devices_find_address(t->r->devices, av, &to, &port)) {
+		if (pair_address(t->r, from, av))
+			return;
 		outcome_note(t->r->outcome,
 			     "an address handle goes to LID %u, which no recorded "
 			     "process was told; it goes to the own port here",
 			     av->dlid);
+	}
 	devices_translate(from, to, port, av);
 }
 

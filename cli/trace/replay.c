@@ -26,17 +26,20 @@
 #include "cli/record/device.h"
 #include "cli/trace/fabric.h"
 #include "cli/trace/persona.h"
+#include "cli/trace/replay_key.h"
 #include "cli/trace/replay_part.h"
 #include "cli/trace/replay_priv.h"
 #include "cli/trace/suite_run.h"
 #include "core/store/db/deadline.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
+#include "replay/pair/meet.h"
 #include "replay/report/tolerate.h"
 
 enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
+#define SHARED     "shared"                 /* its value on a fabric that others are on */
 #define PART_ENV   "VERBATIM_REPLAY_PART"   /* set: we are the child; the part that was made */
 
 /* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
@@ -70,6 +73,15 @@ const struct option_row cli_replay_options[] = {
 	  "all traces of this folder, on each of --device NAME,NAME..., as a table",
 	  TEXT_AT(struct replay_settings, suite) },
 	SLICE_OPTIONS(struct replay_settings),
+	{ "listen", 0, "[ADDR:]PORT",
+	  "the other half of the traffic is replayed on another host, which connects here",
+	  TEXT_AT(struct replay_settings, pair.listen) },
+	{ "peer", 0, "HOST:PORT", "the same, where the other host listens",
+	  TEXT_AT(struct replay_settings, pair.peer) },
+	{ "key", 0, "FILE", "the key that both hosts have",
+	  TEXT_AT(struct replay_settings, key), .otherwise = "what VERBATIM_REPLAY_KEY is" },
+	{ "peer-wait", 0, "SECONDS", "how long to wait for the other host",
+	  TIME_AT(struct replay_settings, pair.wait), .least = 1, .preset = "60s" },
 	{ "wait", 0, NULL, "keep all that is alive at the end, until Enter or a signal",
 	  FLAG_AT(struct replay_settings, wait) },
 	{ "loop", 0, "N", "replay it so many times",
@@ -118,7 +130,9 @@ static void become_child(char **argv, const char *fabric, const sigset_t *unbloc
 	struct sigaction old;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (fabric && (setenv("VERBATIM_SOFT_FABRIC", fabric, 1) || setenv(FABRIC_ENV, fabric, 1)))
+	if (fabric && strcmp(fabric, SHARED) && setenv("VERBATIM_SOFT_FABRIC", fabric, 1))
+		_exit(CLI_ENVIRONMENT);
+	if (fabric && setenv(FABRIC_ENV, fabric, 1))
 		_exit(CLI_ENVIRONMENT);
 	if (fabric && device_environment(NULL, true))
 		_exit(CLI_ENVIRONMENT);
@@ -166,10 +180,13 @@ static int wait_for(pid_t child)
 	return status;
 }
 
-/* The same command; @soft: on the software device and a fabric that nobody else is on. */
-static int replay_as_child(char **again, bool soft)
+/*
+ * The same command; @soft: on the software device, and with @alone on a fabric that nobody else is
+ * on.
+ */
+static int replay_as_child(char **again, bool soft, bool alone)
 {
-	struct fabric fabric;
+	struct fabric fabric = { .path = SHARED };
 	sigset_t early, before; /* signals that come before the child exists are for the child */
 	pid_t child;
 	int status, err;
@@ -181,7 +198,7 @@ static int replay_as_child(char **again, bool soft)
 		sigaddset(&early, ends[i]);
 	}
 	sigprocmask(SIG_BLOCK, &early, &before);
-	err = soft ? fabric_make("/dev/shm", &fabric) : 0;
+	err = soft && alone ? fabric_make("/dev/shm", &fabric) : 0;
 	if (err) {
 		log_err(err, "make a directory for the software device in /dev/shm");
 		return CLI_ENVIRONMENT;
@@ -193,7 +210,7 @@ static int replay_as_child(char **again, bool soft)
 	if (child > 0)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
-	if (soft)
+	if (soft && alone)
 		fabric_remove(&fabric);
 	return status < 0 ? CLI_ENVIRONMENT : end_as(status);
 }
@@ -280,7 +297,7 @@ static int replay_elsewhere(const struct replay_settings *set, const char *path,
 	if (!status && soft && !set->device)
 		device_tell_soft();
 	if (!status)
-		status = replay_as_child(again, soft);
+		status = replay_as_child(again, soft, !set->replay.pair);
 	if (slice)
 		replay_part_remove(&part);
 	return status;
@@ -304,6 +321,30 @@ static int record_replay(const struct replay_settings *set, const struct argumen
 		status = slice_find("replay", &set->slice, trace);
 	trace_close(trace);
 	return status ? status : replay_part_record(set->output, set->device, again);
+}
+
+/* Two halves on two hosts: the options that both need. Returns 0 or the exit status. */
+static int check_pair(struct replay_settings *set, char key[REPLAY_KEY_MOST])
+{
+	const char *text = set->pair.listen ?: set->pair.peer;
+	struct meet_address at;
+
+	if (!text)
+		return 0;
+	if (set->pair.listen && set->pair.peer)
+		return cli_misuse("replay", "one host takes --listen, the other one --peer");
+	if (meet_parse(text, set->pair.listen, &at))
+		return cli_misuse("replay",
+				  set->pair.listen ? "--listen '%s' is not [ADDR:]PORT"
+						   : "--peer '%s' is not HOST:PORT",
+				  text);
+	if (set->suite || set->loop || set->warmup || set->replay.processes ||
+	    slice_is_part(&set->slice))
+		return cli_misuse("replay", "--listen and --peer replay one whole trace once, and "
+					    "not with --processes");
+	set->pair.key = key;
+	set->replay.pair = &set->pair;
+	return replay_key_read(set->key, key, &set->pair.key_length);
 }
 
 /* What is written is not what is read. */
@@ -350,14 +391,16 @@ int cli_replay(int argc, char **argv)
 	struct tolerate *tolerate = NULL;
 	struct trace *trace;
 	char *again[argc + 2]; /* before the options are put in order */
+	char key[REPLAY_KEY_MOST];
 	int status;
 
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
-	if (set.suite && !getenv(SUITE_ENV))
+	status = check_pair(&set, key);
+	if (!status && set.suite && !getenv(SUITE_ENV))
 		return suite_replay(&set, &arguments, again);
-	status = check_use(&set, &arguments);
+	status = status ?: check_use(&set, &arguments);
 	if (!status && set.output && !replay_part_is_recorded())
 		return record_replay(&set, &arguments, again);
 	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/trace/slice.h"
+#include "replay/pair/pair.h"
 #include "replay/replay.h"
 
 struct arguments;
@@ -16,6 +17,8 @@ struct replay_settings {
 	struct replay_options replay;
 	const char *device;
 	const char *report, *tolerate, *output, *suite;
+	const char *key;          /* of the pair: a file */
+	struct pair_options pair; /* neither listen nor peer: all is replayed here */
 	struct slice slice;
 	uint32_t loop, warmup;
 	unsigned int format;  /* enum replay_format */

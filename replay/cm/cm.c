@@ -47,7 +47,7 @@ int cm_begin(struct replay *r)
 	err = cm_learn_nothing(r) ?: cm_pair(r);
 	if (err)
 		return log_err(err, "prepare the calls of librdmacm");
-	why = prepare_library(r);
+	why = r->pair ? "of another host's half" : prepare_library(r);
 	r->cm->driven = !why;
 	if (why && r->cm_calls)
 		outcome_note(r->outcome,

@@ -20,6 +20,7 @@
 #include "replay/report/differ.h"
 #include "replay/data/expect_priv.h"
 #include "replay/made/made.h"
+#include "replay/pair/pair.h"
 #include "replay/report/pace.h"
 #include "replay/data/polls.h"
 #include "replay/state/sent.h"
@@ -336,11 +337,13 @@ static bool check_raced(struct expected *e, enum side side, uint32_t sender)
 static int check_datagram(struct expected *e)
 {
 	struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV };
-	const struct replica *sender = replica_of(e->r, expect_sender(e));
+	uint32_t far = pair_source(e->r, e->wc);
+	const struct replica *sender = far ? NULL : replica_of(e->r, expect_sender(e));
 	const struct arrival *a;
 	int err = 0;
 
-	wanted.sender = sender ? sender->number : made_datagram(e->r, e->wc->qp, e->wc->src_qp);
+	wanted.sender = sender ? sender->number
+			       : far ?: made_datagram(e->r, e->wc->qp, e->wc->src_qp);
 	if (!sender)
 		err = expect_stranger(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
 				      "the trace does not have its sender");

@@ -47,7 +47,7 @@ static bool is_usable(const struct replay *r, const struct trace_event *event, s
 {
 	const struct poll *poll = event->poll;
 
-	if (r->far || r->contents || r->no_posts || r->needs || r->options->processes)
+	if (r->far || r->pair || r->contents || r->no_posts || r->needs || r->options->processes)
 		return false;
 	if (!event->process || event->process >= r->nprocesses || event->inner ||
 	    poll->verb != VERB_poll_cq || !poll->nwc || poll->ret != (int)poll->nwc)

@@ -162,7 +162,7 @@ static bool is_usable(const struct replay *r, const struct trace_event *event)
 	const struct post *post = event->post;
 	const struct replica *replica = replica_of((struct replay *)r, post->object);
 
-	if (r->far || r->contents || r->nlacking || r->needs || r->options->processes)
+	if (r->far || r->pair || r->contents || r->nlacking || r->needs || r->options->processes)
 		return false;
 	if (!replica || event->inner || !event->process || event->process >= r->nprocesses)
 		return false;

@@ -14,6 +14,7 @@
 #include "replay/data/contents.h"
 #include "replay/data/full.h"
 #include "replay/made/made.h"
+#include "replay/pair/pair.h"
 #include "replay/data/posting.h"
 #include "replay/state/translate.h"
 
@@ -92,7 +93,8 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 	struct translation t = { .r = p->r, .event = p->event, .time = p->event->time };
 
 	to->wr.ud.ah = (void *)(uintptr_t)translate_field(&t, &ah, wr->ah);
-	to->wr.ud.remote_qpn = made_datagram(p->r, p->post->object, wr->remote_qpn);
+	to->wr.ud.remote_qpn = pair_datagram(p->r, p->event, wr)
+				       ?: made_datagram(p->r, p->post->object, wr->remote_qpn);
 	if (!to->wr.ud.remote_qpn)
 		to->wr.ud.remote_qpn =
 			wr->remote_qpn == 0xffffff
@@ -147,6 +149,10 @@ static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_
 {
 	uint64_t addr = wr->remote_addr;
 
+	if (pair_is_joined(p->r, p->post->object)) {
+		pair_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
+		return addr;
+	}
 	if (!made_has(p->r, p->post->object))
 		return translate_remote(p->r, peer, addr, rkey);
 	made_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
@@ -165,6 +171,12 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 		to->imm_data = htonl(wr->imm);
 		break;
 	case IBV_WR_SEND_WITH_INV:
+		if (pair_is_joined(p->r, p->post->object)) {
+			rkey = wr->imm;
+			put_remote(p, wr, peer, &rkey);
+			to->invalidate_rkey = rkey;
+			break;
+		}
 		to->invalidate_rkey = made_window(p->r, p->event, (uint32_t)(wr - p->post->wr))
 					      ?: translate_rkey(p->r, peer, wr->imm);
 		break;

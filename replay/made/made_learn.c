@@ -15,6 +15,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 #include "replay/made/made_pass.h"
+#include "replay/pair/pair.h"
 
 enum { PAGE = 4096 };
 
@@ -89,7 +90,8 @@ static int resolve_links(struct pass *p, struct made_plan *plan)
 	for (size_t i = 0; i < plan->nlinks && is_connected(plan->type); i++) {
 		struct made_link *link = &plan->links[i];
 
-		if (peers_claimed(p->r->peers, plan->object) ||
+		if (pair_has(p->r, plan->object, link->time) ||
+		    peers_claimed(p->r->peers, plan->object) ||
 		    peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
 			continue;
 		link->host = find_host(p, plan, &link->av);

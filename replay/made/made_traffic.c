@@ -10,6 +10,7 @@
 
 #include "core/base/vec.h"
 #include "replay/made/made_pass.h"
+#include "replay/pair/pair.h"
 
 enum { PAGE = 4096, GRH = 40, MULTICAST = 0xffffff };
 
@@ -102,7 +103,7 @@ static int learn_datagram(struct pass *p, struct made_plan *plan, const struct t
 	peer = peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time);
 	if (peer && p->far->plans[peer])
 		p->far->plans[peer]->sent_to++;
-	if (peer)
+	if (peer || pair_has_datagram(p->r, wr->remote_qpn, av))
 		return 0;
 	err = note_datagrams(p, plan, wr->remote_qpn, av, length_of(wr));
 	if (!err)
@@ -277,6 +278,8 @@ static int learn_received_datagram(struct pass *p, struct made_plan *plan,
 		plan->heard++;
 		return 0;
 	}
+	if (pair_has_datagram(p->r, wc->src_qp, NULL))
+		return 0;
 	err = note_datagrams(p, plan, wc->src_qp, &av, wc->byte_len);
 	if (!err)
 		find_link(plan, wc->src_qp)->heard++;

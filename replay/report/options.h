@@ -26,6 +26,7 @@ enum replay_threads {
 };
 
 struct moment;
+struct pair_options;
 
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
@@ -42,6 +43,7 @@ struct replay_options {
 	bool described;        /* the software device has another's attributes */
 	bool moment;           /* list what is alive at the end */
 	void (*look)(const struct moment *moment); /* then call that, with all alive; or NULL */
+	const struct pair_options *pair; /* the other half is on another host; NULL: it is not */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
 	/* called when all that it forks itself is forked: from now on there may be more threads */
 	void (*forked)(void *arg);

@@ -19,11 +19,19 @@ static const struct pace_sharing *shared;
 static _Thread_local int64_t behind_since; /* 0: it is not */
 static _Thread_local int64_t was_behind;   /* ns in all */
 static bool ended;
+static bool (*other_moves)(void *);
+static void *other_moves_arg;
 
 void pace_on_wait(void (*tell)(void *arg), void *arg)
 {
 	on_wait = tell;
 	on_wait_arg = arg;
+}
+
+void pace_with(bool (*moves)(void *arg), void *arg)
+{
+	other_moves = moves;
+	other_moves_arg = arg;
 }
 
 void pace_share(const struct pace_sharing *sharing)
@@ -36,7 +44,7 @@ void pace_end(void)
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 }
 
-static bool has_ended(void)
+bool pace_has_ended(void)
 {
 	return __atomic_load_n(&ended, __ATOMIC_RELAXED);
 }
@@ -52,6 +60,11 @@ static int64_t read_clock(void)
 int64_t pace_now(void)
 {
 	return (behind_since ? behind_since : read_clock()) - was_behind;
+}
+
+static bool is_over(int64_t deadline)
+{
+	return pace_now() > deadline && !(other_moves && other_moves(other_moves_arg));
 }
 
 static void give_way(unsigned int turns, bool wanted, unsigned int spins)
@@ -90,11 +103,11 @@ static bool wait_shared(unsigned int turns, int64_t deadline)
 	else
 		give_way(turns, wanted, SHARED_SPINS);
 	shared->enter(shared->arg);
-	if (has_ended())
+	if (pace_has_ended())
 		return false;
 	if (on_wait && turns >= 2 * SHARED_SPINS)
 		on_wait(on_wait_arg);
-	return turns < LOOK_AFTER || note_behind() || pace_now() <= deadline;
+	return turns < LOOK_AFTER || note_behind() || !is_over(deadline);
 }
 
 bool pace_wait(unsigned int *turns, int64_t deadline)
@@ -104,7 +117,7 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 		return wait_shared(*turns, deadline);
 	if (*turns < SPINS)
 		return true;
-	if (has_ended() || pace_now() > deadline)
+	if (pace_has_ended() || is_over(deadline))
 		return false;
 	if (on_wait)
 		on_wait(on_wait_arg);
@@ -125,7 +138,7 @@ static void tell_sleep(void)
 
 void pace_sleep_until(int64_t due)
 {
-	for (int64_t now; (now = read_clock()) < due && !has_ended();) {
+	for (int64_t now; (now = read_clock()) < due && !pace_has_ended();) {
 		int64_t until = due - now > SLICE ? now + SLICE : due;
 		struct timespec at = { until / 1000000000, until % 1000000000 };
 

@@ -27,6 +27,13 @@ void pace_sleep_until(int64_t due);
 
 /* The replay is to end: nobody waits any longer. From any thread. */
 void pace_end(void);
+bool pace_has_ended(void);
+
+/*
+ * Nobody gives up while @moves(@arg) says so: another replay goes on, which what is waited for may
+ * come from. NULL ends that.
+ */
+void pace_with(bool (*moves)(void *arg), void *arg);
 
 /*
  * Call @tell(@arg) from time to time while one of the two waits, which a trace can make long; NULL

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "replay/state/place.h"
 
 struct link {
 	struct link *next;
@@ -213,34 +214,17 @@ static int64_t measure_distance(const struct qp *qp, int64_t time)
 	return time < qp->destroyed ? 0 : time - qp->destroyed + 1;
 }
 
-enum gid_family { GID_LINK_LOCAL, GID_IPV4, GID_OTHER };
-
-static enum gid_family family_of(const union ibv_gid *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	if (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80)
-		return GID_LINK_LOCAL;
-	return memcmp(gid->raw, mapped, sizeof(mapped)) ? GID_OTHER : GID_IPV4;
-}
-
-enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_THERE };
-
 /* Is that address one of the port's? */
 static enum placed compare_place(const struct place *place, const struct ibv_ah_attr *av)
 {
-	enum placed found = PLACED_PERHAPS;
+	enum placed found = PLACED_PERHAPS, one;
 
 	for (; place; place = place->next) {
-		bool same = av->is_global ? same_gid(&place->gid, &av->grh.dgid)
-					  : place->lid == av->dlid;
-
-		if (av->is_global ? place->lid : !place->lid)
-			continue;
-		if (same)
-			return PLACED_THERE;
-		if (!av->is_global || family_of(&place->gid) == family_of(&av->grh.dgid))
-			found = PLACED_ELSEWHERE;
+		one = place_compare(place->lid, &place->gid, av);
+		if (one == PLACED_THERE)
+			return one;
+		if (one == PLACED_ELSEWHERE)
+			found = one;
 	}
 	return found;
 }
@@ -305,4 +289,18 @@ bool peers_claimed(const struct peers *p, uint32_t id)
 				return true;
 	}
 	return false;
+}
+
+bool peers_place(const struct peers *p, uint32_t device, uint8_t port, size_t i, uint16_t *ret_lid,
+		 union ibv_gid *ret_gid)
+{
+	const struct place *place = places_of(p, device, port);
+
+	while (place && i--)
+		place = place->next;
+	if (!place)
+		return false;
+	*ret_lid = place->lid;
+	*ret_gid = place->gid;
+	return true;
 }

@@ -9,6 +9,7 @@
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct peers;
@@ -47,3 +48,10 @@ bool peers_claimed(const struct peers *peers, uint32_t id);
  */
 uint32_t peers_find(const struct peers *peers, uint32_t id, uint32_t dest,
 		    const struct ibv_ah_attr *av, int64_t time);
+
+/*
+ * Address @i, from 0, that port @port of @device is known by: a LID, or a GID where that is 0.
+ * False past the last.
+ */
+bool peers_place(const struct peers *peers, uint32_t device, uint8_t port, size_t i,
+		 uint16_t *ret_lid, union ibv_gid *ret_gid);

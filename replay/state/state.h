@@ -97,6 +97,7 @@ struct async {
 
 struct made;
 struct cm;
+struct pair;
 
 struct replay {
 	struct trace *trace;
@@ -105,6 +106,7 @@ struct replay {
 	struct devices *devices;
 	struct peers *peers;
 	struct made *far;         /* the made peer; NULL: none is needed */
+	struct pair *pair;        /* pair.c; NULL: there is no other half */
 	struct cm *cm;            /* cm.c; NULL: the trace has no calls of librdmacm */
 	uint64_t cm_calls;        /* of librdmacm, by the program */
 	struct replica *replicas; /* by object */

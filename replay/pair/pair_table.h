@@ -1,0 +1,84 @@
+#pragma once
+/*
+ * What each replay of a pair tells the other one of its half before both begin.
+ *
+ * One thread.
+ */
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "replay/device/devices.h"
+
+/* What a port was known by when it was recorded: a LID, or a GID where that is 0. */
+struct pair_address {
+	uint16_t lid;
+	union ibv_gid gid;
+};
+
+/* A port of a recorded device, and the one that stands for it. */
+struct pair_port {
+	struct port here;
+	struct pair_address *known;
+	size_t nknown;
+};
+
+/*
+ * A queue pair from its creation, or from a reset, to the next reset or its end: it is connected at
+ * most once.
+ */
+struct pair_life {
+	uint32_t object, process; /* in its trace */
+	uint32_t number;
+	uint32_t port; /* index */
+	uint32_t type; /* enum ibv_qp_type */
+	bool shared;   /* it receives by a shared queue */
+	bool connected;
+	uint32_t dest; /* number, at: */
+	struct ibv_ah_attr av;
+	bool has_rq_psn, has_sq_psn;
+	uint32_t rq_psn, sq_psn;
+	uint64_t finished; /* requests up to the last one that succeeded */
+};
+
+/* Memory of the other end that requests of a life named: up to which of them that succeeded. */
+struct pair_use {
+	uint32_t life, rkey;
+	uint64_t last;
+};
+
+/* Messages that a life received, of datagrams of one sender each; in the order of the table. */
+struct pair_stream {
+	uint32_t life;
+	uint32_t source; /* number of the sender; 0: the life is connected */
+	uint64_t received;
+};
+
+struct pair_table {
+	struct pair_port *ports;
+	size_t nports;
+	struct pair_life *lives;
+	size_t nlives;
+	struct pair_use *uses;
+	size_t nuses;
+	struct pair_stream *streams;
+	size_t nstreams;
+};
+
+void pair_table_fini(struct pair_table *table);
+
+/* Each part as a message. */
+enum pair_part { PAIR_PORT, PAIR_LIFE, PAIR_USE, PAIR_STREAM, PAIR_PARTS };
+enum { PAIR_PART_MOST = 8192 };
+
+size_t pair_table_count(const struct pair_table *table, enum pair_part part);
+size_t pair_table_pack(const struct pair_table *table, enum pair_part part, size_t i,
+		       uint8_t bytes[PAIR_PART_MOST]);
+
+/* Add what another replay told: 0, -EBADMSG where it is none of that, -ENOMEM. */
+int pair_table_unpack(struct pair_table *table, enum pair_part part, const uint8_t *bytes,
+		      size_t length);
+
+/* Do its parts name only what is there? */
+bool pair_table_is_sound(const struct pair_table *table);

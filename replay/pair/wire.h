@@ -1,0 +1,48 @@
+#pragma once
+/*
+ * Messages between the two replays of a pair, over one stream socket.
+ *
+ * Both ends prove that they have the same key before anything else is read; after that each message
+ * has its number and a seal, so that none can be changed, left out, repeated or put in. Nothing is
+ * encrypted. The format is at the top of wire.c.
+ *
+ * A struct wire is used by one thread at a time.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { WIRE_VERSION = 1, WIRE_MOST = 1 << 16 }; /* bytes of a message */
+
+enum wire_role { WIRE_LISTENER = 1, WIRE_PEER = 2 };
+
+struct wire;
+
+/*
+ * Take @fd, and agree with the other end until @deadline (CLOCK_MONOTONIC, ns). Closes @fd in any
+ * case that fails. Returns 0, or -errno after log_err(): -EKEYREJECTED where the other end does not
+ * have this key, -EPROTONOSUPPORT where it is of another version, -EPROTO where it is no replay,
+ * -ETIMEDOUT, -ECONNRESET.
+ */
+int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64_t deadline,
+	      struct wire **ret_wire);
+
+/* Accepts NULL. */
+void wire_close(struct wire *wire);
+
+int wire_fd(const struct wire *wire);
+
+/* Send a message, waiting for room until @deadline. Returns 0 or -errno, without a word. */
+int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length, int64_t deadline);
+
+/* Take what has arrived, without waiting: 0 or -errno; -ECONNRESET at the end of the stream. */
+int wire_fill(struct wire *wire);
+
+/*
+ * The next message that is complete, valid until the next call: 1, 0 if there is none, or -EBADMSG
+ * where it is not as it was sent. Nothing is accepted after that.
+ */
+int wire_next(struct wire *wire, uint16_t *ret_type, const uint8_t **ret_bytes, size_t *ret_length);
+
+/* The clock of the deadlines. */
+int64_t wire_now(void);

@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# Two hosts, each with the trace of its own half, replay at the same time: --listen and --peer.
+#
+# Both halves are of this machine, and meet on one fabric of the software device; each is recorded
+# and replayed by a process of its own.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
+export VERBATIM_QUIET=1 VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
+unset VERBATIM_THREADS # one on each host, unless a test says so
+s=$tmp/server.db c=$tmp/client.db
+
+# Recorded at the same time. The client is started until the server is there.
+record() { # server's command -- client's
+	local server=() pid turn status=1
+	while [ "$1" != -- ]; do server+=("$1"); shift; done
+	shift
+	rm -f "$s" "$c"
+	timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$s" -- "${server[@]}" \
+		>"$tmp/server" 2>&1 &
+	pid=$!
+	for ((turn = 0; status && turn < 200; turn++)); do
+		kill -0 $pid 2>/dev/null || break
+		timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$c" -- "$@" \
+			>"$tmp/client" 2>&1
+		status=$?
+	done
+	wait $pid && [ $status -eq 0 ] || { tail -n 3 "$tmp/server" "$tmp/client"; return 1; }
+}
+
+# One half, at any port that is free, which it tells.
+listen() { # trace, options
+	rm -f "$tmp/listen.err"
+	timeout 120 "$VERBATIM" replay --device soft --listen 127.0.0.1:0 "$@" \
+		>"$tmp/listen" 2>"$tmp/listen.err" &
+	listener=$!
+	await grep -q 'waiting for the other replay' "$tmp/listen.err" || return
+	at=127.0.0.1:$(sed -n 's/.*waiting for the other replay at .* port //p' "$tmp/listen.err")
+}
+
+peer() { # trace, options
+	timeout 120 "$VERBATIM" replay --device soft --peer "$at" "$@" \
+		>"$tmp/peer" 2>"$tmp/peer.err"
+}
+
+# Both halves: the status of the one that listens, and of the other.
+pair() { # trace, trace, options
+	local one=$1 other=$2 status
+	shift 2
+	listen "$one" "$@" || return
+	peer "$other" "$@"
+	status=$?
+	wait $listener
+	statuses="$? $status"
+}
+
+# Each talks to the other one, and neither differs.
+goes_as_recorded() { # options
+	pair "$s" "$c" --faults none "$@"
+	is statuses "$statuses" "0 0" && says '^no divergence' "$tmp/listen" &&
+		says '^no divergence' "$tmp/peer" &&
+		! grep -h 'made [0-9]* peer' "$tmp/listen" "$tmp/peer" ||
+		{ head -n 20 "$tmp/listen" "$tmp/peer" "$tmp"/*.err; return 1; }
+}
+
+program() { # program, arguments
+	next_port
+	record "$@" -p $port -- "$@" -p $port localhost && goes_as_recorded
+}
+
+connected() {
+	program ibv_rc_pingpong -n 200 && says 'qp1 of process 1.* is joined with' "$tmp/peer"
+}
+each_thread_by_its_own() { goes_as_recorded --threads recorded; }
+events() { program ibv_rc_pingpong -n 100 -e; }
+unreliable() { program ibv_uc_pingpong -n 200; }
+datagrams() { program ibv_ud_pingpong -n 200; }
+a_shared_queue() { program ibv_srq_pingpong -n 200; }
+bandwidth() { program ib_send_bw -n 300; }
+writes() { program ib_write_bw -q 2 -n 200; }
+reads() { program ib_read_bw -n 200; }
+atomics() { program ib_atomic_bw -n 200; }
+
+try connected
+try each_thread_by_its_own
+try events
+try unreliable
+try datagrams
+try a_shared_queue
+try bandwidth
+try reads
+try atomics
+try writes
+
+next_port
+record ibv_rc_pingpong -n 50 -p $port -- ibv_rc_pingpong -n 50 -p $port localhost ||
+	not_ok "recorded" "see above"
+
+# Of two halves the one that differs says so, and in what; the other one that there is a report.
+the_half_that_differs_says_so() {
+	"$VERBATIM" unpack -o "$tmp/plain.db" "$c" && sqlite3 "$tmp/plain.db" \
+		"UPDATE wc SET byte_len = byte_len - 1 WHERE thread = 1 AND
+		n = (SELECT min(n) FROM wc WHERE opcode = 128)" || return
+	pair "$s" "$tmp/plain.db"
+	is statuses "$statuses" "0 1" && says '^no divergence' "$tmp/listen" &&
+		says "the other host's half differs" "$tmp/listen" &&
+		says '^1 divergence' "$tmp/peer" && says 'wc\[0\].byte_len' "$tmp/peer"
+}
+
+# What is no half of it is no peer: each is replayed with a made one, and says why.
+strangers_are_not_joined() {
+	pair "$s" "$s"
+	is statuses "$statuses" "1 1" && says "no queue pair of this half has its other end in" \
+		"$tmp/peer" && says 'no queue pair of the other host has that number' "$tmp/peer" &&
+		says 'made 1 peer' "$tmp/peer"
+}
+
+# Each with its own word and status; nobody waits.
+another_key_is_refused() {
+	listen "$s" || return
+	VERBATIM_REPLAY_KEY=another.key.of.the.same.length peer "$c"
+	is peer $? 4 && says 'has refused our --key' "$tmp/peer.err" || return
+	wait $listener
+	is listener $? 4 && says 'does not have the same --key' "$tmp/listen.err"
+}
+
+garbage_is_refused() {
+	listen "$s" || return
+	printf 'GET / HTTP/1.1\r\n\r\n' >"/dev/tcp/${at/://}"
+	wait $listener
+	is listener $? 3 && says 'what is at the other end is no replay' "$tmp/listen.err"
+}
+
+who_says_nothing_and_goes_is_refused() {
+	listen "$s" || return
+	: >"/dev/tcp/${at/://}"
+	wait $listener
+	is listener $? 4 && says 'the connection before it said who it is' "$tmp/listen.err"
+}
+
+nobody_there_is_an_error() {
+	next_port
+	at=127.0.0.1:$port
+	peer --peer-wait 1 "$c"
+	is peer $? 4 && says 'no other replay listens at 127.0.0.1' "$tmp/peer.err" || return
+	listen --peer-wait 1 "$s" || return
+	wait $listener
+	is listener $? 4 && says 'no other replay has connected' "$tmp/listen.err"
+}
+
+# A half that lasts, and is killed.
+a_peer_that_dies_is_noticed() {
+	local victim
+	listen "$s" --pace x0.001 || return
+	"$VERBATIM" replay --device soft --peer "$at" --pace x0.001 "$c" >"$tmp/peer" 2>&1 &
+	victim=$!
+	await both_connected || return
+	kill -KILL $victim $(pgrep -P $victim)
+	wait $listener
+	is listener $? 4 && says 'the other replay is gone' "$tmp/listen.err"
+}
+both_connected() { ss -tnH state established "sport = :${at##*:}" | grep -q .; }
+
+a_peer_that_is_told_to_end_says_so() {
+	local victim
+	listen "$s" --pace x0.001 || return
+	"$VERBATIM" replay --device soft --peer "$at" --pace x0.001 "$c" >"$tmp/peer" 2>&1 &
+	victim=$!
+	await both_connected || return
+	kill -TERM $victim
+	wait $victim
+	wait $listener
+	is listener $? 4 && says 'the other replay \(has ended\|is gone\)' "$tmp/listen.err"
+}
+
+misused() { # what it says, arguments
+	local says=$1
+	shift
+	"$VERBATIM" replay --device soft "$@" "$s" >"$tmp/out" 2>&1
+	is status $? 2 && says "$says" "$tmp/out" && is lines "$(wc -l <"$tmp/out")" 1
+}
+
+without_a_key_it_tells_how_to_make_one() {
+	(unset VERBATIM_REPLAY_KEY; misused 'both hosts need the same key.*/dev/urandom' --listen 0)
+}
+
+a_key_that_others_may_read_is_refused() {
+	echo 0123456789abcdef0123456789abcdef >"$tmp/key"
+	chmod 644 "$tmp/key"
+	misused 'others may read the key' --key "$tmp/key" --listen 0 || return
+	chmod 600 "$tmp/key"
+	echo short >"$tmp/key"
+	misused 'fewer than 16 bytes' --key "$tmp/key" --listen 0
+}
+
+a_key_may_be_in_a_file() {
+	(umask 077; echo 0123456789abcdef0123456789abcdef >"$tmp/key")
+	listen "$s" || return
+	(unset VERBATIM_REPLAY_KEY; peer --key "$tmp/key" "$c")
+	is peer $? 0 && wait $listener && says '^no divergence' "$tmp/listen"
+}
+
+addresses_are_checked() {
+	misused "is not \[ADDR:\]PORT" --listen nowhere &&
+		misused "is not HOST:PORT" --peer 4711 &&
+		misused 'one host takes --listen, the other one --peer' --listen 1 --peer h:1 &&
+		misused 'replay one whole trace once' --listen 1 --loop 2
+}
+
+try the_half_that_differs_says_so
+try strangers_are_not_joined
+try another_key_is_refused
+try garbage_is_refused
+try who_says_nothing_and_goes_is_refused
+try nobody_there_is_an_error
+try a_peer_that_dies_is_noticed
+try a_peer_that_is_told_to_end_says_so
+try without_a_key_it_tells_how_to_make_one
+try a_key_that_others_may_read_is_refused
+try a_key_may_be_in_a_file
+try addresses_are_checked
+exit $failed
