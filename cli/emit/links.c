@@ -12,7 +12,7 @@
 /* A queue pair was told the number of its peer. */
 struct connection {
 	uint32_t qp, number;
-	struct event_id id; /* 0:0 within another verb: no statement of the program makes it */
+	struct event_id id;  /* 0:0 within another verb: no statement of the program makes it */
 	int64_t time, heard; /* when its thread had polled its last message before */
 };
 
