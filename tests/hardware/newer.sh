@@ -29,7 +29,8 @@ is_newer() {
 	local version
 	version=$(readlink -f "$newer"/usr/lib/x86_64-linux-gnu/libibverbs.so.1)
 	version=${version##*.so.1.*.}
-	"$VERBATIM" sql "$newer/tmp/newer.db" "SELECT path FROM module" | grep "libibverbs.so.*$version"
+	"$VERBATIM" sql "$newer"/tmp/newer.db "SELECT path FROM module" |
+		grep "libibverbs.so.*$version"
 }
 
 [ -n "${VERBATIM_VM:-}" ] || make_root ||
