@@ -387,7 +387,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	build_lend(NULL, 0);
 	if (err)
 		return err;
-	if (!t.missing && lacks_argument(call->verb, args))
+	if (!t.missing && !t.needless && lacks_argument(call->verb, args))
 		t.missing = "the trace does not have all of its arguments";
 	if (!t.missing)
 		translate_call(&t, args);

@@ -497,6 +497,12 @@ static void port_argument(struct translation *t, uint64_t *a)
 		a[1] = device_port(devices_of(t->r->devices, to_pointer(a[0])), (uint8_t)a[1]);
 }
 
+/* There was such an entry of a table, if an empty one. */
+static bool was_in_table(const struct call *call)
+{
+	return !call->failed || call->ret == ENODATA;
+}
+
 /* An entry of a table that is shorter on another device. */
 static void index_argument(struct translation *t, uint64_t *a)
 {
@@ -505,7 +511,7 @@ static void index_argument(struct translation *t, uint64_t *a)
 	int length;
 
 	port_argument(t, a);
-	if (!a[0] || !can_lower(t))
+	if (!a[0] || !outcome_is_other_device(t->r->outcome) || !was_in_table(t->event->call))
 		return;
 	device = devices_of(t->r->devices, to_pointer(a[0]));
 	port = &device->ports[device_port(device, (uint8_t)a[1])];

@@ -21,7 +21,6 @@
 struct role {
 	char name[64];
 	unsigned int device;
-	bool iwarp;
 	struct args *attr; /* NULL: the trace does not have them */
 	const char *prefix;
 };
@@ -32,6 +31,8 @@ struct devices {
 	unsigned int ndevices;
 	struct role roles[DEVICES_MAX];
 	unsigned int nroles;
+	char iwarp[DEVICES_MAX][64]; /* names of recorded devices, opened or only listed */
+	unsigned int niwarp;
 	struct map lids, gids; /* recorded, to role << 8 | port */
 };
 
@@ -142,15 +143,23 @@ void devices_close(struct devices *ds)
 	free(ds);
 }
 
+static const struct role *look_for_role(const struct devices *ds, const char *name)
+{
+	for (unsigned int i = 0; i < ds->nroles; i++)
+		if (!strcmp(ds->roles[i].name, name))
+			return &ds->roles[i];
+	return NULL;
+}
+
 /* The role of that name, a new one if there is none. */
 static unsigned int find_role(struct devices *ds, const char *name)
 {
+	const struct role *known = look_for_role(ds, name);
 	struct role *role;
-	unsigned int i;
+	unsigned int i = ds->nroles;
 
-	for (i = 0; i < ds->nroles; i++)
-		if (!strcmp(ds->roles[i].name, name))
-			return i;
+	if (known)
+		return (unsigned int)(known - ds->roles);
 	if (i == DEVICES_MAX)
 		return 0;
 	role = &ds->roles[ds->nroles++];
@@ -179,12 +188,24 @@ void devices_recorded_attr(struct devices *ds, const char *name, struct args *ou
 
 void devices_recorded_iwarp(struct devices *ds, const char *name)
 {
-	ds->roles[find_role(ds, name)].iwarp = true;
+	if (ds->niwarp < DEVICES_MAX && !devices_was_iwarp(ds, name))
+		snprintf(ds->iwarp[ds->niwarp++], sizeof(ds->iwarp[0]), "%s", name);
 }
 
-bool devices_was_iwarp(struct devices *ds, const char *name)
+bool devices_was_iwarp(const struct devices *ds, const char *name)
 {
-	return ds->roles[find_role(ds, name)].iwarp;
+	for (unsigned int i = 0; i < ds->niwarp; i++)
+		if (!strcmp(ds->iwarp[i], name))
+			return true;
+	return false;
+}
+
+bool devices_are_without(const struct devices *ds, const char *name)
+{
+	for (unsigned int i = 0; i < ds->ndevices; i++)
+		if (!strcmp(ds->devices[i].name, name))
+			return false;
+	return !look_for_role(ds, name);
 }
 
 /* @text: what differs, where the trace has the attributes. */

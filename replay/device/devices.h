@@ -57,7 +57,10 @@ void devices_recorded_attr(struct devices *devices, const char *name, struct arg
 
 /* Recorded device @name is an iWARP one, whose queue pairs only librdmacm connects. */
 void devices_recorded_iwarp(struct devices *devices, const char *name);
-bool devices_was_iwarp(struct devices *devices, const char *name);
+bool devices_was_iwarp(const struct devices *devices, const char *name);
+
+/* Is recorded device @name not here, and did the program not open it: it only found it in a list? */
+bool devices_are_without(const struct devices *devices, const char *name);
 
 /*
  * Tell @outcome whether the devices are other ones than recorded, and in what: by their

@@ -94,6 +94,10 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 	o = trace_object_at(t->r->trace, t->event->process, kind, recorded, t->time);
 	if (!o)
 		return miss_unknown(t, kind, recorded);
+	if (kind == OBJECT_device && devices_are_without(t->r->devices, o->name)) {
+		t->needless = "a device that the program only found in a list, which is not here";
+		return 0;
+	}
 	if (kind == OBJECT_device)
 		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
 	if (has_failed(t->event) && translate_is_inherited(t->r, o->id, t->event->process))
