@@ -75,6 +75,22 @@ under_drd() {
 		is requests "$(sql 'select count(*) from wr')" 200
 }
 
+peak='import resource, subprocess, sys
+done = subprocess.run(sys.argv[2:])
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+sys.exit(done.returncode or peak > int(sys.argv[1]) and f"{peak} MB")'
+
+# The program leaves the device open, and the search for leaks goes through all that may be read.
+leaks_are_looked_for() {
+	rm -f "$tmp"/log.*
+	bare python3 -c "$peak" 1024 \
+		valgrind --leak-check=full --log-file="$tmp/log.%p" "$apps/life_004" bad \
+		>"$tmp/out" 2>&1
+	is "status $?, $(cat "$tmp/out")" "status 0, " &&
+		is "summaries" "$(cat "$tmp"/log.* | grep -c 'LEAK SUMMARY')" 1 ||
+		{ tail -5 "$tmp"/log.*; return 1; }
+}
+
 try "each delivered byte is defined" each_delivered_byte_is_defined yes
 try "also those of a peer that runs without" each_delivered_byte_is_defined no
 try "recorded, too" recorded_too
@@ -84,6 +100,7 @@ for how in bare recorded; do
 done
 try "ibv_rc_pingpong -c" pingpong
 try "ibv_rc_pingpong -c, long messages" pingpong -s 100000
+try "leaks are looked for in what is used" leaks_are_looked_for
 if ldd "$VERBATIM" | grep -q 'lib[at]san'; then \
 	echo "skip valgrind: the recorder under memcheck: it has a sanitizer already"
 else try "the recorder under memcheck" recorder_under_memcheck; fi

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "shim/soft/fabric/defer.h"
@@ -86,7 +85,7 @@ static void give_up(bool made)
 	else if (registry_is_fresh())
 		registry_remove(made);
 	if (segment_own)
-		munmap(segment_own, SHM_SIZE);
+		segment_unmap(segment_own);
 	segment_own = NULL;
 	registry_close();
 }

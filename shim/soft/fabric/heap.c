@@ -78,6 +78,8 @@ uint64_t heap_alloc_bare(uint64_t size)
 		end = round_to_pages(sizeof(struct shm_seg));
 	if (size > heap_limit() || end > heap_limit() - size)
 		return 0;
+	if (!segment_at(segment_own, end, size))
+		return 0;
 	off = end;
 	end += size;
 	return off;

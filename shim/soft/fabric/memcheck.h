@@ -16,6 +16,7 @@
 #include <valgrind/memcheck.h>
 #else
 #define VALGRIND_MAKE_MEM_DEFINED(at, len) ((void)(at), (void)(len), 0)
+#define RUNNING_ON_VALGRIND                0
 #endif
 
 /* Does it watch this process? Set before the first segment is mapped. */
@@ -27,6 +28,12 @@ static inline bool memcheck_asked(void)
 	char here = 0;
 
 	return VALGRIND_MAKE_MEM_DEFINED(&here, sizeof(here)) != 0;
+}
+
+/* Does any tool of valgrind watch this process? */
+static inline bool memcheck_valgrind(void)
+{
+	return RUNNING_ON_VALGRIND != 0;
 }
 
 /* Mark as defined what peers may have written. */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,14 +43,14 @@ static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 		return err;
 	if ((*ret_seg)->magic == SHM_MAGIC && (*ret_seg)->version == SHM_VERSION)
 		return 0;
-	munmap(*ret_seg, SHM_SIZE);
+	segment_unmap(*ret_seg);
 	return -EPROTO;
 }
 
 static void unmap_segment(struct shm_seg *seg)
 {
 	if (seg != segment_own)
-		munmap(seg, SHM_SIZE);
+		segment_unmap(seg);
 }
 
 int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct peer **ret_peer)

@@ -4,12 +4,18 @@
  * Writing to a sparse file on a full file system raises SIGBUS, so each part is allocated before
  * anybody learns of it.
  *
+ * Tools of valgrind go through all memory that may be read: the leak check of memcheck through the
+ * 8 GiB of each segment, which allocates them. Under valgrind a segment is mapped without access,
+ * and opened up to the end of what was looked up in it.
+ *
  * Not here: the rings and queues in it (heap.c).
  */
 #include "shim/soft/fabric/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -85,18 +91,118 @@ static int fill_header(void)
 	return 0;
 }
 
+/* Of a segment that is mapped without access: so much of it, from its beginning, is open. */
+struct opened {
+	struct shm_seg *seg;
+	uint64_t end;
+	struct opened *next;
+};
+
+enum { OPEN_STEP = 1 << 20 };
+
+static pthread_mutex_t opened_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct opened *opened;
+
+static struct opened **find_opened(const struct shm_seg *seg)
+{
+	struct opened **p = &opened;
+
+	while (*p && (*p)->seg != seg)
+		p = &(*p)->next;
+	return p;
+}
+
+/* An entry for the same place is of a segment that a parent has mapped there. */
+static int note_closed(struct shm_seg *seg)
+{
+	struct opened **p = find_opened(seg);
+
+	if (!*p)
+		*p = calloc(1, sizeof(**p));
+	if (!*p)
+		return -ENOMEM;
+	(*p)->seg = seg;
+	(*p)->end = 0;
+	return 0;
+}
+
+static int open_to(struct opened *o, uint64_t end)
+{
+	end = (end + OPEN_STEP - 1) & ~(uint64_t)(OPEN_STEP - 1);
+	if (end <= o->end)
+		return 0;
+	if (mprotect((uint8_t *)o->seg + o->end, end - o->end, PROT_READ | PROT_WRITE) < 0)
+		return -errno;
+	o->end = end;
+	return 0;
+}
+
+/* A segment that is not listed is open as a whole. */
+static int reach(struct shm_seg *seg, uint64_t end)
+{
+	struct opened *o;
+	int err;
+
+	if (likely(!memcheck_valgrind()))
+		return 0;
+	pthread_mutex_lock(&opened_mutex);
+	o = *find_opened(seg);
+	err = o ? open_to(o, end) : 0;
+	pthread_mutex_unlock(&opened_mutex);
+	return err;
+}
+
+void *segment_at(struct shm_seg *seg, uint64_t off, uint64_t len)
+{
+	if (off < sizeof(*seg) || len > SHM_SIZE || off > SHM_SIZE - len ||
+	    reach(seg, off + len) < 0)
+		return NULL;
+	return (uint8_t *)seg + off;
+}
+
+static int open_head(struct shm_seg *seg)
+{
+	int err;
+
+	pthread_mutex_lock(&opened_mutex);
+	err = note_closed(seg);
+	pthread_mutex_unlock(&opened_mutex);
+	return err < 0 ? err : reach(seg, sizeof(*seg));
+}
+
+void segment_unmap(struct shm_seg *seg)
+{
+	struct opened **p, *o;
+
+	pthread_mutex_lock(&opened_mutex);
+	p = find_opened(seg);
+	o = *p;
+	if (o)
+		*p = o->next;
+	pthread_mutex_unlock(&opened_mutex);
+	free(o);
+	munmap(seg, SHM_SIZE);
+}
+
 int segment_map(int fd, struct shm_seg **ret_seg)
 {
+	int prot = memcheck_valgrind() ? PROT_NONE : PROT_READ | PROT_WRITE;
 	struct stat st;
 	void *seg;
+	int err;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)SHM_SIZE)
 		return -EPROTO;
-	seg = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	seg = mmap(NULL, SHM_SIZE, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (seg == MAP_FAILED)
 		return -errno;
+	err = prot == PROT_NONE ? open_head(seg) : 0;
+	if (err < 0) {
+		segment_unmap(seg);
+		return err;
+	}
 	madvise(seg, SHM_SIZE, MADV_DONTFORK);
 	madvise(seg, SHM_SIZE, MADV_DONTDUMP);
 	*ret_seg = seg;

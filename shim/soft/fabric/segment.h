@@ -18,6 +18,13 @@ int segment_make(void);
 
 /* Map the segment in @fd. 0 or -errno. */
 int segment_map(int fd, struct shm_seg **ret_seg);
+void segment_unmap(struct shm_seg *seg);
+
+/*
+ * @off of @seg, or NULL if [@off, @off + @len) does not lie in the heap. Any thread, and before
+ * anything there is read or written.
+ */
+void *segment_at(struct shm_seg *seg, uint64_t off, uint64_t len);
 
 /*
  * Allocate memory for [@at, @at + @size) of our segment, or of @seg, so that writing there does not

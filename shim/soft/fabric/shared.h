@@ -350,11 +350,3 @@ static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 	/* pairs with the store_release of key_reserve() */
 	return __atomic_load_n(&seg->mr_parts[part / 64], __ATOMIC_ACQUIRE) >> part % 64 & 1;
 }
-
-/* @off of @seg, or NULL if [off, off + len) does not lie in the heap. */
-static inline void *shm_at(struct shm_seg *seg, uint64_t off, uint64_t len)
-{
-	if (off < sizeof(*seg) || len > SHM_SIZE || off > SHM_SIZE - len)
-		return NULL;
-	return (uint8_t *)seg + off;
-}

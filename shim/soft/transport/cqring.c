@@ -47,8 +47,8 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 		.index = index,
 		.rings = cq->rings,
 		.mask = size - 1,
-		.entries = shm_at(seg, cq->ring_off, (uint64_t)size * sizeof(struct shm_cqe)),
-		.bounce = shm_at(seg, cq->bounce_off, SHM_BOUNCE),
+		.entries = segment_at(seg, cq->ring_off, (uint64_t)size * sizeof(struct shm_cqe)),
+		.bounce = segment_at(seg, cq->bounce_off, SHM_BOUNCE),
 	};
 	if (!found.entries || !found.bounce)
 		return -EPROTO;

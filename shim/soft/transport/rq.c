@@ -34,9 +34,9 @@ int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 	    found.max_sge > SHM_SGE_MAX || found.stride != rq_stride(found.max_sge) ||
 	    shm->wqe_off % 16 || shm->order_off % 16)
 		return -EPROTO;
-	found.wqes = shm_at(seg, shm->wqe_off, (uint64_t)(found.mask + 1) * found.stride);
+	found.wqes = segment_at(seg, shm->wqe_off, (uint64_t)(found.mask + 1) * found.stride);
 	if (shm->order_off) {
-		found.order = shm_at(seg, shm->order_off, (found.mask + 1) * sizeof(uint32_t));
+		found.order = segment_at(seg, shm->order_off, (found.mask + 1) * sizeof(uint32_t));
 		if (!found.order)
 			return -EPROTO;
 	}

@@ -221,7 +221,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	off = heap_alloc(ring_bytes(size));
 	if (!off)
 		return ENOMEM;
-	cq->ring.entries = shm_at(segment_own, off, ring_bytes(size));
+	cq->ring.entries = segment_at(segment_own, off, ring_bytes(size));
 	cq->ring.mask = size - 1;
 	move_entries(&old, cq, num);
 	cq->shm->ring_off = off;
