@@ -101,3 +101,6 @@ bool doctor_copies_on_fork(const struct doctor *doctor);
 
 /* Report @free_bytes left for rings at @where. */
 void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_bytes);
+
+/* Report the clock of events: the time stamp counter, @invariant or not, @ns a read of it. */
+void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *source, double ns);

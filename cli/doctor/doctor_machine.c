@@ -265,18 +265,11 @@ static double read_cost(uint32_t kind)
 	return (double)(clock_monotonic() - start) / READS;
 }
 
-void doctor_clock(struct doctor *doctor)
+void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *source, double ns)
 {
-	struct clock clock;
-	char source[64];
-	double ns;
+	bool remedy = ns > SLOW_NS && strcmp(source, "tsc");
 
-	clock_init(&clock);
-	ns = read_cost(clock.kind);
-	if (!doctor_line(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-			 source, sizeof(source)))
-		strcpy(source, "unknown");
-	if (clock.kind == CLOCK_KIND_TSC)
+	if (invariant)
 		doctor_say(doctor, DOCTOR_OK, NULL,
 			   "events are timed by the time stamp counter, invariant here: %.0f ns a "
 			   "read "
@@ -284,8 +277,20 @@ void doctor_clock(struct doctor *doctor)
 			   ns, source);
 	else
 		doctor_say(doctor, DOCTOR_NOTE,
-			   ns > SLOW_NS ? "boot with a better clock source (tsc)" : NULL,
+			   remedy ? "boot with a better clock source (tsc)" : NULL,
 			   "the time stamp counter is not invariant: events are timed by "
 			   "CLOCK_MONOTONIC (%s), %.0f ns a read",
 			   source, ns);
+}
+
+void doctor_clock(struct doctor *doctor)
+{
+	struct clock clock;
+	char source[64];
+
+	clock_init(&clock);
+	if (!doctor_line(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+			 source, sizeof(source)))
+		strcpy(source, "unknown");
+	doctor_judge_clock(doctor, clock.kind == CLOCK_KIND_TSC, source, read_cost(clock.kind));
 }

@@ -234,6 +234,31 @@ TEST(little_space_is_told)
 	assert_true(was_said("--shm-size"));
 }
 
+/* A slow read of the best source there is (an emulated processor) has no remedy. */
+TEST(better_clock_is_advised_where_there_is_one)
+{
+	static const struct {
+		bool invariant;
+		const char *source;
+		double ns;
+		const char *remedy;
+	} clocks[] = {
+		{ true, "tsc", 20, NULL },          { false, "tsc", 147, NULL },
+		{ false, "hpet", 900, "clock source" }, { false, "kvm-clock", 40, NULL },
+	};
+
+	worst_verdict(doctor_devices);
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		const struct finding *last;
+
+		doctor_judge_clock(&doctor, clocks[i].invariant, clocks[i].source, clocks[i].ns);
+		last = &doctor.findings[doctor.nfindings - 1];
+		assert_int_equal(last->verdict, clocks[i].invariant ? DOCTOR_OK : DOCTOR_NOTE);
+		assert_int_equal(!last->remedy, !clocks[i].remedy);
+	}
+	assert_true(was_said("clock source"));
+}
+
 TEST(ring_budget_is_held_against_the_memory_limit)
 {
 	unsetenv("VERBATIM_RING_BUDGET");
