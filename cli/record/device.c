@@ -13,11 +13,13 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/read_file.h"
@@ -62,6 +64,41 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 void device_tell_soft(void)
 {
 	log_note("this machine has no RDMA device: using the software device");
+}
+
+/* @node: "uverbs0", a directory of @root/sys/class/infiniband_verbs. */
+static void tell_if_closed(const char *node, const char *asked, const char *root)
+{
+	char path[PATH_MAX], *name = NULL;
+	struct stat st;
+	size_t size;
+
+	snprintf(path, sizeof(path), "%s/sys/class/infiniband_verbs/%s/ibdev", root, node);
+	if (read_file(path, &name, &size))
+		return;
+	name[strcspn(name, "\n")] = '\0';
+	snprintf(path, sizeof(path), "%s/dev/infiniband/%s", root, node);
+	if ((!asked || !strcmp(asked, name)) && !stat(path, &st) &&
+	    faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS))
+		log_note("%s cannot be opened by this user: %s has mode %04o, owner %u:%u; make it "
+			 "0666, or join its group ('verbatim doctor' tells more)",
+			 name, path, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid,
+			 (unsigned int)st.st_gid);
+	free(name);
+}
+
+void device_tell_closed(const char *asked, const char *root)
+{
+	char path[PATH_MAX];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/sys/class/infiniband_verbs", root);
+	dir = opendir(path);
+	for (struct dirent *d; dir && (d = readdir(dir));)
+		if (d->d_name[0] != '.')
+			tell_if_closed(d->d_name, asked, root);
+	if (dir)
+		closedir(dir);
 }
 
 int device_library(const char *name, char path[PATH_MAX])

@@ -19,6 +19,12 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft);
 void device_tell_soft(void);
 
 /*
+ * A note for each device below @root ("": the machine; only @asked, if not NULL) whose node in
+ * /dev/infiniband this user may not open: programs then find the device, and fail to open it.
+ */
+void device_tell_closed(const char *asked, const char *root);
+
+/*
  * Put what a traced (@dir: the session's directory, or NULL) or a soft device
  * needs into our environment, for the program to inherit. Returns 0 or -errno
  * after one line: our libraries are not there, or their path cannot be given.

@@ -153,6 +153,8 @@ int cli_record(int argc, char **argv)
 		return CLI_ENVIRONMENT;
 	if (set.soft && !set.device && !set.quiet)
 		device_tell_soft();
+	if (!set.soft && !set.quiet)
+		device_tell_closed(set.device, "");
 	if (set.lttng && device_library(TAP_LIBRARY, library))
 		return CLI_ENVIRONMENT;
 	if (set.core && core_find(library))

@@ -38,6 +38,8 @@ int cli_run(int argc, char **argv)
 		return CLI_ENVIRONMENT;
 	if (soft && !set.device)
 		device_tell_soft();
+	if (!soft)
+		device_tell_closed(set.device, "");
 	err = launch_check(arguments.at[0]);
 	if (err)
 		return launch_failure(err);

@@ -377,6 +377,8 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 		return status;
 	if (soft || (slice && !getenv(PART_ENV)))
 		return replay_elsewhere(set, path, trace, soft, again);
+	if (!getenv(FABRIC_ENV))
+		device_tell_closed(set->device, "");
 	slice_describe(&set->slice, &part);
 	status = replay_here(trace, set, path, slice ? part.at : NULL, tolerate);
 	text_fini(&part);

@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
 
@@ -34,15 +36,11 @@ static int make_devices(void **state)
 
 static int remove_devices(void **state)
 {
-	static const char *const names[] = { "two/rxe0", "two/mlx5_0", "two", "empty", "" };
-	char path[64];
+	char command[64];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		in_dir(names[i], path);
-		rmdir(path);
-	}
-	return 0;
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
 }
 
 static bool chooses_soft(const char *asked, const char *devices)
@@ -81,4 +79,61 @@ TEST(unknown_device_is_refused)
 
 	in_dir("two", path);
 	assert_int_equal(device_choose("mlx5_1", path, &soft), -ENODEV);
+}
+
+/* A file below the devices, with the folders above it. */
+static void put_file(const char *name, const char *text, mode_t mode)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	for (char *at = strchr(path + strlen(dir) + 1, '/'); at; at = strchr(at + 1, '/')) {
+		*at = '\0';
+		mkdir(path, 0755);
+		*at = '/';
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
+	fchmod(fd, mode);
+	close(fd);
+}
+
+/* What device_tell_closed() wrote to stderr, as an ordinary user. */
+static void tell_closed(const char *asked, char text[512])
+{
+	int before = dup(STDERR_FILENO), ends[2];
+	ssize_t n;
+
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	dup2(ends[1], STDERR_FILENO);
+	assert_int_equal(getuid() || !seteuid(65534), 1); /* root may open anything */
+	device_tell_closed(asked, dir);
+	assert_int_equal(getuid() || !seteuid(0), 1);
+	dup2(before, STDERR_FILENO);
+	n = read(ends[0], text, 511);
+	text[n > 0 ? n : 0] = '\0';
+	close(ends[0]);
+	close(ends[1]);
+	close(before);
+}
+
+TEST(node_that_is_closed_to_the_user_is_told)
+{
+	char text[512];
+
+	chmod(dir, 0755);
+	put_file("/sys/class/infiniband_verbs/uverbs0/ibdev", "rxe0\n", 0644);
+	put_file("/sys/class/infiniband_verbs/uverbs1/ibdev", "siw0\n", 0644);
+	put_file("/sys/class/infiniband_verbs/abi_version", "6\n", 0644);
+	put_file("/dev/infiniband/uverbs0", "", 0600);
+	put_file("/dev/infiniband/uverbs1", "", 0666);
+	if (getuid())
+		put_file("/dev/infiniband/uverbs0", "", 0);
+	tell_closed(NULL, text);
+	assert_non_null(strstr(text, "rxe0 cannot be opened by this user"));
+	assert_null(strstr(text, "siw0"));
+	tell_closed("siw0", text);
+	assert_string_equal(text, "");
 }
