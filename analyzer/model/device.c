@@ -12,7 +12,10 @@
 #include "analyzer/model/abi.h"
 #include "core/store/read/trace.h"
 
-enum { GIDS = 4096 }; /* of one context, at most */
+enum {
+	GIDS = 4096,           /* of one context, at most */
+	VENDOR_SIW = 0x626d74, /* the kernel's siw: SIW_VENDOR_ID */
+};
 
 static bool is_named(const struct json_node *node, const char *name)
 {
@@ -28,6 +31,8 @@ static void take_limits(struct device *device, const struct json_node *attr)
 		if (n->kind != JSON_INT)
 			continue;
 		device->known = true;
+		if (is_named(n, "vendor_id"))
+			device->vendor_id = n->number;
 #define TAKE(field)              \
 	if (is_named(n, #field)) \
 		device->field = n->number;
@@ -190,6 +195,11 @@ int device_learn(struct device **device, const struct call *call)
 	default:
 		return 0;
 	}
+}
+
+bool device_is_siw(const struct device *device)
+{
+	return device && device->vendor_id == VENDOR_SIW;
 }
 
 struct device *device_get(struct device **device)

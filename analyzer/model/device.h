@@ -43,6 +43,7 @@ struct device_gid {
 struct device {
 	unsigned int refs;
 	bool known; /* the limits are */
+	int64_t vendor_id;
 #define DEVICE_MEMBER(name) int64_t name;
 	EACH_DEVICE_LIMIT(DEVICE_MEMBER)
 #undef DEVICE_MEMBER
@@ -72,6 +73,9 @@ const struct device_gid *device_find_gid(const struct device *device, uint32_t p
 
 /* The first GID of @port that is an IPv4 address by RoCE v2; NULL: none is known. */
 const struct device_gid *device_find_ipv4(const struct device *device, uint32_t port);
+
+/* Is it the kernel's soft iWARP? It asks for no capability where others do. Accepts NULL. */
+bool device_is_siw(const struct device *device);
 
 /* "RoCE v1" */
 const char *gid_type_name(int type);

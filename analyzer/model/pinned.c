@@ -2,7 +2,8 @@
  * What a process has registered, and what becomes of that memory at a fork
  *
  *	what ibv_is_fork_initialized() told the program
- *	else VERBATIM_SOFT_FORK, by which the software device plays an older kernel
+ *	else VERBATIM_SOFT_FORK, by which the software device plays an older kernel; other
+ *	     devices do not look at it
  *	else the software device, which needs nothing
  *	else what the recorder's kernel said
  */
@@ -13,7 +14,9 @@
 #include <string.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/device.h"
 #include "analyzer/model/model_state.h"
+#include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
@@ -86,6 +89,24 @@ bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_
 	*ret_addr = (uint64_t)addr;
 	*ret_length = (uint64_t)length;
 	return !(access & ABI_ACCESS_ON_DEMAND);
+}
+
+bool pinned_is_limited(const struct process *process, const struct device *device)
+{
+	return process && process->page_size && process->memlock != PROCESS_UNLIMITED &&
+	       (!process->ipc_lock || device_is_siw(device));
+}
+
+const struct device *pinned_device(struct model *model, const struct trace_event *event)
+{
+	const struct life *life = NULL;
+	int64_t pd;
+
+	if (event->call->args && args_get(event->call->args, "pd", &pd))
+		life = model_find(model, event->process, OBJECT_pd, (uint64_t)pd);
+	if (life)
+		life = model_find(model, event->process, OBJECT_context, life->context);
+	return life ? life->device : NULL;
 }
 
 static void unpin_region(struct pinned *p, struct life *life)
@@ -246,14 +267,34 @@ static bool has_variable(const struct model *model, uint32_t process, const char
 	return trace_environ(model->trace, process, name, value, sizeof(value));
 }
 
+/* Chosen by the recorder, or preloaded by the user. */
+static bool is_on_soft(const struct model *model, uint32_t process)
+{
+	struct trace *its = trace_part(model->trace, trace_part_of(model->trace, process));
+	const char *device = trace_process_meta(model->trace, process, "device");
+	sqlite3_stmt *stmt;
+	bool found;
+
+	if (device && !strcmp(device, "soft"))
+		return true;
+	if (sql_prepare(trace_db(its),
+			"SELECT 1 FROM module WHERE path LIKE '%/libverbatim-soft.so'"
+			" OR path LIKE '%/dropin/libibverbs.so%'",
+			&stmt))
+		return false;
+	found = sql_step(stmt) > 0;
+	sqlite3_finalize(stmt);
+	return found;
+}
+
 static int ask_trace(const struct model *model, uint32_t process)
 {
-	const char *device = trace_process_meta(model->trace, process, "device");
 	const char *copies = trace_process_meta(model->trace, process, "copies_on_fork");
+	bool soft = is_on_soft(model, process);
 
-	if (has_variable(model, process, "VERBATIM_SOFT_FORK"))
+	if (soft && has_variable(model, process, "VERBATIM_SOFT_FORK"))
 		return 0;
-	if ((device && !strcmp(device, "soft")) || (copies && !strcmp(copies, "yes")))
+	if (soft || (copies && !strcmp(copies, "yes")))
 		return 1;
 	return copies && !strcmp(copies, "no") ? 0 : -1;
 }
@@ -273,7 +314,7 @@ enum fork_safety model_fork_safety(struct model *model, uint32_t process)
 	if (!p->implied) {
 		p->implied = true;
 		trace_environ(model->trace, process, "VERBATIM_SOFT_FORK", value, sizeof(value));
-		p->kept |= !strcmp(value, "enabled") ||
+		p->kept |= (!strcmp(value, "enabled") && is_on_soft(model, process)) ||
 			   has_variable(model, process, "RDMAV_FORK_SAFE") ||
 			   has_variable(model, process, "IBV_FORK_SAFE");
 	}

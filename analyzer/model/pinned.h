@@ -9,7 +9,9 @@
  */
 #include "analyzer/model/lives.h"
 
+struct device;
 struct model;
+struct process;
 struct trace_event;
 
 enum fork_safety {
@@ -56,6 +58,15 @@ uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr
 
 /* The memory that registration @event asks for. False: it is none that pins memory. */
 bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
+
+/*
+ * Does RLIMIT_MEMLOCK bind @process on @device (NULL: not known)? CAP_IPC_LOCK lifts it, but siw
+ * does not ask for that (Linux 6.1). False where the limits are not known.
+ */
+bool pinned_is_limited(const struct process *process, const struct device *device);
+
+/* The device where registration @event is made; NULL: not known. */
+const struct device *pinned_device(struct model *model, const struct trace_event *event);
 
 /* For model.c: a control verb of the application returned; @child inherits; @life is dead. */
 int pinned_return(struct model *model, const struct trace_event *event);

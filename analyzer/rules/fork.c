@@ -175,7 +175,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 	finding_step(finding, "forked", &moment);
 }
 
-/* FORK-002 */
+/* FORK-002. Where the kernel copies, support that stays off is not missed. */
 void fork_002(struct check *check, const struct trace_event *returned)
 {
 	const struct call *call = returned->call;
@@ -184,7 +184,8 @@ void fork_002(struct check *check, const struct trace_event *returned)
 	struct finding *finding;
 	char id[32], span[32];
 
-	if (call->verb != VERB_fork_init || call->ret != EINVAL)
+	if (call->verb != VERB_fork_init || call->ret != EINVAL ||
+	    model_fork_safety(check->model, returned->process) == FORK_COPIES)
 		return;
 	finding = findings_add(check->findings, RULE_FORK_002,
 			       findings_key(call->stack, returned->process, 0));

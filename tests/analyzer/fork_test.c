@@ -209,8 +209,30 @@ TEST(fork_support_is_enough)
 	fork_is_silent();
 	story_environ = "IBV_FORK_SAFE=";
 	fork_is_silent();
+	story_device = "soft";
 	story_environ = "VERBATIM_SOFT_FORK=enabled";
 	fork_is_silent();
+	story_device = "";
+}
+
+/* The variable is the software device's. */
+TEST(another_device_plays_no_older_kernel)
+{
+	struct story s;
+
+	story_environ = "VERBATIM_SOFT_FORK=disabled";
+	story_copies = "yes";
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	child_mr.addr = (void *)0x10000;
+	child_mr.length = 8192;
+	reg_mr(&s, &child_mr);
+	story_do(&s, 0, VERB_fork_init, 1, EINVAL); /* as rdma-core 44 says */
+	story_fork(&s, 0, 1);
+	story_leaves(&s);
+	assert_int_equal(story_found(&s), 0);
+	story_end(&s);
 }
 
 /* A fork between a registration and its end, where @verb returned @ret before. */

@@ -24,6 +24,7 @@ enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };
 static struct event_process story_limits;
 static const char *story_environ = ""; /* one variable, "NAME=value" */
 static const char *story_copies = "";  /* copies_on_fork */
+static const char *story_device = "";
 
 struct story {
 	char path[64];
@@ -101,7 +102,7 @@ static inline void story_begin_how(struct story *s, bool strict)
 {
 	struct writer_info info = { .clock = &s->clock,
 				    .command = "story",
-				    .device = "",
+				    .device = story_device,
 				    .memory = true,
 				    .strict = strict,
 				    .copies_on_fork = story_copies };
