@@ -172,11 +172,12 @@ bool refused_memlock(const struct refused *r, char *text, size_t size)
 	const struct pinned *pinned = model_pinned(r->model, r->event->process);
 	char have[32], limit[32], regions[WORDS_COUNT];
 
-	if (!process || process->ipc_lock || process->memlock == PROCESS_UNLIMITED)
+	if (!pinned_is_limited(process, device_of(r)))
 		return false;
-	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, no CAP_IPC_LOCK",
+	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, %s",
 		 words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		 words_bytes(process->memlock, limit));
+		 words_bytes(process->memlock, limit),
+		 process->ipc_lock ? "from which siw exempts nobody" : "no CAP_IPC_LOCK");
 	return true;
 }
 
@@ -189,7 +190,8 @@ bool refused_otherwise(const struct refused *r, char *text, size_t size)
 	bool is_queue = verb_infos[r->event->call->verb].object != OBJECT_mr;
 	char have[32], regions[WORDS_COUNT];
 
-	if (!process || (!held && process->memlock != PROCESS_UNLIMITED))
+	if (!process || (!held && process->memlock != PROCESS_UNLIMITED) ||
+	    pinned_is_limited(process, device_of(r)))
 		return false;
 	snprintf(text, size,
 		 "not for RLIMIT_MEMLOCK, which %s (%s pinned by %s)%s: the device or the kernel "

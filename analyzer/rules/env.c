@@ -26,10 +26,12 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 	finding_text(
 		&finding->says,
 		"%s() of %s failed with ENOMEM: %s had %s pinned by %s, "
-		"RLIMIT_MEMLOCK is %s, and it had no CAP_IPC_LOCK.",
+		"RLIMIT_MEMLOCK is %s, %s.",
 		verb, judge_bytes(wanted, asked), process_id_text(event->process, process_name),
 		judge_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		judge_bytes(process->memlock, limit));
+		judge_bytes(process->memlock, limit),
+		process->ipc_lock ? "from which siw exempts nobody, root included"
+				  : "and it had no CAP_IPC_LOCK");
 	if (pinned->regions)
 		finding_step(finding, "registered before", &pinned->last);
 	finding_step(finding, "refused", &moment);
@@ -49,8 +51,7 @@ void env_001(struct check *check, const struct trace_event *returned)
 	if (!returned->call->failed || returned->call->error != ENOMEM ||
 	    !pinned_request(returned, &addr, &length))
 		return;
-	if (!process || !process->page_size || process->ipc_lock ||
-	    process->memlock == PROCESS_UNLIMITED)
+	if (!pinned_is_limited(process, pinned_device(check->model, returned)))
 		return;
 	wanted = pinned_pages(check->model, returned->process, addr, length);
 	if (pinned->bytes + wanted <= process->memlock)

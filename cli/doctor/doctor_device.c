@@ -183,7 +183,7 @@ void doctor_memlock(struct doctor *doctor)
 			doctor->devices && limit.rlim_cur < MEMLOCK_LITTLE ? DOCTOR_PROBLEM
 									   : DOCTOR_NOTE,
 			"'ulimit -l unlimited', 'memlock' in /etc/security/limits.conf, "
-			"LimitMEMLOCK= of the service, or --ulimit memlock=-1 of the container; the "
+			"LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container; the "
 			"software device locks nothing",
 			"only %s may be registered from this shell",
 			format_bytes(limit.rlim_cur, text));

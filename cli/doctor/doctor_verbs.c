@@ -12,10 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/doctor/doctor.h"
+#include "cli/format.h"
 
-enum { GIDS = 256 };
+enum {
+	GIDS = 256,
+	VENDOR_SIW = 0x626d74, /* the kernel's siw: SIW_VENDOR_ID */
+};
 
 static const char *layer_name(const struct ibv_port_attr *port)
 {
@@ -68,6 +73,22 @@ static void see_port(struct doctor *doctor, struct ibv_context *context, unsigne
 		see_gids(doctor, context, port, &attr);
 }
 
+/* The kernel's soft iWARP does not ask for CAP_IPC_LOCK, where the check "memlock" does. */
+static void see_limit(struct doctor *doctor, struct ibv_context *context,
+		      const struct ibv_device_attr *attr)
+{
+	char text[FORMAT_TEXT];
+	struct rlimit limit;
+
+	if (attr->vendor_id != VENDOR_SIW || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+	    limit.rlim_cur == RLIM_INFINITY)
+		return;
+	doctor_say(doctor, DOCTOR_NOTE, "'ulimit -l unlimited'",
+		   "%s is siw, where RLIMIT_MEMLOCK is for root and CAP_IPC_LOCK, too: only %s may "
+		   "be registered",
+		   ibv_get_device_name(context->device), format_bytes(limit.rlim_cur, text));
+}
+
 static void see_ports(struct doctor *doctor, struct ibv_device *device)
 {
 	struct ibv_context *context = ibv_open_device(device);
@@ -79,7 +100,8 @@ static void see_ports(struct doctor *doctor, struct ibv_device *device)
 		return;
 	}
 	if (ibv_query_device(context, &attr))
-		attr.phys_port_cnt = 1;
+		attr = (struct ibv_device_attr){ .phys_port_cnt = 1 };
+	see_limit(doctor, context, &attr);
 	for (unsigned int port = 1; port <= attr.phys_port_cnt; port++)
 		see_port(doctor, context, port);
 	ibv_close_device(context);

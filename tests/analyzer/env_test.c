@@ -85,6 +85,32 @@ TEST(who_may_lock_memory_has_no_limit)
 	story_is_silent(8 * MIB, ENOMEM, IBV_ACCESS_LOCAL_WRITE);
 }
 
+/* The kernel's soft iWARP asks for no capability. */
+TEST(siw_exempts_nobody)
+{
+	struct ibv_device_attr siw = { .vendor_id = 0x626d74 };
+	struct story_call call;
+	const struct finding *f;
+	struct story s;
+
+	story_limits.ipc_lock = IPC_LOCK_HELD;
+	story_begin(&s);
+	open_context(&s);
+	story_do(&s, 0, VERB_query_device, 1, 0, W(&a_context), W(&siw));
+	alloc_pd(&s);
+	call = story_call(&s, 0, VERB_reg_mr, 5, W(&a_pd), W(0x100000), W(9 * MIB), W(1));
+	story_fails(&s, &call, 0, ENOMEM);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_ENV_001);
+	assert_string_equal(
+		f->says, "ibv_reg_mr() of 9 MiB failed with ENOMEM: process 1 had 0 bytes pinned "
+			 "by 0 regions, RLIMIT_MEMLOCK is 8 MiB, from which siw exempts nobody, "
+			 "root included.");
+	story_end(&s);
+}
+
 /* What was deregistered is not pinned any more. */
 TEST(pinned_memory_is_given_back)
 {

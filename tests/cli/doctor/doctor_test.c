@@ -243,8 +243,10 @@ TEST(better_clock_is_advised_where_there_is_one)
 		double ns;
 		const char *remedy;
 	} clocks[] = {
-		{ true, "tsc", 20, NULL },          { false, "tsc", 147, NULL },
-		{ false, "hpet", 900, "clock source" }, { false, "kvm-clock", 40, NULL },
+		{ true, "tsc", 20, NULL },
+		{ false, "tsc", 147, NULL },
+		{ false, "hpet", 900, "clock source" },
+		{ false, "kvm-clock", 40, NULL },
 	};
 
 	worst_verdict(doctor_devices);
