@@ -18,6 +18,7 @@
 
 #include "analyzer/facts/answer.h"
 #include "analyzer/facts/ends.h"
+#include "analyzer/facts/outage.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/key_post.h"
 #include "analyzer/model/model.h"
@@ -35,7 +36,11 @@ enum {
 	REM_INV_REQ_ERR = 9,
 	REM_ACCESS_ERR = 10,
 	RETRY_EXC_ERR = 12,
-	RNR_RETRY_EXC_ERR = 13
+	RNR_RETRY_EXC_ERR = 13,
+	LOC_QP_OP_ERR = 2, /* of Soft-RoCE: there is no way out of the port */
+	FATAL_ERR = 19,
+	RESP_TIMEOUT_ERR = 20,
+	GENERAL_ERR = 21,
 };
 
 /* What was seen when the completion was polled. */
@@ -56,6 +61,7 @@ struct noted {
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
+	struct outage_victim victim;
 	char *answer; /* said of the other end where nothing else is; NULL: nothing */
 };
 
@@ -64,6 +70,7 @@ struct causes {
 	const struct first_list *errors;
 	struct noted **all; /* of errors->all; NULL: nothing is known */
 	size_t n;
+	struct outages *outages;
 	struct noted **fresh; /* of completions that first_event() has not seen */
 	size_t nfresh;
 	unsigned int waiting;
@@ -73,8 +80,12 @@ int causes_new(struct trace *trace, const struct first_list *errors, struct caus
 {
 	struct causes *causes = calloc(1, sizeof(*causes));
 
-	if (!causes)
+	if (causes)
+		causes->outages = outages_new();
+	if (!causes || !causes->outages) {
+		free(causes);
 		return log_err(-ENOMEM, "causes of errors");
+	}
 	causes->trace = trace;
 	causes->errors = errors;
 	*ret_causes = causes;
@@ -87,6 +98,7 @@ static void free_noted(struct noted *noted)
 		return;
 	free(noted->answer);
 	free(noted->cause.name);
+	free(noted->cause.port);
 	free(noted->cause.key);
 	free(noted->cause.peer);
 	free(noted);
@@ -100,6 +112,7 @@ void causes_free(struct causes *causes)
 		free_noted(causes->all[i]);
 	for (size_t i = 0; i < causes->nfresh; i++)
 		free_noted(causes->fresh[i]);
+	outages_free(causes->outages);
 	free(causes->all);
 	free(causes->fresh);
 	free(causes);
@@ -365,7 +378,13 @@ void causes_complete(struct causes *causes, struct model *model,
 				 .status = wc->status,
 				 .state = QP_UNKNOWN,
 				 .rnr_retry = -1,
-				 .min_rnr_timer = -1 };
+				 .min_rnr_timer = -1,
+				 .victim = { .process = complete->event->process,
+					     .context = complete->qp->context,
+					     .failed = complete->event->time } };
+	noted->victim.posted = complete->request ? complete->request->time : noted->time;
+	if (complete->qp->qp && complete->qp->qp->set & ABI_QP_PORT)
+		noted->victim.port = complete->qp->qp->port;
 	if (complete->qp->peer)
 		peer = peer_other(model_peers(model), complete->qp->peer);
 	if (peer)
@@ -558,6 +577,18 @@ static void peer_sentence(const struct causes *causes, const struct ends *ends, 
 			  words_span(noted->time - noted->moved.time, when));
 }
 
+void causes_event(struct causes *causes, const struct trace_event *event)
+{
+	outages_event(causes->outages, event);
+}
+
+/* Errors that a link may cause. */
+static bool may_be_port(int status)
+{
+	return status == RETRY_EXC_ERR || status == LOC_QP_OP_ERR || status == FATAL_ERR ||
+	       status == RESP_TIMEOUT_ERR || status == GENERAL_ERR;
+}
+
 void causes_finish(struct causes *causes, const struct ends *ends)
 {
 	for (size_t i = 0; i < causes->n; i++) {
@@ -565,6 +596,10 @@ void causes_finish(struct causes *causes, const struct ends *ends)
 
 		if (!noted)
 			continue;
+		free(noted->cause.port);
+		noted->cause.port = may_be_port(noted->status)
+					    ? outages_sentence(causes->outages, &noted->victim)
+					    : NULL;
 		peer_sentence(causes, ends, noted);
 		if (noted->cause.peer)
 			continue;

@@ -19,6 +19,7 @@ struct cause {
 	char lkey[64];        /* of the request's first element: "mr2 of pd1"; "": not known */
 	char rkey[96];        /* "process 2 mr1, deregistered 2.0 ms before" */
 	char *name;           /* of it: "process 2 (server) qp1"; NULL: not known */
+	char *port;           /* "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before"; NULL */
 	char *key;            /* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: keys fit */
 	char *peer;           /* "killed by SIGKILL, last verb at 582 ms"; NULL: nothing to say */
 };
@@ -34,6 +35,9 @@ void causes_complete(struct causes *causes, struct model *model,
 
 /* The errors that first_event() has added are those of the completions before. */
 void causes_note(struct causes *causes);
+
+/* ibv_get_async_event() has returned an event: the port may be down. */
+void causes_event(struct causes *causes, const struct trace_event *event);
 
 /* Receives were posted: the other end may have waited for them. */
 void causes_post(struct causes *causes, const struct trace_event *event);

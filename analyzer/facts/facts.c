@@ -82,6 +82,8 @@ static void see_return(struct facts *facts, struct model *model, const struct tr
 	if (!is_own(event))
 		return;
 	ends_return(facts->work->ends, event);
+	if (event->call->verb == VERB_get_async_event && !event->call->failed)
+		causes_event(facts->work->causes, event);
 	if (!event->carried)
 		failed_return(facts->work->failed, model, event);
 }

@@ -170,6 +170,7 @@ static void put_cause(struct text *t, const struct cause *cause)
 {
 	put_text(t, "lkey_of", cause && *cause->lkey ? cause->lkey : NULL);
 	put_text(t, "rkey_of", cause && *cause->rkey ? cause->rkey : NULL);
+	put_text(t, "port_then", cause ? cause->port : NULL);
 	put_text(t, "keys", cause ? cause->key : NULL);
 	put_text(t, "peer", cause ? cause->name : NULL);
 	put_text(t, "peer_then", cause ? cause->peer : NULL);

@@ -322,6 +322,10 @@ static void print_likely(struct screen *screen, struct text *t, int status)
 /* Why it came, as far as the keys and the other end tell. */
 static void print_cause(struct screen *screen, struct text *t, const struct cause *cause)
 {
+	if (cause->port) {
+		text_addf(t, "%s", cause->port);
+		emit_text(screen, 4, t);
+	}
 	if (cause->key) {
 		text_addf(t, "%s", cause->key);
 		emit_text(screen, 4, t);
@@ -358,7 +362,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 		text_addf(t, "   %" PRIu64 " flushed behind %s", group->flushes,
 			  group->count > 1 ? "them" : "it");
 	emit_text(screen, 4, t);
-	if (cause && (cause->key || cause->peer))
+	if (cause && (cause->port || cause->key || cause->peer))
 		print_cause(screen, t, cause);
 	else if (!is_found(report, error->event) && !is_found(report, error->request.id))
 		print_likely(screen, t, error->status);

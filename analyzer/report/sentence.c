@@ -128,6 +128,8 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 	sentence_request(t, error, cause);
 	if (error->flushes)
 		text_addf(t, "; %" PRIu64 " flushed behind it", error->flushes);
+	if (cause && cause->port)
+		text_addf(t, "; %s", cause->port);
 	if (cause && cause->key)
 		text_addf(t, "; %s", cause->key);
 	if (cause && cause->peer)

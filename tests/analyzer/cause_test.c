@@ -63,6 +63,65 @@ TEST(a_stale_rkey)
 	story_end(&s);
 }
 
+/* Process 1 is told of @type, of port 1. */
+static void tell_event(struct story *s, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .event_type = type, .element.port_num = 1 };
+
+	story_do(s, 0, VERB_get_async_event, 6, 0, W(&ends[0].context), W(&event));
+	story_do(s, 0, VERB_ack_async_event, 7, 0, W(&event));
+}
+
+TEST(a_port_that_was_down)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	tell_event(&s, IBV_EVENT_PORT_ERR); /* 1:21 */
+	poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
+	assert_string_equal(only_cause(&s)->port,
+			    "port 1 was down: IBV_EVENT_PORT_ERR 1:21, 3000 ns before");
+	story_end(&s);
+}
+
+TEST(a_port_that_is_told_of_later)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	tell_event(&s, IBV_EVENT_PORT_ERR);
+	assert_non_null(strstr(only_cause(&s)->port, " later"));
+	story_end(&s);
+}
+
+TEST(a_port_that_was_up_again_is_not_to_blame)
+{
+	struct story s;
+
+	begin_story(&s);
+	tell_event(&s, IBV_EVENT_PORT_ERR);
+	tell_event(&s, IBV_EVENT_PORT_ACTIVE);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_null(only_cause(&s)->port);
+	story_end(&s);
+}
+
+TEST(a_port_does_not_refuse_access)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	tell_event(&s, IBV_EVENT_PORT_ERR);
+	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
+	assert_null(only_cause(&s)->port);
+	story_end(&s);
+}
+
 TEST(keys_that_fit_are_not_to_blame)
 {
 	const struct cause *cause;
