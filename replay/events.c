@@ -29,8 +29,9 @@ static const char before_cut[] = "an event of the time before the trace begins";
 static const char at_cut[] = "a completion event that was under way when the trace begins";
 static const char no_event[] = "a request for an event that returned without one";
 
-#define SILENT_AFTER 2000000  /* ns until a completion counts instead of its event */
-#define CUT_SHARE    50000000 /* to wait if it may be of a queue pair that is not driven */
+#define SILENT_AFTER 2000000   /* ns until a completion counts instead of its event */
+#define CUT_SHARE    50000000  /* to wait if it may be of a queue pair that is not driven */
+#define OUTSIDE_NS   200000000 /* to wait for what no verb causes: it may happen all the same */
 
 static uint64_t find_number(const struct args *args, const char *path)
 {
@@ -355,7 +356,8 @@ static void miss_async(struct replay *r, const struct trace_event *event, struct
 			   find_users(r, element).cut);
 		return;
 	}
-	context->silent++;
+	if (kind_of_event(type) != OBJECT_device)
+		context->silent++;
 	differ_no_event(r->outcome, event->id, event->call->verb, object_at(r, element),
 			"event.event_type", ibv_event_type_str(type));
 }
@@ -394,9 +396,12 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 	struct replica *replica = replica_of(r, context);
 	struct ibv_context *here = replica->handle;
 	int64_t start = pace_now(), limit = r->no_posts ? CUT_SHARE : wait_time(r, replica);
+	bool outside = kind_of_event(type) == OBJECT_device, raised = false;
 	unsigned int turns = 0;
-	bool raised = false;
 	struct async **found;
+
+	if (outside && limit > OUTSIDE_NS)
+		limit = OUTSIDE_NS;
 
 	while (!*(found = find_async(r, context, type, element, false))) {
 		if (process_has_async_event(here)) {
@@ -404,8 +409,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 				return -ENOMEM;
 			continue;
 		}
-		if (!raised && faults_raise(r, here, &async, kind_of_event(type) == OBJECT_device,
-					    pace_now() - start, limit)) {
+		if (!raised && faults_raise(r, here, &async, outside, pace_now() - start, limit)) {
 			raised = true;
 		} else if (!pace_wait(&turns, start + limit)) {
 			miss_async(r, event, replica, type, element);
