@@ -416,26 +416,57 @@ static int end_all_feeds(struct collector *c)
 	return err;
 }
 
+/* What a program does after it has given up its user's rights is out of our reach. */
+static void tell_strangers(const struct session_page *page, uint32_t foreign)
+{
+	uint32_t programs = atomic_load(&page->strangers);
+	char what[96];
+
+	if (!foreign && !programs)
+		return;
+	if (foreign && programs)
+		snprintf(what, sizeof(what), "%u threads and %u programs were", foreign, programs);
+	else if (foreign)
+		snprintf(what, sizeof(what), "%u thread%s", foreign,
+			 foreign == 1 ? " was" : "s were");
+	else
+		snprintf(what, sizeof(what), "%u program%s", programs,
+			 programs == 1 ? " was" : "s were");
+	log_note("%s not recorded: user %u may not enter the directory of this recording, which is "
+		 "user %u's; begin the recording as that user, as in 'setpriv --reuid=%u ... "
+		 "verbatim record ...'",
+		 what, atomic_load(&page->stranger) - 1, (unsigned int)geteuid(),
+		 atomic_load(&page->stranger) - 1);
+}
+
 /* Threads without a ring, most often for lack of shared memory: their verbs were not recorded. */
 static int tell_ringless(struct collector *c)
 {
 	const struct session_page *page = c->session->page;
 	uint32_t n = atomic_load(&page->ringless), denied = atomic_load(&page->denied);
+	uint32_t foreign = atomic_load(&page->foreign);
 	char text[FORMAT_TEXT];
 
 	n = n < SESSION_RINGS ? n : SESSION_RINGS;
 	denied = denied < n ? denied : n;
+	foreign = foreign < n - denied ? foreign : n - denied;
+	tell_strangers(page, foreign);
 	if (!n)
 		return 0;
 	if (denied)
 		log_note("%u threads were not recorded: the rings of their process may have %s "
 			 "(--ring-budget allows more)",
 			 denied, format_bytes(atomic_load(&page->withheld_budget), text));
-	if (n > denied)
+	if (n > denied + foreign)
 		log_note("%u threads were not recorded: no ring could be made for them in %s, "
 			 "or their process was forked while the loader was in use",
-			 n - denied, c->session->dir);
+			 n - denied - foreign, c->session->dir);
 	return writer_ringless(c->writer, n);
+}
+
+bool collector_strangers(const struct collector *c)
+{
+	return atomic_load(&c->session->page->strangers) != 0;
 }
 
 static int tell_withheld(struct collector *c)

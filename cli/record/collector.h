@@ -66,6 +66,9 @@ bool collector_busy(const struct collector *collector);
 /* After collector_finish(): was there a ring that could not be read? */
 bool collector_unreadable(const struct collector *collector);
 
+/* Were programs started as another user, so that they could not be recorded? It has been said. */
+bool collector_strangers(const struct collector *collector);
+
 /* Has the living process @pid had a ring: has it called a verb? */
 bool collector_has_guest(const struct collector *collector, pid_t pid);
 

@@ -440,8 +440,8 @@ static void tell_end(struct recording *r, unsigned int processes, struct writer_
 
 static void tell_unseen(struct recording *r)
 {
-	if (collector_processes(r->collector) || collector_unreadable(r->collector) || r->error ||
-	    r->progress.quiet)
+	if (collector_processes(r->collector) || collector_unreadable(r->collector) ||
+	    collector_strangers(r->collector) || r->error || r->progress.quiet)
 		return;
 	progress_clear(&r->progress);
 	log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",

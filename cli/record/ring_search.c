@@ -44,8 +44,10 @@ static int try_ring(struct ring_search *search, uint32_t index)
 
 	if (err)
 		return 0;
-	/* pairs with the store in new_ring(): its maker has not told everything yet */
-	if (!search->leftover && !atomic_load_explicit(&ring.head->ticks, memory_order_acquire)) {
+	/* pairs with the store in new_ring(): its maker has not told everything yet, or no thread
+	 * has taken it */
+	if (!atomic_load_explicit(&ring.head->ticks, memory_order_acquire) &&
+	    (!search->leftover || !atomic_load(&ring.head->tail))) {
 		ring_close(&ring);
 		return 0;
 	}

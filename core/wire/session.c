@@ -44,7 +44,7 @@
 /* what mkdtemp() puts in place of an X */
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-#define VERSION         13
+#define VERSION         14
 #define TEXT_OF(number) #number
 #define MARK(number)    "verbatim session " TEXT_OF(number)
 

@@ -34,6 +34,7 @@ guest_exports_verbs_only() {
 		dlclose) ;; # shim/trace/stack/modules.c
 		prctl | syscall) ;; # shim/trace/interpose/sandbox.c
 		sigaction | signal) ;; # shim/trace/interpose/fault.c
+		setuid | seteuid | setreuid | setresuid) ;; # shim/trace/process/user.c
 		fork | vfork | _Fork | clone | posix_spawn | posix_spawnp | system | popen) ;;
 		exec[lv] | exec[lv][ep] | execvpe | fexecve | execveat) ;;
 		_exit | _Exit | quick_exit) ;;

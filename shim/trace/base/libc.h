@@ -13,7 +13,7 @@
 	F(fork) F(_Fork) F(clone) F(vfork) F(posix_spawn) F(posix_spawnp) F(system) \
 	F(popen) F(execve) F(execv) F(execvp) F(execvpe) F(fexecve) F(execveat) \
 	F(_exit) F(_Exit) F(quick_exit) F(dlclose) F(prctl) F(syscall) F(sigaction) \
-	F(signal)
+	F(signal) F(setuid) F(seteuid) F(setreuid) F(setresuid)
 
 enum libc_function {
 #define F(name) LIBC_##name,

@@ -33,6 +33,7 @@
 #include "shim/trace/interpose/import.h"
 #include "shim/trace/objects/descriptors.h"
 #include "shim/trace/process/surroundings.h"
+#include "shim/trace/process/user.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/ring/vfork.h"
@@ -203,6 +204,8 @@ uint32_t process_fork(enum event_fork_how how)
 	int saved = errno;
 	uint32_t seq = 0;
 
+	if (how == FORK_EXEC || how == FORK_POSIX_SPAWN)
+		user_exec();
 	if (vfork_is_child()) {
 		if (how == FORK_EXEC)
 			vfork_exec(getpid());

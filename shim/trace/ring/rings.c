@@ -35,10 +35,14 @@ enum {
 	FIRST_RINGS = 2,   /* 1/FIRST_RINGS of the budget is for narrow rings alone */
 	CHUNK = 256 << 10, /* bytes of slots at a time */
 	TRIES = 16,        /* numbers */
+	ASIDE = 32,        /* rings, for a process that changes its user */
 };
 
-/* CLOSED: no thread has it, but the collector may not have read it yet */
-enum use { FREE, WAITS, USED, CLOSED };
+/*
+ * CLOSED: no thread has it, but the collector may not have read it yet
+ * ASIDE_RING: never used; children have it, too, and the first that takes it is its owner
+ */
+enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
 struct slot {
 	struct ring ring; /* all of it while it waits; only head and mask while in use */
@@ -67,7 +71,9 @@ void rings_begin(const struct session *session, uint64_t begun)
 	for (struct slot *slot = slots; slot; slot = slot->next) {
 		if (slot->use == WAITS || slot->use == CLOSED)
 			ring_close(&slot->ring);
-		slot->use = FREE;
+		slot->ring.charged = 0; /* to another process's budget */
+		if (slot->use != ASIDE_RING)
+			slot->use = FREE;
 	}
 	waiting = closed = 0;
 	charged = 0;
@@ -232,6 +238,64 @@ static int make_ring(struct session *session, struct ring *ret_ring)
 	return err;
 }
 
+void rings_set_aside(struct session *session)
+{
+	unsigned int n = 0;
+
+	if (session_is_alone(session) || session->page->on_full == ON_FULL_GROW)
+		return;
+	recording_lock();
+	for (struct slot *slot = slots; slot; slot = slot->next)
+		n += slot->use == ASIDE_RING;
+	recording_unlock();
+	for (; n < ASIDE; n++) {
+		struct slot *slot = NULL;
+		struct ring ring;
+
+		if (make_ring(session, &ring))
+			return;
+		atomic_store(&ring.head->owner, 0);
+		recording_lock();
+		slot = new_slot();
+		if (slot) {
+			slot->ring = ring;
+			slot->use = ASIDE_RING;
+		}
+		recording_unlock();
+		if (!slot)
+			ring_close(&ring);
+	}
+}
+
+/* Its file belongs to the process's former user. False: none is left. */
+static bool take_aside(struct ring *ret_ring)
+{
+	const uint32_t me = (uint32_t)gettid();
+	bool taken = false;
+
+	recording_lock();
+	for (struct slot *slot = slots; slot && !taken; slot = slot->next) {
+		uint32_t nobody = 0;
+
+		if (slot->use != ASIDE_RING)
+			continue;
+		/* the head is shared with parent and children, which have it in their lists, too */
+		taken = atomic_compare_exchange_strong(&slot->ring.head->owner, &nobody, me);
+		slot->use = taken ? USED : FREE;
+		if (taken)
+			*ret_ring = slot->ring;
+		else
+			ring_close(&slot->ring);
+	}
+	recording_unlock();
+	if (!taken)
+		return false;
+	ret_ring->head->pid = (uint32_t)getpid();
+	ret_ring->head->tid = me;
+	ret_ring->head->image = image;
+	return true;
+}
+
 /* Parts that the reader has left by now are not charged any more. */
 int rings_widen(struct session *session, struct ring *ring, bool must)
 {
@@ -260,12 +324,23 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 	return err;
 }
 
+/* For the final report: the directory belongs to the user that this process had before. */
+static void tell_foreign(struct session_page *page)
+{
+	atomic_store(&page->stranger, (uint32_t)geteuid() + 1);
+	atomic_fetch_add(&page->foreign, 1);
+}
+
 int rings_make(struct session *session, struct ring *ret_ring)
 {
 	struct slot *slot;
 	struct ring ring;
 	int err = make_ring(session, &ring);
 
+	if (err == -EACCES && take_aside(ret_ring))
+		return 0;
+	if (err == -EACCES)
+		tell_foreign(session->page);
 	if (err)
 		return err;
 	recording_lock();

@@ -22,8 +22,17 @@ void rings_begin(const struct session *session, uint64_t begun);
 /* Take a ring that waits for a thread; false: there is none. */
 bool rings_take(struct ring *ret_ring);
 
-/* Make a narrow ring. Returns 0 or -errno; -EDQUOT: the budget is used up. */
+/*
+ * Make a narrow ring, or take one that was set aside. Returns 0 or -errno; -EDQUOT: the budget is
+ * used up; -EACCES: the process has changed its user.
+ */
 int rings_make(struct session *session, struct ring *ret_ring);
+
+/*
+ * The process is about to change its user, who can make no ring: make some now, for its next
+ * threads and for its children. Once is enough.
+ */
+void rings_set_aside(struct session *session);
 
 /*
  * Make this thread's ring wider, if the budget allows; with @must in any case.

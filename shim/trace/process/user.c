@@ -1,0 +1,100 @@
+/*
+ * A program that changes its user
+ *
+ *	root, before setuid() and the like --> the process joins, rings are set aside
+ *	later, as the other user           --> new threads and children get these
+ *	exec as that user                  --> the session's page counts it
+ *
+ * The session's directory is open to its own user alone, so that afterwards no ring can be made,
+ * and a new program cannot even say that it is not recorded. A program that was not linked with
+ * verbs (setpriv, su) does not join: it only maps the page, to count what it executes.
+ *
+ * Not here: what a program does by bare system calls.
+ */
+#include "shim/trace/process/user.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "shim/trace/base/libc.h"
+#include "shim/trace/base/started.h"
+#include "shim/trace/ring/record.h"
+#include "shim/trace/ring/recording.h"
+#include "shim/trace/ring/rings.h"
+#include "shim/trace/ring/vfork.h"
+
+static struct session seen; /* mapped before the change where the process does not join */
+static uid_t owner;         /* of the session; valid once `left` is set */
+static _Atomic bool left;   /* the user was changed, or about to be */
+
+static struct session_page *page_here(void)
+{
+	return recording_session.page ?: seen.page;
+}
+
+static void see_page(void)
+{
+	const char *dir = getenv(SESSION_ENV);
+
+	if (!dir || !*dir)
+		return;
+	recording_lock();
+	if (!page_here())
+		session_join(&seen, dir);
+	recording_unlock();
+}
+
+/* Only root's change is of interest: others get nothing that they had not before. */
+static void before_change(uid_t to)
+{
+	int saved = errno;
+
+	if (to == (uid_t)-1 || geteuid() || !to || recorder.busy || vfork_is_child())
+		return;
+	if ((recording_is_on() || started_has_verbs()) && record_ready())
+		rings_set_aside(&recording_session);
+	else
+		see_page();
+	if (page_here() && !atomic_exchange(&left, true))
+		owner = geteuid();
+	errno = saved;
+}
+
+void user_exec(void)
+{
+	static _Atomic pid_t counted;
+	struct session_page *page = page_here();
+	uid_t now = geteuid();
+
+	if (!atomic_load(&left) || !page || now == owner ||
+	    atomic_exchange(&counted, getpid()) == getpid())
+		return;
+	atomic_store(&page->stranger, (uint32_t)now + 1);
+	atomic_fetch_add(&page->strangers, 1);
+}
+
+OURS int setuid(uid_t uid)
+{
+	before_change(uid);
+	return NEXT(setuid)(uid);
+}
+
+OURS int seteuid(uid_t uid)
+{
+	before_change(uid);
+	return NEXT(seteuid)(uid);
+}
+
+OURS int setreuid(uid_t real, uid_t effective)
+{
+	before_change(effective);
+	return NEXT(setreuid)(real, effective);
+}
+
+OURS int setresuid(uid_t real, uid_t effective, uid_t kept)
+{
+	before_change(effective);
+	return NEXT(setresuid)(real, effective, kept);
+}
