@@ -138,7 +138,7 @@ static int open_to(struct opened *o, uint64_t end)
 }
 
 /* A segment that is not listed is open as a whole. */
-static int reach(struct shm_seg *seg, uint64_t end)
+static int reach_end(struct shm_seg *seg, uint64_t end)
 {
 	struct opened *o;
 	int err;
@@ -155,7 +155,7 @@ static int reach(struct shm_seg *seg, uint64_t end)
 void *segment_at(struct shm_seg *seg, uint64_t off, uint64_t len)
 {
 	if (off < sizeof(*seg) || len > SHM_SIZE || off > SHM_SIZE - len ||
-	    reach(seg, off + len) < 0)
+	    reach_end(seg, off + len) < 0)
 		return NULL;
 	return (uint8_t *)seg + off;
 }
@@ -167,7 +167,7 @@ static int open_head(struct shm_seg *seg)
 	pthread_mutex_lock(&opened_mutex);
 	err = note_closed(seg);
 	pthread_mutex_unlock(&opened_mutex);
-	return err < 0 ? err : reach(seg, sizeof(*seg));
+	return err < 0 ? err : reach_end(seg, sizeof(*seg));
 }
 
 void segment_unmap(struct shm_seg *seg)
