@@ -199,11 +199,16 @@ static struct made_end *new_end(struct made_plan *plan, struct made_host *host, 
 	return end;
 }
 
-/* The way from a port to itself: the recorded queue pair is at the same. */
-static struct ibv_ah_attr path_here(const struct made_host *host, uint8_t port)
+/*
+ * The way from a port to itself: the recorded queue pair is at the same. By the same GID as its own
+ * way, @recorded: Soft-RoCE drops what comes from another one than it was connected to.
+ */
+static struct ibv_ah_attr path_here(const struct made_host *host, uint8_t port,
+				    const struct ibv_ah_attr *recorded)
 {
-	struct ibv_ah_attr av = { .port_num = device_port(host->device, port) };
+	struct ibv_ah_attr av = *recorded;
 
+	av.port_num = device_port(host->device, port);
 	devices_translate(host->device, host->device, av.port_num, &av);
 	return av;
 }
@@ -240,7 +245,7 @@ static int go_rtr(struct made_end *end, const struct replica *mine, const struct
 	const struct made_host *host = end->host;
 	enum ibv_mtu mtu = host->device->ports[device_port(host->device, mine->qp->port)].mtu;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .ah_attr = path_here(host, mine->qp->port),
+				    .ah_attr = path_here(host, mine->qp->port, &recorded->ah_attr),
 				    .path_mtu = recorded->path_mtu,
 				    .dest_qp_num = mine->number,
 				    .rq_psn = link->sq_psn,
@@ -263,7 +268,9 @@ static int go_rts(struct made_end *end, const struct ibv_qp_attr *recorded)
 				    .timeout = TIMEOUT,
 				    .retry_cnt = RETRIES,
 				    .rnr_retry = RETRIES,
-				    .max_rd_atomic = recorded->max_dest_rd_atomic };
+				    .max_rd_atomic = (uint8_t)at_most(
+					    recorded->max_dest_rd_atomic,
+					    end->host->device->attr.max_qp_init_rd_atom) };
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
 	if (is_requester(end))
@@ -366,7 +373,7 @@ static struct made_end *new_datagram_end(struct replay *r, struct made_plan *pla
 	attr.qp_state = IBV_QPS_RTS;
 	if (!err)
 		err = ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	av = path_here(host, mine->qp->port);
+	av = path_here(host, mine->qp->port, &link->av);
 	end->ah = err ? NULL : ibv_create_ah(host->pd, &av);
 	if (end->ah)
 		return end;

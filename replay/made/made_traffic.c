@@ -56,6 +56,8 @@ static int note_datagrams(struct pass *p, struct made_plan *plan, uint32_t qpn,
 		link->host = made_host_at(p, plan, av);
 		link->number = qpn;
 	}
+	if (av && av->is_global)
+		link->av = *av;
 	if (!link->host)
 		return -ENOMEM;
 	note_length(&p->far->hosts[link->host - 1], length + GRH);
@@ -266,6 +268,15 @@ static int learn_connected(struct pass *p, struct made_plan *plan, const struct 
 		       (uint64_t)wc->status);
 }
 
+/*
+ * Did queue pair @peer of the trace send it? Not to itself, if nobody in the trace has sent it as
+ * much: then two hosts have the same number.
+ */
+static bool is_from_inside(const struct made_plan *plan, uint32_t peer)
+{
+	return peer && (peer != plan->object || plan->sent_to > plan->heard);
+}
+
 static int learn_received_datagram(struct pass *p, struct made_plan *plan,
 				   const struct trace_event *event, const struct wc *wc)
 {
@@ -274,7 +285,7 @@ static int learn_received_datagram(struct pass *p, struct made_plan *plan,
 
 	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV) || wc->src_qp <= 1)
 		return 0;
-	if (peers_find(p->r->peers, 0, wc->src_qp, &av, event->time)) {
+	if (is_from_inside(plan, peers_find(p->r->peers, 0, wc->src_qp, &av, event->time))) {
 		plan->heard++;
 		return 0;
 	}

@@ -43,6 +43,8 @@ struct ibv_ah_attr recorded_address(const struct args *args, bool connection)
 	av.is_global = (uint8_t)recorded_number(args, connection ? "attr.ah_attr.is_global"
 								 : "attr.is_global");
 	av.dlid = (uint16_t)recorded_number(args, connection ? "attr.ah_attr.dlid" : "attr.dlid");
+	av.grh.sgid_index = (uint8_t)recorded_number(
+		args, connection ? "attr.ah_attr.grh.sgid_index" : "attr.grh.sgid_index");
 	gid = args_text(args, connection ? "attr.ah_attr.grh.dgid.raw" : "attr.grh.dgid.raw");
 	if (!gid || !recorded_gid(gid, &av.grh.dgid))
 		av.is_global = 0;
