@@ -384,6 +384,17 @@ static bool has_key(const struct pair *p, uint64_t key, uint64_t b)
 	return map_get(&p->key_of, key, &at);
 }
 
+/* Where nothing is transferred no key is looked at, and programs give any: UCX flushes with 0. */
+static bool needs_key(const struct pair *p, const struct trace_event *event, uint32_t index)
+{
+	const struct wr *wr = &event->post->wr[index];
+	uint64_t length = wr->opcode == IBV_WR_SEND_WITH_INV;
+
+	for (uint32_t i = 0; i < wr->nsge; i++)
+		length += wr->sge[i].length;
+	return length && pair_status_of(p, event, index) == IBV_WC_SUCCESS;
+}
+
 void pair_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		 uint32_t *rkey)
 {
@@ -392,7 +403,7 @@ void pair_remote(struct replay *r, const struct trace_event *event, uint32_t ind
 	uint64_t key = process_key(p->its.lives[other - 1].process, *rkey), at;
 	const struct pair_key *found;
 
-	if (pair_status_of(p, event, index) == IBV_WC_SUCCESS)
+	if (needs_key(p, event, index))
 		pair_await(p, has_key, key, 0, pair_patience(p));
 	pthread_mutex_lock(&p->lock);
 	if (map_get(&p->key_of, key, &at)) {
