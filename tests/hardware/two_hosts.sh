@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Two machines joined by a wire: each side of a program is recorded on its own host, and replayed
+# there against the other one's half, by --listen and --peer; then each half alone, against a made
+# peer, on the kernel's device and on the software device.
+. tests/hardware/lib/machine.sh
+
+export VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
+PORT=18500
+
+# The server on host 1, and as soon as it is there its client on host 2.
+record() { # program, arguments
+	local turn status=1
+	if [ "$host" = 1 ]; then
+		timeout 60 "$VERBATIM" record -q -o "$t" -- "$@" >"$tmp/out" 2>&1
+		status=$?
+	fi
+	for ((turn = 0; host == 2 && status && turn < 60; turn++)); do
+		timeout 60 "$VERBATIM" record -q -o "$t" -- "$@" "$peer" >"$tmp/out" 2>&1
+		status=$?
+		grep -qi "couldn't connect" "$tmp/out" || break
+	done
+	[ $status -eq 0 ] || { echo "recording: $status, $(tail -5 "$tmp/out")"; return 1; }
+	is device "$(sql "SELECT group_concat(DISTINCT name) FROM device")" rxe0
+}
+
+# By the connection manager: the verbs inside are driven.
+record_rping() {
+	local way=(rping -c -a) turn status=1
+	[ "$host" = 2 ] || way=(rping -s -a)
+	for ((turn = 0; status && turn < 60; turn++)); do
+		timeout 60 "$VERBATIM" record -q -o "$t" -- "${way[@]}" 192.168.79.1 -C 20 \
+			>"$tmp/out" 2>&1
+		status=$?
+		[ "$host" = 2 ] || break
+	done
+	[ $status -eq 0 ] || { echo "recording: $status, $(tail -5 "$tmp/out")"; return 1; }
+}
+
+# How it ended there, too: a half that hangs on one host is seen on both.
+replay_both() {
+	local way=(--peer "$peer:$PORT")
+	[ "$host" = 2 ] || way=(--listen "192.168.79.1:$PORT")
+	timeout 90 "$VERBATIM" replay --device rxe0 "${way[@]}" "$t" >"$tmp/replayed" 2>&1
+	is status $? 0 && says '^no divergence' "$tmp/replayed" &&
+		! grep 'made [0-9]* peer' "$tmp/replayed" || { head -20 "$tmp/replayed"; return 1; }
+}
+
+replay_alone() { # device
+	timeout 90 "$VERBATIM" replay --device "$1" "$t" >"$tmp/replayed" 2>&1
+	is status $? 0 && says '^no divergence' "$tmp/replayed" &&
+		says 'made [0-9]* peer' "$tmp/replayed" || { head -20 "$tmp/replayed"; return 1; }
+}
+
+program() { # name, arguments
+	local name="$1 on host $host"
+	rm -f "$t"
+	if [ "$1" = rping ]; then
+		try "$name is recorded" record_rping
+	else
+		try "$name is recorded" record "$@"
+	fi
+	try "$name is replayed with the other host" replay_both
+	try "$name is replayed alone on rxe0" replay_alone rxe0
+	try "$name is replayed alone on the software device" replay_alone soft
+	PORT=$((PORT + 1))
+}
+
+each_host() {
+	use_device rxe0
+	unset VERBATIM_DEVICE
+	program ibv_rc_pingpong -n 100 "${ibv[@]}"
+	program ibv_ud_pingpong -n 50 -s 1000 "${ibv[@]}"
+	program ibv_srq_pingpong -n 50 "${ibv[@]}"
+	program ib_send_bw -n 100 "${perftest[@]}"
+	program ib_write_bw -n 100 "${perftest[@]}"
+	program ib_read_lat -n 50 "${perftest[@]}"
+	program rping
+	exit $failed
+}
+
+two_hosts each_host each_host
