@@ -5,14 +5,19 @@
  * (4.096 us x 2^timeout; InfiniBand specification, 9.7.6.1.3, allows a device up to four times
  * that), one that found no receive posted a multiple of the peer's RNR timer (9.7.5.2.8). The
  * first multiples are looked at, of constants far above what requests usually take.
+ *
+ * A kernel's own device (rxe, siw) counts ticks: the time is rounded down to them, and the first is
+ * over sooner. Where two ticks are little of it, it may be early by them.
  */
 #include "analyzer/profile/cluster.h"
 
 enum {
 	TIMES = 7,
-	LEAST = 3, /* requests */
-	MORE = 4,  /* times as many as beside */
-	FAR = 10,  /* times the median */
+	LEAST = 3,       /* requests */
+	MORE = 4,        /* times as many as beside */
+	FAR = 10,        /* times the median */
+	TICKS = 8000000, /* two of 4 ms, ns */
+	LITTLE = 8,      /* of so many parts of the time one */
 	RNR_LONGEST = 0,
 };
 
@@ -27,20 +32,59 @@ int64_t cluster_rnr_time(unsigned int code)
 	return us[code & 31] * 1000;
 }
 
-/* How many are within @from to @to hundredths of @at. */
-static uint64_t count_span(const struct histogram *h, int64_t at, int from, int to)
+/* What they took that are counted, and the least that was. */
+struct span {
+	int64_t from, to;
+};
+
+static struct span span_of(int64_t at)
 {
-	return histogram_between(h, (uint64_t)(at / 100 * from), (uint64_t)(at / 100 * to));
+	return (struct span){ at > (int64_t)TICKS * LITTLE ? at - TICKS : at, at / 100 * 104 };
+}
+
+static uint64_t count_span(const struct histogram *h, int64_t from, int64_t to)
+{
+	return from < 0 ? 0 : histogram_between(h, (uint64_t)from, (uint64_t)to);
+}
+
+/* From the first class of it that has any to the last. */
+static void narrow_span(const struct histogram *h, struct cluster *cluster, struct span span)
+{
+	uint64_t from, to;
+
+	cluster->from = 0;
+	for (unsigned int i = histogram_class_of((uint64_t)span.from);
+	     i <= histogram_class_of((uint64_t)span.to); i++) {
+		if (!histogram_class(h, i, &from, &to))
+			continue;
+		if (!cluster->from)
+			cluster->from = (int64_t)from;
+		cluster->to = (int64_t)(to < h->max ? to : h->max);
+	}
 }
 
 /* A class is up to 3.1 % wide: what begins in a span may end outside of it. */
 static bool look_at(const struct histogram *h, int64_t at, struct cluster *cluster)
 {
-	uint64_t before = count_span(h, at, 91, 95), after = count_span(h, at, 109, 113);
+	struct span span = span_of(at);
+	int64_t wide = span.to - span.from, apart = at / 100 * 5;
+	uint64_t before = count_span(h, span.from - apart - wide, span.from - apart);
+	uint64_t after = count_span(h, span.to + apart, span.to + apart + wide);
 
-	cluster->n = count_span(h, at, 100, 104);
+	cluster->n = count_span(h, span.from, span.to);
+	cluster->of = h->count;
 	cluster->beside = before > after ? before : after;
+	narrow_span(h, cluster, span);
 	return cluster->n >= LEAST && cluster->n >= MORE * cluster->beside;
+}
+
+bool cluster_has(const struct cluster *cluster, const struct profile_queue *queue)
+{
+	struct span span = span_of(cluster->constant * cluster->times);
+
+	if (!queue->latency || (!cluster->rnr && !(queue->timeouts >> cluster->code & 1)))
+		return false;
+	return count_span(queue->latency, span.from, span.to);
 }
 
 static bool is_told(const struct cluster *clusters, size_t n, int64_t at)

@@ -258,10 +258,13 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 	return true;
 }
 
-static void note_timers(struct profile *profile, const struct qp *qp)
+static void note_timers(struct profile *profile, const struct qp *qp, struct profile_queue *row)
 {
-	if (qp->set & ABI_QP_TIMEOUT)
+	if (qp->set & ABI_QP_TIMEOUT) {
 		profile->timeouts |= 1u << (qp->timeout & 31);
+		if (row)
+			row->timeouts |= 1u << (qp->timeout & 31);
+	}
 	if (qp->set & ABI_QP_MIN_RNR_TIMER)
 		profile->rnr_timers |= 1u << (qp->min_rnr_timer & 31);
 }
@@ -298,7 +301,7 @@ void data_post(struct profiler *p, const struct model_post *told)
 	if (to.row && told->queue && told->queue->send)
 		to.row->max_inline = told->queue->limits.inline_given;
 	if (told->object && told->object->qp)
-		note_timers(p->profile, told->object->qp);
+		note_timers(p->profile, told->object->qp, to.row);
 }
 
 /* Completions */

@@ -96,6 +96,7 @@ struct profile_queue {
 	uint32_t process;
 	uint32_t errors;         /* completions in error, flushes too */
 	uint32_t max_inline;     /* bytes that the device gave; valid if send.known */
+	uint32_t timeouts;       /* a bit for each value that it had */
 	uint64_t sent, received; /* bytes, as of a process */
 	struct profile_side send, receive;
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */

@@ -175,6 +175,44 @@ void stat_rates(const struct stat_view *view)
 	       format_bytes(rate_of(profile->received, ns), received));
 }
 
+/* "qp1/2, qp2/2 and 4 more": who has requests in it. */
+static void print_owners(const struct stat_view *view, const struct cluster *cluster)
+{
+	enum { SHOWN = 3 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < view->profile->nobjects; i++) {
+		const struct profile_queue *queue = view->profile->queues[i];
+		const struct object *object =
+			queue ? trace_object(view->trace, queue->object) : NULL;
+
+		if (!object || !cluster_has(cluster, queue) || n++ >= SHOWN)
+			continue;
+		printf("%s", n > 1 ? ", " : "");
+		print_foreign(stdout, object->name);
+		printf("/%u", object->process);
+	}
+	if (n > SHOWN)
+		printf(" and %zu more", n - SHOWN);
+}
+
+static void print_cluster(const struct stat_view *view, const struct cluster *cluster)
+{
+	char n[FORMAT_TEXT], of[FORMAT_TEXT], from[FORMAT_TEXT], to[FORMAT_TEXT];
+	char time[FORMAT_TEXT], beside[FORMAT_TEXT];
+
+	printf("  %s of %s took %s to %s, of ", format_count(cluster->n, n),
+	       format_count(cluster->of, of), format_time(cluster->from, from),
+	       format_time(cluster->to, to));
+	print_owners(view, cluster);
+	printf("\n    %u x %s, ", cluster->times, format_time(cluster->constant, time));
+	if (cluster->rnr)
+		printf("RNR timer %u: no receive was posted", cluster->code);
+	else
+		printf("timeout %u: sent again", cluster->code);
+	printf(" (%s beside)\n", format_count(cluster->beside, beside));
+}
+
 /* Below the latencies: where they gather, and what of them a CQ had. */
 void stat_latency(const struct stat_view *view)
 {
@@ -183,15 +221,8 @@ void stat_latency(const struct stat_view *view)
 	size_t n = cluster_find(view->profile, clusters);
 	char count[FORMAT_TEXT], time[FORMAT_TEXT], high[FORMAT_TEXT];
 
-	for (size_t i = 0; i < n; i++) {
-		printf("  %s took %u x %s, ", format_count(clusters[i].n, count), clusters[i].times,
-		       format_time(clusters[i].constant, time));
-		if (clusters[i].rnr)
-			printf("RNR timer %u: no receive was posted", clusters[i].code);
-		else
-			printf("timeout %u: sent again", clusters[i].code);
-		printf(" (%s beside)\n", format_count(clusters[i].beside, count));
-	}
+	for (size_t i = 0; i < n; i++)
+		print_cluster(view, &clusters[i]);
 	if (!m->way.count)
 		return;
 	printf("\nmessages with both ends recorded: %s\n", format_count(m->way.count, count));

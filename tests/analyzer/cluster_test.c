@@ -55,6 +55,52 @@ TEST(a_timeout_is_looked_for_where_a_queue_pair_has_it)
 	assert_true(!clusters[0].rnr && clusters[0].code == 14 && clusters[0].n == 7);
 }
 
+/* HZ is 250: 67.1 ms are 16 ticks, the first of which is over at once. */
+TEST(a_timer_of_ticks_may_be_early)
+{
+	profile->timeouts = 1u << 14;
+	add_times(10000, 5000, 20000);
+	add_times(20, 60500000, 4000000);
+	assert_int_equal(cluster_find(profile, clusters), 1);
+	assert_int_equal(clusters[0].n, 20);
+	assert_int_equal(clusters[0].of, 10020);
+	assert_true(clusters[0].from <= 60500000 && clusters[0].from > 58000000);
+	assert_true(clusters[0].to >= 64200000 && clusters[0].to < 67000000);
+}
+
+TEST(a_short_timer_is_not_early)
+{
+	profile->timeouts = 1u << 10; /* 4.19 ms */
+	add_times(10000, 5000, 20000);
+	add_times(20, 3700000, 100000);
+	assert_int_equal(cluster_find(profile, clusters), 0);
+}
+
+TEST(what_is_sent_again_at_any_time_until_it_is_no_cluster)
+{
+	profile->timeouts = 1u << 14;
+	add_times(10000, 5000, 20000);
+	add_times(60, 5000000, 62000000); /* a timer that ran already */
+	assert_int_equal(cluster_find(profile, clusters), 0);
+}
+
+TEST(its_queues_are_those_that_have_the_timer)
+{
+	struct profile_queue with = { .timeouts = 1u << 14 }, without = { 0 };
+	struct histogram times = { 0 };
+
+	histogram_add(&times, (4096 << 14) + 1000);
+	with.latency = without.latency = &times;
+	profile->timeouts = 1u << 14;
+	add_times(10000, 5000, 20000);
+	add_times(7, (4096 << 14) + 1000, 20000);
+	assert_int_equal(cluster_find(profile, clusters), 1);
+	assert_true(cluster_has(&clusters[0], &with));
+	assert_false(cluster_has(&clusters[0], &without));
+	histogram_fini(&times);
+	assert_false(cluster_has(&clusters[0], &with));
+}
+
 TEST(times_that_spread_over_it_are_no_cluster)
 {
 	profile->timeouts = 1u << 14;

@@ -152,6 +152,23 @@ flight_says_that_it_has_the_end_only() {
 		json f.db 2>/dev/null && is "$(jq '.summary.lost > 0 and .summary.whole_from_ns > 0
 			and .posting.send.requests < 400000' json)" true
 }
+# One request in a hundred is lost. Without loss nothing is told, however late some are.
+lost_requests_gather_at_the_timeout() {
+	echo "opcode=SEND every=100 lose" >faults
+	VERBATIM_SOFT_FAULTS=$tmp/faults record l.db "$both" ib_send_lat -F -n 500 -u 17 >out 2>&1
+	"$VERBATIM" stat l.db >out 2>/dev/null
+	says "^  [0-9]* of 1,000 took .* ms to .* ms, of qp1/[12]" out &&
+		says "^    1 x 537 ms, timeout 17: sent again (.* beside)" out &&
+		json l.db 2>/dev/null &&
+		is "$(jq -c '.clusters[] | select(.times == 1) | [.timer, .value, .of,
+			.requests >= 3 and .requests <= 10]' json)" '["timeout",17,1000,true]'
+}
+late_requests_are_not_taken_for_lost() {
+	echo "opcode=SEND every=20 delay=40ms" >faults
+	VERBATIM_SOFT_FAULTS=$tmp/faults record d.db "$both" ib_send_lat -F -n 200 -u 14 >out 2>&1
+	"$VERBATIM" stat d.db >out 2>/dev/null
+	is "$(grep -c "sent again" out)" 0 && says "SEND" out
+}
 
 record good.db "$apps/perf_004" good
 record rc.db "$apps/depth" rc 5
@@ -174,3 +191,5 @@ try waits_are_said_on_top
 try older_traces_do_not_know_of_waits
 try rotated_traces_have_each_request_once
 try flight_says_that_it_has_the_end_only
+try lost_requests_gather_at_the_timeout
+try late_requests_are_not_taken_for_lost
