@@ -14,9 +14,17 @@
 
 enum { TEXT = 96 };
 
+/* How long it waits for an answer: IBA 9.7.6.1.3; 0: that is not known, or for ever. */
+static double timeout_ms(const struct qp *qp)
+{
+	bool known = qp->set & ABI_QP_TIMEOUT && qp->set & ABI_QP_RETRY_CNT;
+
+	return known && qp->timeout & 31 ? 4.096e-3 * (double)(1u << (qp->timeout & 31)) : 0;
+}
+
 static char *missing_destination(const struct qp *qp)
 {
-	char *text = NULL;
+	char *text = NULL, retries[TEXT] = "";
 	int n = -1;
 
 	if (!qp || !(qp->set & ABI_QP_DEST_QPN))
@@ -26,22 +34,24 @@ static char *missing_destination(const struct qp *qp)
 			     "dest_qp_num is %u, which no program's queue pair has: was the peer's "
 			     "number received?",
 			     qp->dest_qp_num);
-	else
+	else if (timeout_ms(qp) > 0)
+		snprintf(retries, TEXT, "no answer within %u retries of %.1f ms; ", qp->retry_cnt,
+			 timeout_ms(qp));
+	if (!text)
 		n = asprintf(&text,
-			     "dest_qp_num 0x%x is of no queue pair in this trace that could be "
+			     "%sdest_qp_num 0x%x is of no queue pair in this trace that could be "
 			     "meant: it is recorded elsewhere, or gone, or number or address are "
 			     "wrong",
-			     qp->dest_qp_num);
+			     retries, qp->dest_qp_num);
 	return n < 0 ? NULL : text;
 }
 
-/* How long it waited: IBA 9.7.6.1.3 */
 static void name_patience(const struct qp *qp, char text[TEXT])
 {
 	text[0] = '\0';
-	if (qp && qp->set & ABI_QP_TIMEOUT && qp->set & ABI_QP_RETRY_CNT && qp->timeout & 31)
+	if (qp && timeout_ms(qp) > 0)
 		snprintf(text, TEXT, ", and the patience: timeout %u (%.2f ms), retry_cnt %u",
-			 qp->timeout, 4.096e-3 * (double)(1u << (qp->timeout & 31)), qp->retry_cnt);
+			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
 char *answer_missing(const struct life *qp, const struct peer *peer)

@@ -488,25 +488,40 @@ static void say_receives(struct noted *noted)
 		  timer);
 }
 
-/* The process was killed before the error. */
+/* "killed by SIGKILL", "its process had ended" */
+static void name_end(const struct process *process, char text[TEXT])
+{
+	const char *name;
+
+	if (process->status != -1 && WIFSIGNALED(process->status)) {
+		name = sigabbrev_np(WTERMSIG(process->status));
+		snprintf(text, TEXT, "killed by SIG%s", name ?: "?");
+	} else if (process->status == -1 && process->ending && !strcmp(process->ending, "killed")) {
+		snprintf(text, TEXT, "killed");
+	} else {
+		snprintf(text, TEXT, "its process had ended");
+	}
+}
+
+/* The process was killed before the error, or as far as the clocks tell at that time. */
 static bool say_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
-	const char *name;
-	char when[32];
+	char what[TEXT], last[32], at[32], before[32];
+	int64_t apart;
 
-	if (!process || process->end < 0 || process->end + noted->slack > noted->time)
+	if (!process || process->end < 0 || noted->slack == INT64_MAX)
 		return false;
-	words_span(ends_last(ends, process->id), when);
-	if (process->status != -1 && WIFSIGNALED(process->status)) {
-		name = sigabbrev_np(WTERMSIG(process->status));
-		say_cause(&noted->cause.peer, "killed by SIG%s, last verb at %s", name ?: "?",
-			  when);
-	} else if (process->status == -1 && process->ending && !strcmp(process->ending, "killed")) {
-		say_cause(&noted->cause.peer, "killed, last verb at %s", when);
-	} else {
-		say_cause(&noted->cause.peer, "its process had ended, last verb at %s", when);
-	}
+	apart = noted->time - process->end;
+	if (apart < noted->slack && (noted->status != RETRY_EXC_ERR || apart < -noted->slack))
+		return false;
+	name_end(process, what);
+	words_span(ends_last(ends, process->id), last);
+	if (apart < noted->slack)
+		say_cause(&noted->cause.peer, "%s about then, last verb at %s", what, last);
+	else
+		say_cause(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
+			  words_span(process->end, at), words_span(apart, before), last);
 	return true;
 }
 

@@ -147,7 +147,7 @@ TEST(a_peer_that_was_killed)
 	story_exit(&s, PEER, 9);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer, "killed by SIGKILL, last verb at "));
+	assert_non_null(strstr(only_cause(&s)->peer, "killed by SIGKILL at "));
 	story_end(&s);
 }
 
