@@ -131,7 +131,8 @@ else echo "not ok badinput: an older trace is replaced: exit status $?"; fi
 
 # names that mean something else to SQLite
 for name in :memory: file:t.db 'file:t.db?mode=memory' 't?mode=ro#%41.db'; do
-	if "$VERBATIM" record -q -o "${name//%/%%}" "$guest" calls 1 && "$VERBATIM" info "$name" >out &&
+	if "$VERBATIM" record -q -o "${name//%/%%}" "$guest" calls 1 &&
+		"$VERBATIM" info "$name" >out &&
 		[ -s "./$name" ] && "$VERBATIM" unpack -o "$name.u" "$name" &&
 		"$VERBATIM" info "$name.u" >out; then \
 			echo "ok badinput: '$name' is the name of a file"
