@@ -217,8 +217,11 @@ static int note_effect(struct replay *r, const struct trace_event *event, const 
 
 	if (v->effect == EFFECT_CREATE)
 		return note_created(r, call, args, ret);
-	if (verb_failed(call->verb, ret))
+	if (verb_failed(call->verb, ret)) {
+		if (call->verb == VERB_destroy_cq && replica_of(r, call->object))
+			replica_of(r, call->object)->half_gone = true;
 		return 0;
+	}
 	gone = v->effect == EFFECT_DESTROY ? object_here(r, args[0]) : 0;
 	if (gone && trace_object(r->trace, gone)->process != event->process)
 		return 0; /* a forked process's copy of it */

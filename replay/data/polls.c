@@ -339,15 +339,18 @@ static struct replica *replica_at(struct replay *r, void *handle)
 								      : NULL;
 }
 
+static void drain_queue(struct replay *r, struct replica *cq)
+{
+	while (cq && !cq->half_gone && polls_take(r, cq, POLLS_BATCH) > 0)
+		;
+}
+
 void polls_drain(struct replay *r, struct replica *replica)
 {
 	struct ibv_qp *qp = replica->handle;
-	struct replica *send = replica_at(r, qp->send_cq), *recv = replica_at(r, qp->recv_cq);
 
-	while (send && polls_take(r, send, POLLS_BATCH) > 0)
-		;
-	while (recv && polls_take(r, recv, POLLS_BATCH) > 0)
-		;
+	drain_queue(r, replica_at(r, qp->send_cq));
+	drain_queue(r, replica_at(r, qp->recv_cq));
 }
 
 /* A queue pair, or a shared queue: then all that take from it. */

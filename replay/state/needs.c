@@ -62,6 +62,11 @@ static bool is_iwarp(const struct ability *a)
 	return a->device->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
+static bool is_no_iwarp(const struct ability *a)
+{
+	return !is_iwarp(a);
+}
+
 static bool lacks_ethernet(const struct ability *a)
 {
 	for (int i = 1; i <= PORTS_MAX; i++)
@@ -116,6 +121,12 @@ static const struct need needs[] = {
 	{ "UD queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UD) },
 	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
 	{ "address handles", is_iwarp, "verb IN ('ibv_create_ah', 'ibv_create_ah_from_wc')" },
+	/* within the kernel: the trace has nothing to do it with */
+	{ "queue pairs that librdmacm connects as iWARP's", is_no_iwarp,
+	  "verb LIKE 'ibv_create_qp%' AND EXISTS (SELECT 1 FROM device"
+	  " WHERE transport_type = 'IBV_TRANSPORT_IWARP' AND attr IS NOT NULL)"
+	  " AND NOT EXISTS (SELECT 1 FROM device"
+	  " WHERE transport_type <> 'IBV_TRANSPORT_IWARP' AND attr IS NOT NULL)" },
 	{ "an Ethernet port for raw packets", lacks_ethernet, QP_TYPE(IBV_QPT_RAW_PACKET) },
 	{ "on-demand paging", lacks_odp,
 	  "verb LIKE 'ibv_reg_mr%' AND json_extract(args, '$.access') & 64" },

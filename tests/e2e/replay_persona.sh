@@ -100,6 +100,15 @@ other_devices_and_entries() {
 		timeout 60 "$VERBATIM" replay --device soft --persona none d.db >out 2>&1 &&
 		says '^no divergence' out && says 'an index beyond a table of the port here' out
 }
+# Its queue pairs are connected within the kernel: that is said before anything is done.
+iwarp_is_said_first() {
+	record "$both" ibv_rc_pingpong -n 5 -r 50 && sqlite3 t.db "UPDATE device
+		SET transport_type = 'IBV_TRANSPORT_IWARP'" || return
+	replay --persona none
+	is status $? 4 && says 'needs queue pairs that librdmacm connects as iWARP' out
+}
+if command -v sqlite3 >/dev/null; then try iwarp_is_said_first
+else skip "iwarp is said first" "sqlite3 is not installed"; fi
 if command -v sqlite3 >/dev/null; then try other_devices_and_entries
 else skip "other devices and entries" "sqlite3 is not installed"; fi
 if command -v sqlite3 >/dev/null; then try damaged_description
