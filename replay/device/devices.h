@@ -59,7 +59,7 @@ void devices_recorded_attr(struct devices *devices, const char *name, struct arg
 void devices_recorded_iwarp(struct devices *devices, const char *name);
 bool devices_was_iwarp(const struct devices *devices, const char *name);
 
-/* Is recorded device @name not here, and did the program not open it: it only found it in a list? */
+/* Recorded device @name is not here, and the program did not open it, only listed it? */
 bool devices_are_without(const struct devices *devices, const char *name);
 
 /*
