@@ -93,9 +93,9 @@ other_devices_and_entries() {
 	record ibv_devices && replay --persona none || { cat out; return 1; }
 	says 'a device that the program only found in a list' out && record ibv_devinfo -v &&
 		replay --persona none && says '^no divergence' out || return
-	cp t.db d.db && sqlite3 d.db "UPDATE call SET verb = 'ibv_query_gid_ex', ret = 61, error = 61,
-		failed = 1, out = '{}', args = json_set(args, '\$.gid_index', 1000, '\$.flags', 0,
-		'\$.entry_size', 32) WHERE verb = 'ibv_query_gid'" &&
+	cp t.db d.db && sqlite3 d.db "UPDATE call SET verb = 'ibv_query_gid_ex', ret = 61,
+		error = 61, failed = 1, out = '{}', args = json_set(args, '\$.gid_index', 1000,
+		'\$.flags', 0, '\$.entry_size', 32) WHERE verb = 'ibv_query_gid'" &&
 		is queries "$(sqlite3 d.db "SELECT count(*) > 0 FROM call WHERE ret = 61")" 1 &&
 		timeout 60 "$VERBATIM" replay --device soft --persona none d.db >out 2>&1 &&
 		says '^no divergence' out && says 'an index beyond a table of the port here' out
