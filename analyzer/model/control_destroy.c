@@ -89,7 +89,7 @@ static void close_children(struct model *model, struct life *context)
 	for (link = life_first_child(context); link; link = life_next_child(context, link)) {
 		struct model_leak leak = { .object = link->child, .at = context->destroyed };
 
-		if (link->child->state == LIFE_LIVE && !link->child->borrowed)
+		if (life_is_left(link->child))
 			model->watcher.leak(model->watcher.arg, &leak);
 	}
 	for (link = context->children; link; link = next) {
@@ -134,6 +134,26 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	lives_bury(&model->lives, life, LIFE_GONE);
 }
 
+/*
+ * The kernel's object was its parent's, too: what that process does not destroy, or in vain, is no
+ * leak.
+ */
+static void usurp_object(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const char *self = handles_self(call->verb);
+	struct life *copy, *own;
+
+	if (!self || call->failed)
+		return;
+	copy = model_argument(model, event, call->args, self, verb_infos[call->verb].object);
+	if (!copy || !copy->inherited)
+		return;
+	own = lives_find(&model->lives, copy->created.process, copy->kind, copy->handle);
+	if (own && own->number == copy->number)
+		own->usurped = true;
+}
+
 void control_destroy_returns(struct model *model, const struct trace_event *event)
 {
 	struct pending **at, *pending;
@@ -148,6 +168,7 @@ void control_destroy_returns(struct model *model, const struct trace_event *even
 		free(pending);
 		return;
 	}
+	usurp_object(model, event);
 }
 
 static void drop_pending(struct model *model, struct pending **at)

@@ -43,6 +43,7 @@ struct life {
 	uint64_t pinned; /* bytes of its pages; 0: nothing */
 	char name[LIFE_NAME];
 	bool inherited; /* made by a process that this one was forked from */
+	bool usurped;   /* a process forked from its own has destroyed it */
 	bool borrowed;  /* imported, or librdmacm's: it is not the program's to destroy */
 	bool hashed;    /* found by lives_find() */
 	struct moment created, destroyed;
@@ -130,6 +131,9 @@ void life_unlink_kind(struct life *child, enum object_kind kind);
 /* The children of @parent from the oldest to the newest; NULL: there is none, or no more. */
 struct life_link *life_first_child(const struct life *parent);
 struct life_link *life_next_child(const struct life *parent, const struct life_link *link);
+
+/* Is it its process' to destroy, and nobody has? */
+bool life_is_left(const struct life *life);
 
 /*
  * Why @life, which nobody destroyed, was left: another one that was left, too, and is above it, so

@@ -436,7 +436,7 @@ uint64_t model_count(const struct model *model, uint32_t process)
 	uint64_t n = 0;
 
 	for (const struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
-		n += !life->inherited && !life->borrowed && life->state == LIFE_LIVE;
+		n += life_is_left(life);
 	return n;
 }
 
@@ -457,8 +457,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 		return log_err((int)n, "objects of a process that ended");
 	for (ssize_t i = 0; i < n; i++) {
 		leak.object = lives[i];
-		if (how == MODEL_EXITED && lives[i]->state == LIFE_LIVE && !lives[i]->inherited &&
-		    !lives[i]->borrowed)
+		if (how == MODEL_EXITED && life_is_left(lives[i]))
 			model->watcher.leak(model->watcher.arg, &leak);
 	}
 	for (ssize_t i = 0; i < n; i++)

@@ -103,6 +103,22 @@ TEST(an_inherited_object_is_no_leak_of_the_child)
 	story_finds_nothing(&s);
 }
 
+/* On a kernel device it was the parent's own, which finds it gone, and leaves it. */
+TEST(what_a_child_destroyed_is_no_leak_of_its_parents)
+{
+	struct story s;
+	int child;
+
+	child = story_forks(&s);
+	story_do(&s, child, VERB_dealloc_pd, 8, 0, W(&a_pd));
+	dealloc_pd(&s, EINVAL);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	story_only(&s, RULE_FORK_003);
+	story_end(&s);
+}
+
 /* By a bare system call: the parent's recorder has not seen it. */
 TEST(a_child_uses_what_its_parent_has_destroyed_since)
 {
