@@ -1,0 +1,168 @@
+#!/usr/bin/env bash
+# The client matrix: each client of clients.list on Soft-RoCE and soft iWARP, bare, recorded with the
+# same result and nothing lost or unseen, checked, replayed there and elsewhere. What a client does
+# not do bare is "-" with its reason. A row for each is printed, and the cells that are wrong.
+#
+# Arguments choose clients by a part of their names, and rxe0 or siw0 alone. The whole list takes a
+# quarter of an hour on two idle processors without KVM.
+. tests/hardware/lib/machine.sh
+if [ -z "${VERBATIM_VM:-}" ]; then
+	export CLIENTS=$* # in_machine passes no arguments
+	in_machine -l both -m 2500 -t 3000
+fi
+in_machine
+export VERBATIM_QUIET=1
+ulimit -l unlimited # siw counts what root has registered, too
+list=tests/hardware/clients.list pair=tests/hardware/lib/pair
+read -ra words <<<"${CLIENTS:-$*}"
+
+# Numbers, and what is made of them, differ in each run; and which end hears first of the other's
+# disconnection, while it ends.
+plain() {
+	sed -E '/DISCONNECT EVENT/d
+		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/#/g
+		s/# *[kKMGTnum]?(B|b|bytes|bits|sec|Mpps|msg|us)?(\/sec)?\b/#/g
+		s/#[kmgs]?/#/g; s/[ \t]+/ /g' "$@"
+}
+
+# Findings that are true: perftest leaves objects behind, as cmtime does, which destroys queues
+# before the queue pairs that use them; rdma_xclient posts inline data without having asked for
+# room.
+true_findings='ib_.*: LIFE-004 .*
+cmtime: LIFE-00[34] .*
+rdma_xserver.*: QUEUE-005 ibv_post_send.*
+qperf.*: LIFE-00[34] .*
+fi_pingpong.*: LIFE-004 .*'
+
+# What cannot be elsewhere, beside what the device lacks, which the replay says first.
+elsewhere_known='siw0 .* on (soft|rxe0): .*queue pairs of an iWARP device are connected by librdmacm.*
+rxe0 (rdma_server|rstream|riostream).* on siw0: [12] divergences?.*
+rxe0 rc_pingpong -N on siw0: 2 divergences.*
+rxe0 cmtime on siw0: .*'
+
+# @1: of what it is; the last line that it printed.
+reason() { # directory
+	local who=client
+	[[ $(cat "$1/status") == *"client 0" ]] && who=server
+	echo "$(cat "$1/status"): $(grep -v '^ *$' "$1/$who" | tail -n 1 | tr '|' ' ' | cut -c 1-90)"
+}
+
+recorded() {
+	local lost coverage
+	cmp -s "$dir/bare/status" "$dir/recorded/status" || { reason "$dir/recorded"; return; }
+	IFS='|' read -r lost coverage < <("$VERBATIM" sql "$dir/t.db" "SELECT
+		(SELECT coalesce(sum(events), 0) FROM loss), (SELECT group_concat(what)
+		FROM coverage WHERE what NOT IN ('polls', 'direct'))" 2>&1)
+	if [ "$lost" != 0 ] || [ -n "$coverage" ]; then
+		echo "lost $lost, unseen $coverage"
+	elif ! cmp -s <(plain "$dir/bare/server") <(plain "$dir/recorded/server") ||
+		! cmp -s <(plain "$dir/bare/client") <(plain "$dir/recorded/client"); then
+		echo "prints otherwise"
+	else
+		echo yes
+	fi
+}
+
+checked() {
+	local found
+	"$VERBATIM" check --format json "$dir/t.db" >"$dir/found" 2>"$dir/check.err"
+	[ $? -le 1 ] || { head -1 "$dir/check.err"; return; }
+	found=$(jq -r '.findings[] | select(.severity == "error" or .severity == "warning") |
+		.rule + " " + .where' "$dir/found" | sort -u)
+	[ -n "$found" ] || { echo clean; return; }
+	while read -r each; do
+		grep -qxE "$true_findings" <<<"$name: $each" || { echo "false? $each"; return; }
+	done <<<"$found"
+	echo "true: $(cut -d' ' -f1 <<<"$found" | sort -u | tr '\n' ' ')"
+}
+
+replayed() { # on
+	local out=$dir/replay.$1 said
+	timeout 120 "$VERBATIM" replay -t 5 --device "$1" "$dir/t.db" >"$out" 2>"$out.err"
+	case $? in
+	0) echo "as recorded" ;;
+	4) echo "lacks: $(sed -n 's/.*replay: needs \(.*\), which .*/\1/p' "$out.err")" ;;
+	124) echo "120 s were not enough" ;;
+	*)
+		said=$(head -1 "$out" | tr '|' ' ')
+		echo "${said:-it has ended by itself: $(head -1 "$out.err")}"
+		;;
+	esac
+}
+
+# Is the cell of a replay elsewhere as it must be?
+is_known() { # on, cell
+	case $2 in "as recorded" | "lacks: "?*) return 0 ;; esac
+	grep -qxE "$elsewhere_known" <<<"$device $name on $1: $2"
+}
+
+judge() { # how recorded, how checked, how replayed
+	local wrong=
+	[ "$1" = yes ] || wrong+=" recorded: $1;"
+	[[ $2 == clean || $2 == true:* ]] || wrong+=" checked: $2;"
+	[ "$3" = "as recorded" ] || wrong+=" replayed: $3;"
+	for each in "${!there[@]}"; do
+		is_known "$each" "${there[$each]}" || wrong+=" on $each: ${there[$each]};"
+	done
+	if [ -z "$wrong" ]; then ok "$device $name"; else not_ok "$device $name" "$wrong"; fi
+}
+
+row() { # how, server, client
+	local how_recorded how_checked how_replayed cells each
+	local -A there=()
+	dir=$tmp/$device/${name//[^a-zA-Z0-9]/_}
+	mkdir -p "$dir/bare" "$dir/recorded"
+	if ! "$pair" "$1" "$dir/bare" "$2" "$3"; then
+		rows+=("| $name | - $(reason "$dir/bare") | | | | | |")
+		return
+	fi
+	"$VERBATIM" record -q -o "$dir/t.db" -- "$pair" "$1" "$dir/recorded" "$2" "$3" \
+		>"$dir/record.out" 2>&1
+	how_recorded=$(recorded) how_checked=$(checked) how_replayed=$(replayed $device)
+	cells="yes | $how_recorded | $how_checked | $how_replayed"
+	for each in $others; do
+		there[$each]=$(replayed "$each")
+		cells+=" | ${there[$each]:0:60}"
+	done
+	rows+=("| $name | $cells |")
+	judge "$how_recorded" "$how_checked" "$how_replayed"
+	rm -rf "$dir" # the machine's disk is its memory
+}
+
+is_wanted() {
+	local each any=
+	for each in "${words[@]}"; do
+		case $each in rxe0 | siw0) continue ;; esac
+		any=1
+		[[ $name == *"$each"* ]] && return
+	done
+	[ -z "$any" ]
+}
+
+# What stands for the device in @1.
+fill_in() {
+	local text=$1
+	text=${text//DEV/$device} text=${text//GID/${ibv[3]}} text=${text//IP/$address}
+	echo "${text//PORT/$port}"
+}
+
+matrix() { # device, others
+	local devices how server client
+	rows=() others=$2
+	use_device "$1"
+	unset VERBATIM_DEVICE
+	while IFS='|' read -r name devices how server client <&3; do
+		name=$(echo $name) server=$(echo $server) client=$(echo $client)
+		[[ $devices == *${device%0}* ]] && is_wanted || continue
+		port=$((port + 1))
+		case $client in +*) client="$server ${client#+}" ;; esac
+		row $how "$(fill_in "$server")" "$(fill_in "$client")"
+	done 3< <(sed 's/#.*//; /^ *$/d' "$list")
+	echo "| $device, Linux $(uname -r) | bare | recorded | checked | replayed | ${others/ / | } |"
+	echo "|---|---|---|---|---|---|---|"
+	printf '%s\n' "${rows[@]}"
+}
+
+[[ " ${words[*]} " == *" siw0 "* ]] || matrix rxe0 "soft siw0"
+[[ " ${words[*]} " == *" rxe0 "* ]] || matrix siw0 "soft rxe0"
+exit $failed
