@@ -111,6 +111,21 @@ static bool names_region(const struct request *wr, int mr, bool remote)
 	return false;
 }
 
+/* Does its first request wait, and name the region, as its own or as the other end's? */
+static bool waits_with(const struct model *m, const struct model_qp *qp, const struct step *s,
+		       bool remote)
+{
+	const struct model_qp *owner = remote ? &m->qp[qp->dest] : qp;
+
+	return qp->live && qp->waits && owner->proc == s->proc &&
+	       names_region(&qp->sq[qp->next % SQ_MAX], s->slot, remote);
+}
+
+static bool waits_at_all(const struct model *m, const struct model_qp *qp, const struct step *s)
+{
+	return waits_with(m, qp, s, false) || waits_with(m, qp, s, true);
+}
+
 /*
  * ibv_rereg_mr(3) says that changing a region is like deregistering and registering it: a request
  * that waits to use it may look in between.
@@ -118,35 +133,24 @@ static bool names_region(const struct request *wr, int mr, bool remote)
 static bool rereg_applies(const struct model *m, const struct step *s)
 {
 	const struct model_mr *mr = &m->mr[s->proc][s->slot];
-	const struct request *wr;
-	const struct model_qp *qp;
 
-	for (qp = m->qp; qp < m->qp + QPS; qp++) {
-		wr = &qp->sq[qp->next % SQ_MAX];
-		if (qp->live && qp->waits &&
-		    ((qp->proc == s->proc && names_region(wr, s->slot, false)) ||
-		     (m->qp[qp->dest].proc == s->proc && names_region(wr, s->slot, true))))
+	for (const struct model_qp *qp = m->qp; qp < m->qp + QPS; qp++)
+		if (waits_at_all(m, qp, s))
 			return false;
-	}
 	return mr->live && !mr->broken;
 }
 
 /*
  * A request that waits looks at its own end's region, then at the other end's: of one that is both
- * it may find the first and miss the second.
+ * it may find the first and miss the second. Where requests of both ends wait, the one that looks
+ * first fails, and takes the other end's with it.
  */
 static bool dereg_applies(const struct model *m, const struct step *s)
 {
-	const struct request *wr;
-	const struct model_qp *qp;
-
-	for (qp = m->qp; qp < m->qp + QPS; qp++) {
-		wr = &qp->sq[qp->next % SQ_MAX];
-		if (qp->live && qp->waits && qp->proc == s->proc &&
-		    m->qp[qp->dest].proc == s->proc && names_region(wr, s->slot, false) &&
-		    names_region(wr, s->slot, true))
+	for (const struct model_qp *qp = m->qp; qp < m->qp + QPS; qp++)
+		if ((waits_with(m, qp, s, false) && waits_with(m, qp, s, true)) ||
+		    (waits_at_all(m, qp, s) && waits_at_all(m, &m->qp[qp->dest], s)))
 			return false;
-	}
 	return m->mr[s->proc][s->slot].live;
 }
 
