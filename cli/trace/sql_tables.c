@@ -59,6 +59,8 @@ static const struct {
 	{ "coverage", "what could not be seen" },
 	{ "loss", "events that are not in the trace" },
 	{ "carried", "events that the trace before has, too" },
+	{ "merged", "each trace that this one was merged from, and its clock" },
+	{ "merged_meta", "of the whole of each of these" },
 	{ "meta", "of the whole trace" },
 	{ "chunk", "the data plane, compressed" },
 	{ "payload_chunk", "payload, compressed" },
