@@ -13,6 +13,7 @@
 enum { NOBODY = 65534 };
 
 static struct ibv_pd *pd;
+static pthread_barrier_t all;
 
 static void drop_user(void)
 {
@@ -27,6 +28,14 @@ static void *use_verbs(void *arg)
 
 	for (int i = 0; i < 100; i++)
 		MUST(ibv_dereg_mr(NEED(ibv_reg_mr(pd, buffer, sizeof(buffer), 0))));
+	return arg;
+}
+
+/* None ends before all have begun: what one has left would be the next one's. */
+static void *use_verbs_together(void *arg)
+{
+	use_verbs(arg);
+	pthread_barrier_wait(&all);
 	return arg;
 }
 
@@ -45,8 +54,9 @@ int main(int argc, char **argv)
 	if (late)
 		drop_user();
 	use_verbs(NULL);
+	MUST(pthread_barrier_init(&all, NULL, (unsigned int)threads + !threads));
 	for (int i = 0; i < threads; i++)
-		MUST(pthread_create(&thread[i], NULL, use_verbs, NULL));
+		MUST(pthread_create(&thread[i], NULL, use_verbs_together, NULL));
 	for (int i = 0; i < threads; i++)
 		MUST(pthread_join(thread[i], NULL));
 	MUST(ibv_dealloc_pd(pd));
