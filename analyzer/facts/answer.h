@@ -4,6 +4,7 @@
  *
  * Sentences are to be freed; NULL: they tell nothing. One thread.
  */
+#include <stdint.h>
 struct life;
 struct peer;
 
@@ -12,3 +13,6 @@ char *answer_missing(const struct life *qp, const struct peer *peer);
 
 /* An operation with @opcode was refused by @peer, the queue pair @name of its process. */
 char *answer_refused(int opcode, const struct peer *peer, const char *name);
+
+/* The time of enum ibv_rnr_nak_timer value @code, ns. */
+int64_t answer_rnr_time(unsigned int code);

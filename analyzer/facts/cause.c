@@ -36,11 +36,7 @@ enum {
 	REM_INV_REQ_ERR = 9,
 	REM_ACCESS_ERR = 10,
 	RETRY_EXC_ERR = 12,
-	RNR_RETRY_EXC_ERR = 13,
-	LOC_QP_OP_ERR = 2, /* of Soft-RoCE: there is no way out of the port */
-	FATAL_ERR = 19,
-	RESP_TIMEOUT_ERR = 20,
-	GENERAL_ERR = 21,
+	RNR_RETRY_EXC_ERR = 13
 };
 
 /* What was seen when the completion was polled. */
@@ -381,6 +377,7 @@ void causes_complete(struct causes *causes, struct model *model,
 				 .min_rnr_timer = -1,
 				 .victim = { .process = complete->event->process,
 					     .context = complete->qp->context,
+					     .status = wc->status,
 					     .failed = complete->event->time } };
 	noted->victim.posted = complete->request ? complete->request->time : noted->time;
 	if (complete->qp->qp && complete->qp->qp->set & ABI_QP_PORT)
@@ -453,17 +450,6 @@ void causes_post(struct causes *causes, const struct trace_event *event)
 	}
 }
 
-/* IBA 9.7.5.2.8, in units of 10 us */
-static double rnr_timer_ms(int timer)
-{
-	static const uint32_t units[32] = { 65536, 1,    2,    3,     4,     6,     8,     12,
-					    16,    24,   32,   48,    64,    96,    128,   192,
-					    256,   384,  512,  768,   1024,  1536,  2048,  3072,
-					    4096,  6144, 8192, 12288, 16384, 24576, 32768, 49152 };
-
-	return units[timer & 31] / 100.0;
-}
-
 static void say_receives(struct noted *noted)
 {
 	char room[32] = "", came[96], id[32], when[32], retry[32] = "", timer[48] = "";
@@ -483,7 +469,7 @@ static void say_receives(struct noted *noted)
 		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
-			 rnr_timer_ms(noted->min_rnr_timer));
+			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
 	say_cause(&noted->cause.peer, "its receive queue was empty%s; %s%s%s", room, came, retry,
 		  timer);
 }
@@ -491,11 +477,9 @@ static void say_receives(struct noted *noted)
 /* "killed by SIGKILL", "its process had ended" */
 static void name_end(const struct process *process, char text[TEXT])
 {
-	const char *name;
-
 	if (process->status != -1 && WIFSIGNALED(process->status)) {
-		name = sigabbrev_np(WTERMSIG(process->status));
-		snprintf(text, TEXT, "killed by SIG%s", name ?: "?");
+		snprintf(text, TEXT, "killed by SIG%s",
+			 sigabbrev_np(WTERMSIG(process->status)) ?: "?");
 	} else if (process->status == -1 && process->ending && !strcmp(process->ending, "killed")) {
 		snprintf(text, TEXT, "killed");
 	} else {
@@ -597,13 +581,6 @@ void causes_event(struct causes *causes, const struct trace_event *event)
 	outages_event(causes->outages, event);
 }
 
-/* Errors that a link may cause. */
-static bool may_be_port(int status)
-{
-	return status == RETRY_EXC_ERR || status == LOC_QP_OP_ERR || status == FATAL_ERR ||
-	       status == RESP_TIMEOUT_ERR || status == GENERAL_ERR;
-}
-
 void causes_finish(struct causes *causes, const struct ends *ends)
 {
 	for (size_t i = 0; i < causes->n; i++) {
@@ -612,9 +589,7 @@ void causes_finish(struct causes *causes, const struct ends *ends)
 		if (!noted)
 			continue;
 		free(noted->cause.port);
-		noted->cause.port = may_be_port(noted->status)
-					    ? outages_sentence(causes->outages, &noted->victim)
-					    : NULL;
+		noted->cause.port = outages_sentence(causes->outages, &noted->victim);
 		peer_sentence(causes, ends, noted);
 		if (noted->cause.peer)
 			continue;

@@ -23,6 +23,15 @@
 /* enum ibv_event_type */
 enum { DEVICE_FATAL = 8, PORT_ACTIVE = 9, PORT_ERR = 10 };
 
+/* enum ibv_wc_status */
+enum {
+	LOC_QP_OP_ERR = 2, /* of Soft-RoCE: there is no way out of the port */
+	RETRY_EXC_ERR = 12,
+	FATAL_ERR = 19,
+	RESP_TIMEOUT_ERR = 20,
+	GENERAL_ERR = 21,
+};
+
 struct outage {
 	uint32_t process;
 	uint64_t context;
@@ -96,13 +105,19 @@ static bool is_hit(const struct outage *o, const struct outage_victim *victim)
 	       o->from < victim->failed + LATE_NS;
 }
 
+static bool may_be_link(uint32_t status)
+{
+	return status == RETRY_EXC_ERR || status == LOC_QP_OP_ERR || status == FATAL_ERR ||
+	       status == RESP_TIMEOUT_ERR || status == GENERAL_ERR;
+}
+
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim)
 {
 	const struct outage *found = NULL;
 	char what[32] = "the device", id[32], when[32], *text;
 	int64_t before;
 
-	for (size_t i = 0; i < outages->n; i++)
+	for (size_t i = 0; i < outages->n && may_be_link(victim->status); i++)
 		if (is_hit(&outages->all[i], victim))
 			found = &outages->all[i];
 	if (!found)

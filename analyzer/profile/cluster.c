@@ -11,6 +11,8 @@
  */
 #include "analyzer/profile/cluster.h"
 
+#include "analyzer/facts/answer.h"
+
 enum {
 	TIMES = 7,
 	LEAST = 3,       /* requests */
@@ -20,17 +22,6 @@ enum {
 	LITTLE = 8,      /* of so many parts of the time one */
 	RNR_LONGEST = 0,
 };
-
-int64_t cluster_rnr_time(unsigned int code)
-{
-	static const int64_t us[32] = {
-		655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
-		480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
-		20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520
-	};
-
-	return us[code & 31] * 1000;
-}
 
 /* What they took that are counted, and the least that was. */
 struct span {
@@ -122,7 +113,7 @@ size_t cluster_find(const struct profile *profile, struct cluster clusters[CLUST
 	for (unsigned int code = 0; code < 32 && all.count; code++)
 		if (profile->rnr_timers >> code & 1 || code == RNR_LONGEST)
 			n = add_multiples(&all,
-					  (struct cluster){ .constant = cluster_rnr_time(code),
+					  (struct cluster){ .constant = answer_rnr_time(code),
 							    .rnr = true,
 							    .code = code },
 					  clusters, n);

@@ -27,6 +27,3 @@ size_t cluster_find(const struct profile *profile, struct cluster clusters[CLUST
 
 /* Has one of the requests of @queue been among those of @cluster, by a timer of its own? */
 bool cluster_has(const struct cluster *cluster, const struct profile_queue *queue);
-
-/* The time of enum ibv_rnr_nak_timer value @code, ns. */
-int64_t cluster_rnr_time(unsigned int code);
