@@ -29,7 +29,7 @@ void outages_event(struct outages *outages, const struct trace_event *event);
 
 /*
  * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before": of the victim's port or device, between
- * its post and its failure, or told shortly after. To be freed; NULL: nothing is known, or its status
- * is none that a link may cause.
+ * its post and its failure, or told shortly after. To be freed; NULL: nothing is known, or
+ * its status is none that a link may cause.
  */
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim);
