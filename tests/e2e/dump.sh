@@ -153,7 +153,8 @@ on_terminal() { # columns, options of dump; without notes, such as that the reco
 	local columns=$1
 	shift
 	env -u NO_COLOR TERM=xterm python3 "$root/tests/e2e/lib/on_terminal.py" "$columns" \
-		bash -c 'exec "$0" dump "$@" 2>notes' "$VERBATIM" "$@"
+		bash -c 'exec "$0" dump "$@" 2>notes' "$VERBATIM" "$@" ||
+		{ echo "status $?"; cat notes; }
 }
 plain() { sed 's/\x1b\[[0-9]*m//g'; }
 
@@ -191,7 +192,7 @@ a_pager_has_what_is_printed() {
 		"$(sed 's/^/P/' errors)"
 }
 a_pager_that_is_quit_ends_us_quietly() {
-	is "$(PAGER='sed -n 1q' on_terminal 80 "$t"; echo status $?)" "status 0" || return
+	is "$(PAGER='sed -n 1q' on_terminal 80 "$t")" "" || return
 	LESS=R python3 "$root/tests/e2e/lib/on_terminal.py" 80 --keys q \
 		env TERM=xterm "$VERBATIM" dump "$t" >out || { echo "status $?"; return 1; }
 	[ "$(wc -l <out)" -lt 60 ]

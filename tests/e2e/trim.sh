@@ -44,9 +44,11 @@ time_of() { # TRACE THREAD N
 		(SELECT time FROM poll WHERE thread = $2 AND n = $3))"
 }
 
+# What has been made and whose destruction has not returned.
 alive() { # TRACE TIME
-	"$VERBATIM" sql $1 "SELECT process, name FROM object WHERE created_at <= $2
-		AND coalesce(destroyed_at, 1 << 62) > $2 ORDER BY 1, 2"
+	"$VERBATIM" sql $1 "SELECT process, name FROM object o WHERE created_at <= $2
+		AND coalesce((SELECT end FROM call WHERE thread = o.destroyed_thread
+			AND n = o.destroyed_n), destroyed_at, 1 << 62) > $2 ORDER BY 1, 2"
 }
 
 # The same answer of both, and of the part at its end as at that event.
@@ -81,7 +83,7 @@ until_leaves_what_the_model_says() { # TRACE EVENTS
 	done < <(some_events $1 $2)
 }
 
-# Requests that the model of the whole has outstanding are in the part.
+# Requests that the model of the whole has outstanding on what is alive are in the part.
 has_outstanding() { # TRACE T:N
 	local name process want have
 	while IFS='|' read -r name process; do
@@ -92,7 +94,9 @@ has_outstanding() { # TRACE T:N
 			sort >have
 		[ -z "$(comm -23 want have)" ] || { comm -23 want have; return 1; }
 	done < <("$VERBATIM" sql cut.db "SELECT name, process FROM object
-		WHERE kind IN ('qp', 'srq') ORDER BY id * $SEED % 13 LIMIT 2")
+		WHERE kind IN ('qp', 'srq') AND coalesce(destroyed_at, 1 << 62) >
+			(SELECT value FROM meta WHERE key = 'cut')
+		ORDER BY id * $SEED % 13 LIMIT 2")
 }
 
 # What follows is all there, and replays.
