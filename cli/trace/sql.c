@@ -26,14 +26,18 @@
 #include "core/wire/log.h"
 
 struct settings {
+	unsigned int format; /* enum sql_format */
 	bool csv, json, header, tables;
 	const char *file;
 	int64_t deadline;
 };
 
 const struct option_row cli_sql_options[] = {
-	{ "csv", 0, NULL, "comma-separated values, RFC 4180", FLAG_AT(struct settings, csv) },
-	{ "json", 0, NULL, "an array of objects", FLAG_AT(struct settings, json) },
+	{ "format", 0, "text|csv|json|jsonl", "how to print", CHOICE_AT(struct settings, format),
+	  .preset = "text" },
+	{ "csv", 0, NULL, "as --format csv, which it goes before", FLAG_AT(struct settings, csv) },
+	{ "json", 0, NULL, "as --format json, which it goes before",
+	  FLAG_AT(struct settings, json) },
 	{ "header", 0, NULL, "the columns' names first, as always on a terminal",
 	  FLAG_AT(struct settings, header) },
 	{ "file", 'f', "FILE", "the queries are in that file", TEXT_AT(struct settings, file) },
@@ -218,7 +222,7 @@ static int ask_trace(struct trace *trace, const struct settings *set, const char
 	struct session session = { .db = trace_db(trace),
 				   .format = set->csv    ? SQL_CSV
 					     : set->json ? SQL_JSON
-							 : SQL_PLAIN,
+							 : set->format,
 				   .header = set->header || isatty(STDOUT_FILENO) };
 	struct model_tables *tables = NULL;
 	struct sql_symbols *symbols = NULL;

@@ -1,5 +1,9 @@
 /*
- * What a query gives: columns between bars, CSV, or JSON
+ * What a query gives: columns between bars, CSV, a JSON array, or JSON lines
+ *
+ * CSV is RFC 4180's, less the carriage return at the end of a record: what reads lines reads it,
+ * too. NULL is nothing, an empty text is "", except in a row of a single column: an empty line
+ * would be no row to most readers, so that there NULL is "", too.
  */
 #include "cli/trace/sql_print.h"
 
@@ -22,7 +26,7 @@ static size_t span_before(const char *ends, const char *text, size_t n)
 /* A newline stays: the value is in quotes. */
 static void put_csv(const char *text, size_t n)
 {
-	bool quoted = span_before(",\"\n", text, n) < n;
+	bool quoted = !n || span_before(",\"\n", text, n) < n;
 
 	if (quoted)
 		putchar('"');
@@ -104,13 +108,26 @@ static void put_json(sqlite3_stmt *stmt, int column)
 	}
 }
 
+static bool is_json(enum sql_format format)
+{
+	return format == SQL_JSON || format == SQL_JSON_LINES;
+}
+
+static void put_null(sqlite3_stmt *stmt, enum sql_format format)
+{
+	if (format == SQL_CSV && sqlite3_column_count(stmt) == 1)
+		put_csv("", 0);
+}
+
 static void put_value(sqlite3_stmt *stmt, enum sql_format format, int column)
 {
 	const char *text;
 	size_t n;
 
-	if (format == SQL_JSON) {
+	if (is_json(format)) {
 		put_json(stmt, column);
+	} else if (sqlite3_column_type(stmt, column) == SQLITE_NULL) {
+		put_null(stmt, format);
 	} else if (sqlite3_column_type(stmt, column) == SQLITE_BLOB) {
 		put_blob(stmt, column);
 	} else {
@@ -129,14 +146,14 @@ static void put_row(sqlite3_stmt *stmt, enum sql_format format)
 	int n = sqlite3_column_count(stmt);
 
 	for (int i = 0; i < n; i++) {
-		fputs(i ? row_separator(format) : format == SQL_JSON ? "{" : "", stdout);
-		if (format == SQL_JSON) {
+		fputs(i ? row_separator(format) : is_json(format) ? "{" : "", stdout);
+		if (is_json(format)) {
 			json_text(sqlite3_column_name(stmt, i));
 			fputs(": ", stdout);
 		}
 		put_value(stmt, format, i);
 	}
-	fputs(format == SQL_JSON ? "}" : "\n", stdout);
+	fputs(format == SQL_JSON ? "}" : format == SQL_JSON_LINES ? "}\n" : "\n", stdout);
 }
 
 static void put_header(sqlite3_stmt *stmt, enum sql_format format)
@@ -155,7 +172,7 @@ int sql_print(sqlite3_stmt *stmt, enum sql_format format, bool header)
 	unsigned long long n = 0;
 	int code;
 
-	if (header && format != SQL_JSON)
+	if (header && !is_json(format))
 		put_header(stmt, format);
 	for (; (code = sqlite3_step(stmt)) == SQLITE_ROW; n++) {
 		if (format == SQL_JSON)

@@ -107,6 +107,8 @@ def parse(what, form, out):
     try:
         if form in ('json', 'sarif'):
             json.loads(out)
+        elif form == 'jsonl':
+            [json.loads(line) for line in out.split(b'\n')[:-1]]
         elif form in ('junit', 'xml'):
             xml.etree.ElementTree.fromstring(out)
         elif form == 'csv':
@@ -159,13 +161,13 @@ def tables(path):
 
 
 def run_sql(commands, trace):
+    forms = commands.formats('sql')
     for table in tables(trace) + MADE:
-        for form in [], ['--csv'], ['--json']:
-            commands.run('sql', form + [trace, 'SELECT * FROM ' + table],
-                         form[0][2:] if form else None)
+        for form in forms:
+            commands.run('sql', ['--format', form, trace, 'SELECT * FROM ' + table], form)
     head = b"SELECT 1 AS '" + EVIL.replace(b"'", b'') + b"'"
-    for form in [], ['--csv'], ['--json']:
-        commands.run('sql', form + ['--header', trace, head], form[0][2:] if form else None)
+    for form in forms:
+        commands.run('sql', ['--format', form, '--header', trace, head], form)
     commands.run('sql', [trace, EVIL])
     commands.run('sql', [trace, 'SELECT name(id) FROM object'])
     commands.run('sql', [trace, 'SELECT stack(id), symbol(ip) FROM stack JOIN frame ON stack = id'])
