@@ -2,8 +2,7 @@
  * How the two replays of a pair find each other
  *
  * Without an address all of this host's are listened to, since which of them leads to the other
- * host is not known here; whoever connects must prove that he has the key (wire.c). After the first
- * connection nobody listens any more.
+ * host is not known here; so anybody may connect, and admit.c finds out who it is.
  */
 #include "replay/pair/meet.h"
 
@@ -21,7 +20,7 @@
 #include "core/wire/log.h"
 #include "replay/pair/wire.h"
 
-enum { LOOK = 100, SECOND = 1000 }; /* ms */
+enum { LOOK = 100, SECOND = 1000 /* ms */, BACKLOG = 64 };
 
 static bool is_port(const char *text)
 {
@@ -86,14 +85,16 @@ static void set_options(int fd)
 /* Both families on one socket, where it is no address of one. */
 static int listen_at(const struct addrinfo *a, bool any)
 {
-	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, off = 0, err;
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1,
+	    off = 0;
+	int err;
 
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (any && a->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, 1))
+	if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, BACKLOG))
 		return fd;
 	err = -errno;
 	close(fd);
@@ -119,53 +120,39 @@ static int open_listener(const struct meet_address *at)
 	return fd;
 }
 
-static void tell_port(int fd, const struct meet_address *at)
+static unsigned int port_of(const struct sockaddr_storage *at)
 {
-	struct sockaddr_storage own;
+	return ntohs(at->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)at)->sin6_port
+					       : ((const struct sockaddr_in *)at)->sin_port);
+}
+
+int meet_listen(const struct meet_address *at)
+{
+	struct sockaddr_storage own = { 0 };
 	socklen_t length = sizeof(own);
-	uint16_t port = 0;
-
-	if (!getsockname(fd, (struct sockaddr *)&own, &length))
-		port = own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
-						 : ((struct sockaddr_in *)&own)->sin_port;
-	log_note("replay: waiting for the other replay at %s port %u",
-		 *at->host ? at->host : "any address", ntohs(port));
-}
-
-static int await_other(int fd, int64_t deadline, bool (*ended)(void))
-{
-	struct pollfd look = { .fd = fd, .events = POLLIN };
-
-	while (!ended()) {
-		if (wire_now() > deadline)
-			return log_err(
-				-ETIMEDOUT,
-				"replay: no other replay has connected: start it with --peer "
-				"on the other host, or wait longer (--peer-wait)");
-		if (poll(&look, 1, LOOK) > 0)
-			return 0;
-	}
-	return -ECANCELED;
-}
-
-int meet_listen(const struct meet_address *at, int64_t deadline, bool (*ended)(void), int *ret_fd)
-{
-	int fd = open_listener(at), other = -1, err;
+	int fd = open_listener(at);
 
 	if (fd < 0)
 		return fd;
-	tell_port(fd, at);
-	err = await_other(fd, deadline, ended);
-	if (!err) {
-		other = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		err = other < 0 ? log_err(-errno, "replay: accept the other replay") : 0;
-	}
-	close(fd);
-	if (err)
-		return err;
-	set_options(other);
-	*ret_fd = other;
-	return 0;
+	getsockname(fd, (struct sockaddr *)&own, &length);
+	log_note("replay: waiting for the other replay at %s port %u",
+		 *at->host ? at->host : "any address", port_of(&own));
+	return fd;
+}
+
+int meet_accept(int listener, char ret_name[MEET_NAME])
+{
+	struct sockaddr_storage its = { 0 };
+	socklen_t length = sizeof(its);
+	int fd = accept4(listener, (struct sockaddr *)&its, &length, SOCK_CLOEXEC);
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (fd < 0)
+		return -errno;
+	set_options(fd);
+	getnameinfo((struct sockaddr *)&its, length, host, sizeof(host), NULL, 0, NI_NUMERICHOST);
+	snprintf(ret_name, MEET_NAME, "%s port %u", host, port_of(&its));
+	return fd;
 }
 
 /* As connect(), but not for longer than until @deadline. */

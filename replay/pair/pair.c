@@ -1,7 +1,7 @@
 /*
  * A replay whose other half is replayed on another host, at the same time
  *
- *	open      connect, prove that both have the key               meet.c, wire.c
+ *	open      connect, prove that both have the key               meet.c, admit.c, wire.c
  *	meet      learn this half, tell it, join queue pairs          pair_learn.c, pair_match.c
  *	begin     wait until both are ready
  *	  events  wait for what was before there, tell what is here   pair_order.c
@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/wire/log.h"
+#include "replay/pair/admit.h"
 #include "replay/pair/meet.h"
 #include "replay/pair/pack.h"
 #include "replay/pair/pair_match.h"
@@ -25,21 +26,43 @@
 #include "replay/report/pace.h"
 #include "replay/state/place.h"
 
-#define HELLO 10000000000ll /* ns for both to prove that they have the key */
+#define HELLO 5000000000ll /* ns for both to prove that they have the key */
 
-static int connect_other(struct pair *p, const struct pair_options *o)
+static int admit_other(struct pair *p, const struct meet_address *at)
 {
-	int64_t deadline = wire_now() + o->wait;
+	const struct pair_options *o = p->r->options->pair;
+	const struct admit_options admit = {
+		.key = o->key,
+		.key_length = o->key_length,
+		.deadline = wire_now() + o->wait,
+		.patience = HELLO,
+		.ended = pace_has_ended,
+	};
+	int fd = meet_listen(at);
+
+	return fd < 0 ? fd : admit_peer(fd, &admit, &p->wire);
+}
+
+static int connect_other(struct pair *p, const struct meet_address *at)
+{
+	const struct pair_options *o = p->r->options->pair;
+	char why[WIRE_WHY];
+	int fd, err = meet_connect(at, wire_now() + o->wait, pace_has_ended, &fd);
+
+	if (err)
+		return err;
+	err = wire_open(fd, p->role, o->key, o->key_length, wire_now() + HELLO, why, &p->wire);
+	return err ? log_err(err, "replay: %s", why) : 0;
+}
+
+static int find_other(struct pair *p)
+{
+	const struct pair_options *o = p->r->options->pair;
 	struct meet_address at;
-	int fd, err;
 
 	if (meet_parse(o->listen ?: o->peer, o->listen, &at))
 		return log_err(-EINVAL, "replay: read the address %s", o->listen ?: o->peer);
-	err = o->listen ? meet_listen(&at, deadline, pace_has_ended, &fd)
-			: meet_connect(&at, deadline, pace_has_ended, &fd);
-	if (err)
-		return err;
-	return wire_open(fd, p->role, o->key, o->key_length, wire_now() + HELLO, &p->wire);
+	return o->listen ? admit_other(p, &at) : connect_other(p, &at);
 }
 
 int pair_open(struct replay *r)
@@ -58,7 +81,7 @@ int pair_open(struct replay *r)
 	p->done.message = PAIR_DONE;
 	pthread_mutex_init(&p->lock, NULL);
 	r->pair = p;
-	return connect_other(p, o) ?: pair_talk(p);
+	return find_other(p) ?: pair_talk(p);
 }
 
 /* Why the other one cannot go on; 0: it can. */

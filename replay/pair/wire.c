@@ -19,20 +19,22 @@
  * number counts the messages of that direction from 0. The roles keep an end from being answered
  * with its own words, the nonces with those of another time.
  *
- * Not here: what the messages are (pair_talk.c), how the two find each other (meet.c).
+ * Not here: what the messages are (pair_talk.c), how the two find each other (meet.c,
+ * admit.c).
  */
 #include "replay/pair/wire.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/wire/log.h"
 #include "replay/pair/seal.h"
 
 enum { HEAD = 8, NONCE = 32, MAGIC = 8, BUFFER = 2 * (HEAD + WIRE_MOST + SEAL) };
@@ -123,6 +125,17 @@ static int receive_all(int fd, void *bytes, size_t length, int64_t deadline)
 	return 0;
 }
 
+static int __attribute__((format(printf, 3, 4)))
+tell_why(char why[WIRE_WHY], int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, WIRE_WHY, format, args);
+	va_end(args);
+	return err;
+}
+
 /* Both ends as each of them knows them. */
 struct agreement {
 	enum wire_role role;
@@ -147,29 +160,21 @@ static enum wire_role other_role(enum wire_role role)
 	return role == WIRE_LISTENER ? WIRE_PEER : WIRE_LISTENER;
 }
 
-static int judge_hello(const struct hello *hello, enum wire_role role)
+static int judge_hello(const struct hello *hello, enum wire_role role, char why[WIRE_WHY])
 {
 	if (memcmp(hello->magic, magic, MAGIC))
-		return log_err(-EPROTO, "replay: what is at the other end is no replay");
+		return tell_why(why, -EPROTO, "what is at the other end is no replay");
 	if (le32toh(hello->version) != WIRE_VERSION)
-		return log_err(
-			-EPROTONOSUPPORT,
-			"replay: the other replay speaks version %u, this one version %u: use "
-			"the same verbatim on both hosts",
-			le32toh(hello->version), WIRE_VERSION);
+		return tell_why(why, -EPROTONOSUPPORT,
+				"the other replay speaks version %u, this one version %u: use the "
+				"same verbatim on both hosts",
+				le32toh(hello->version), WIRE_VERSION);
 	if (le32toh(hello->role) != other_role(role))
-		return log_err(-EPROTO, "replay: one host needs --listen, the other one --peer");
+		return tell_why(why, -EPROTO, "one host needs --listen, the other one --peer");
 	return 0;
 }
 
-static int lose_hello(int err)
-{
-	if (err == -ETIMEDOUT)
-		return log_err(err, "replay: the other end says nothing");
-	return log_err(err, "replay: the other end closed the connection before it said who it is");
-}
-
-static int exchange_hellos(int fd, struct agreement *a, int64_t deadline)
+static int exchange_hellos(int fd, struct agreement *a, int64_t deadline, char why[WIRE_WHY])
 {
 	struct hello *mine = a->role == WIRE_LISTENER ? &a->listener : &a->peer;
 	struct hello *its = a->role == WIRE_LISTENER ? &a->peer : &a->listener;
@@ -180,13 +185,18 @@ static int exchange_hellos(int fd, struct agreement *a, int64_t deadline)
 	mine->role = htole32(a->role);
 	err = seal_random(mine->nonce, NONCE);
 	if (err)
-		return log_err(err, "replay: get random numbers");
+		return tell_why(why, err, "there are no random numbers");
 	err = send_all(fd, mine, sizeof(*mine), deadline);
 	/* whose first words are others may say fewer of them */
 	err = err ?: receive_all(fd, its->magic, sizeof(its->magic), deadline);
 	if (!err && !memcmp(its->magic, magic, MAGIC))
 		err = receive_all(fd, &its->version, sizeof(*its) - MAGIC, deadline);
-	return err ? lose_hello(err) : judge_hello(its, a->role);
+	if (err == -ETIMEDOUT)
+		return tell_why(why, err, "the other end says nothing");
+	if (err)
+		return tell_why(why, err,
+				"the other end closed the connection before it said who it is");
+	return judge_hello(its, a->role, why);
 }
 
 static int send_proof(int fd, const struct agreement *a, int64_t deadline)
@@ -208,7 +218,7 @@ static int check_proof(int fd, const struct agreement *a, int64_t deadline)
 	return seal_is_same(proof, expected) ? 0 : -EKEYREJECTED;
 }
 
-static int prove_key(int fd, const struct agreement *a, int64_t deadline)
+static int prove_key(int fd, const struct agreement *a, int64_t deadline, char why[WIRE_WHY])
 {
 	int err;
 
@@ -217,10 +227,10 @@ static int prove_key(int fd, const struct agreement *a, int64_t deadline)
 	else
 		err = send_proof(fd, a, deadline) ?: check_proof(fd, a, deadline);
 	if (err == -EKEYREJECTED)
-		return log_err(err, "replay: the other end does not have the same --key");
+		return tell_why(why, err, "the other end does not have the same --key");
 	if (err == -ECONNRESET && a->role == WIRE_PEER)
-		return log_err(-EKEYREJECTED, "replay: the other end has refused our --key");
-	return err ? log_err(err, "replay: the other end does not prove that it has the --key") : 0;
+		return tell_why(why, -EKEYREJECTED, "the other end has refused our --key");
+	return err ? tell_why(why, err, "the other end does not prove that it has the --key") : 0;
 }
 
 static struct seal *make_direction(const struct agreement *a, enum wire_role sender)
@@ -235,23 +245,24 @@ static struct seal *make_direction(const struct agreement *a, enum wire_role sen
 }
 
 int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64_t deadline,
-	      struct wire **ret_wire)
+	      char ret_why[WIRE_WHY], struct wire **ret_wire)
 {
 	struct agreement a = { .role = role, .key = seal_new(key, length) };
 	struct wire *wire = calloc(1, sizeof(*wire));
-	int err = wire && a.key ? 0 : log_err(-ENOMEM, "replay: talk to the other replay");
+	int err = wire && a.key ? 0 : tell_why(ret_why, -ENOMEM, "no memory");
 
 	if (wire)
 		wire->fd = fd;
 	else
 		close(fd);
 	if (!err)
-		err = exchange_hellos(fd, &a, deadline) ?: prove_key(fd, &a, deadline);
+		err = exchange_hellos(fd, &a, deadline, ret_why)
+			      ?: prove_key(fd, &a, deadline, ret_why);
 	if (!err) {
 		wire->out = make_direction(&a, role);
 		wire->in = make_direction(&a, other_role(role));
 		if (!wire->out || !wire->in)
-			err = log_err(-ENOMEM, "replay: talk to the other replay");
+			err = tell_why(ret_why, -ENOMEM, "no memory");
 	}
 	seal_free(a.key);
 	if (err)

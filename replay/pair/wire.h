@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 1, WIRE_MOST = 1 << 16 }; /* bytes of a message */
+enum { WIRE_VERSION = 1, WIRE_MOST = 1 << 16 /* bytes of a message */, WIRE_WHY = 128 };
 
 enum wire_role { WIRE_LISTENER = 1, WIRE_PEER = 2 };
 
@@ -20,12 +20,12 @@ struct wire;
 
 /*
  * Take @fd, and agree with the other end until @deadline (CLOCK_MONOTONIC, ns). Closes @fd in any
- * case that fails. Returns 0, or -errno after log_err(): -EKEYREJECTED where the other end does not
- * have this key, -EPROTONOSUPPORT where it is of another version, -EPROTO where it is no replay,
- * -ETIMEDOUT, -ECONNRESET.
+ * case that fails. Returns 0, or -errno with the reason in @ret_why, printing nothing:
+ * -EKEYREJECTED where the other end does not have this key, -EPROTONOSUPPORT where it is of another
+ * version, -EPROTO where it is no replay, -ETIMEDOUT, -ECONNRESET.
  */
 int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64_t deadline,
-	      struct wire **ret_wire);
+	      char ret_why[WIRE_WHY], struct wire **ret_wire);
 
 /* Accepts NULL. */
 void wire_close(struct wire *wire);

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/wire/log.h"
 #include "replay/pair/wire.h"
 #include "tests/test.h"
 
@@ -30,6 +29,7 @@ struct end {
 	pthread_t thread;
 	struct wire *wire;
 	int err;
+	char why[WIRE_WHY];
 };
 
 static struct end listener, peer;
@@ -38,9 +38,8 @@ static void *open_end(void *arg)
 {
 	struct end *end = arg;
 
-	log_silence(true);
 	end->err = wire_open(end->its, end->role, end->key, strlen(end->key),
-			     wire_now() + end->patience, &end->wire);
+			     wire_now() + end->patience, end->why, &end->wire);
 	return NULL;
 }
 
@@ -339,6 +338,7 @@ static void a_stranger_is_refused(void **state)
 	if (!g->silent)
 		shutdown(listener.ours, SHUT_WR);
 	assert_int_equal(join_end(&listener), g->err);
+	assert_true(*listener.why);
 	assert_null(listener.wire);
 	finish_end(&listener);
 }
