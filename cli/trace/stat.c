@@ -7,7 +7,7 @@
  * is what the program did. Latency is from the post to the poll that brought the
  * completion, of successful requests of the send queue.
  *
- * Not here: what is no table (stat_text.c, stat_json.c).
+ * Not here: what is no table (stat_text.c, stat_json.c, stat_metrics.c).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,15 +23,18 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
+enum format { TEXT, JSON, OPENMETRICS };
+
 struct settings {
-	unsigned int json;
+	unsigned int format;
 	int64_t deadline;
 	struct part part;
 };
 
 /* clang-format off */
 const struct option_row cli_stat_options[] = {
-	CLI_FORMAT(struct settings),
+	{ "format", 'f', "text|json|openmetrics", "how to print",
+	  CHOICE_AT(struct settings, format), .preset = "text" },
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -553,7 +556,8 @@ static int stat_trace(struct trace *trace, const struct settings *set)
 	if (!err)
 		err = symbols_open(&view.symbols);
 	if (!err)
-		err = print_profile(&view, set->json);
+		err = set->format == OPENMETRICS ? stat_metrics(&view)
+						 : print_profile(&view, set->format == JSON);
 	symbols_close(view.symbols);
 	profile_free(profile);
 	return cli_status(err);

@@ -38,3 +38,6 @@ void stat_registrations(const struct stat_view *view);
 
 /* Members of the object that is being printed; stat_json.c. */
 void stat_json(const struct stat_view *view);
+
+/* All of it, for who scrapes; stat_metrics.c. 0 or -errno after log_err(). */
+int stat_metrics(const struct stat_view *view);

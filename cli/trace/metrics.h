@@ -1,0 +1,52 @@
+#pragma once
+/*
+ * Metrics in the text format of OpenMetrics 1.0, as Prometheus reads it. One thread.
+ *
+ * A family is begun, and then gets all of its samples: no two with the same labels.
+ */
+#include <stdint.h>
+
+struct histogram;
+struct text;
+
+enum metric_type {
+	METRIC_COUNTER,
+	METRIC_GAUGE,
+	METRIC_INFO,      /* one sample, whose labels are all that it says */
+	METRIC_HISTOGRAM, /* in buckets that double, from 256 ns to 17 s */
+	METRIC_SUMMARY,   /* median, 90th and 99th percentile */
+};
+
+struct metric {
+	const char *name; /* without its unit, which is added to it */
+	enum metric_type type;
+	const char *unit; /* "seconds", "bytes"; NULL: none */
+	const char *help;
+};
+
+struct metric_label {
+	const char *name, *value; /* value NULL: not known, left out */
+};
+
+enum { METRIC_LABELS = 4 };
+
+/* What is written into, and the family that is being written. */
+struct metrics {
+	struct text *out;
+	const struct metric *metric;
+};
+
+void metrics_begin(struct metrics *metrics, const struct metric *metric);
+
+/* A sample; @labels: METRIC_LABELS at most, behind the last one without a name. */
+void metrics_count(struct metrics *metrics, const struct metric_label *labels, uint64_t value);
+
+/* The same of a time, which is written in seconds. */
+void metrics_time(struct metrics *metrics, const struct metric_label *labels, int64_t ns);
+
+/* A histogram or a summary of times, whole; NULL and an empty one are left out. */
+void metrics_times(struct metrics *metrics, const struct metric_label *labels,
+		   const struct histogram *times);
+
+/* What ends all. */
+void metrics_end(struct metrics *metrics);
