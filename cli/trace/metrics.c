@@ -13,12 +13,10 @@
 #include "cli/trace/metrics.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/profile/histogram.h"
-#include "core/base/printable.h"
 #include "core/base/text.h"
 
 enum { LEAST = 8, MOST = 34 }; /* buckets: powers of two, in ns */
@@ -57,19 +55,16 @@ void metrics_begin(struct metrics *metrics, const struct metric *metric)
 
 static void add_value(struct text *out, const char *value)
 {
-	size_t size = PRINTABLE_GROWS * strlen(value) + 1;
-	char *shown = malloc(size);
+	struct text shown = { 0 };
 
-	out->failed = out->failed || !shown;
-	if (!shown)
-		return;
-	printable_text(shown, size, value, strlen(value));
-	for (const char *c = shown; *c; c++) {
-		if (*c == '\\' || *c == '"')
+	text_printable(&shown, value);
+	for (size_t i = 0; i < shown.used; i++) {
+		if (shown.at[i] == '\\' || shown.at[i] == '"')
 			text_char(out, '\\');
-		text_char(out, *c);
+		text_char(out, shown.at[i]);
 	}
-	free(shown);
+	out->failed = out->failed || shown.failed;
+	text_fini(&shown);
 }
 
 /* A sample up to its value: its name, and in braces the labels, and @name="@value" behind them. */

@@ -95,3 +95,14 @@ void text_json(struct text *text, const char *bytes, size_t n)
 	}
 	text_char(text, '"');
 }
+
+void text_printable(struct text *text, const char *from)
+{
+	size_t n = strlen(from), size = PRINTABLE_GROWS * n + 1;
+	char *shown = malloc(size);
+
+	text->failed = text->failed || !shown;
+	if (shown)
+		text_add(text, shown, printable_text(shown, size, from, n));
+	free(shown);
+}

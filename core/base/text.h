@@ -31,3 +31,6 @@ static inline void text_char(struct text *text, char c)
  * that are not printable (core/base/printable.h) are escaped, too.
  */
 void text_json(struct text *text, const char *bytes, size_t n);
+
+/* What printable_text() makes of @from, text that is not ours (core/base/printable.h). */
+void text_printable(struct text *text, const char *from);

@@ -33,3 +33,14 @@ TEST(what_is_not_is_escaped)
 	assert_json("\xed\xa0\x80", 3, "\"\\u00ed\\u00a0\\u0080\"");
 	assert_json("\0", 1, "\"\\ufffd\"");
 }
+
+TEST(text_of_others_is_made_printable)
+{
+	struct text text = { 0 };
+
+	text_printable(&text, "a\nb\033");
+	text_printable(&text, "");
+	text_printable(&text, "\xff");
+	assert_string_equal(text.at, "a\\x0ab\\x1b\\xff");
+	text_fini(&text);
+}
