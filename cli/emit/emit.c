@@ -4,15 +4,13 @@
  * The trace is read, the program made in memory, and the file put in place when it is whole.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/emit/build.h"
 #include "cli/emit/write.h"
+#include "cli/output.h"
 #include "core/wire/log.h"
 
 struct settings {
@@ -31,51 +29,6 @@ const struct option_row cli_emit_options[] = {
 	{ 0 },
 };
 /* clang-format on */
-
-/* A file of its own that takes the place of @path when it is whole. */
-static int put_file(const char *path, const struct text *text)
-{
-	char *other = NULL;
-	mode_t mask = umask(0);
-	FILE *file = NULL;
-	int fd, err = 0;
-
-	umask(mask);
-	if (asprintf(&other, "%s.XXXXXX", path) < 0)
-		return log_err(-ENOMEM, "write %s", path);
-	fd = mkstemp(other);
-	if (fd >= 0)
-		file = fdopen(fd, "w");
-	if (!file) {
-		err = log_err(-errno, "write %s", path);
-		if (fd >= 0)
-			close(fd);
-	} else if (fwrite(text->at, 1, text->used, file) != text->used || fflush(file) ||
-		   fchmod(fd, 0666 & ~mask)) {
-		err = log_err(-errno, "write %s", path);
-	}
-	if (file && fclose(file) && !err)
-		err = log_err(-errno, "write %s", path);
-	if (!err && rename(other, path))
-		err = log_err(-errno, "write %s", path);
-	if (err && fd >= 0)
-		unlink(other);
-	free(other);
-	return err;
-}
-
-/* As it is: stdout would show its tabs as what a trace has put there. */
-static int print_text(const struct text *text)
-{
-	for (size_t at = 0; at < text->used;) {
-		ssize_t n = write(STDOUT_FILENO, text->at + at, text->used - at);
-
-		if (n < 0 && errno != EINTR)
-			return log_err(-errno, "write the program");
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
 
 static int make_program(struct trace *trace, const char *from, const struct settings *set)
 {
@@ -97,7 +50,7 @@ static int make_program(struct trace *trace, const char *from, const struct sett
 	if (!err)
 		err = write_program(&maker, &text);
 	if (!err)
-		err = set->path ? put_file(set->path, &text) : print_text(&text);
+		err = output_put(set->path, &text); /* stdout would show its tabs as a trace's */
 	build_fini(&maker);
 	if (program)
 		program_fini(program);
