@@ -50,6 +50,8 @@
 	  "TRACE") \
 	C(emit, "Make a C program of plain verbs from a trace", \
 	  "TRACE...") \
+	C(export, "Turn a trace into what other programs draw", \
+	  "TRACE") \
 	C(doctor, "Say what stops RDMA or recording on this machine, and what to do", \
 	  "[--] [PROGRAM]")
 /* clang-format on */

@@ -38,3 +38,99 @@ metrics_of_a_part_are_of_that() {
 		! "$VERBATIM" stat -f openmetrics --process 7 t.db >part 2>err && ! [ -s part ]
 }
 try metrics_of_a_part_are_of_that
+
+# Objects and what they depend on: graphviz draws it, and what it drew is what the tables have.
+"$VERBATIM" record -q -o every.db -- "$apps/every_verb" >out 2>&1
+"$VERBATIM" record -q -o both.db -- "$both" ibv_rc_pingpong -n 100 >out 2>&1 || exit 1
+graph() { python3 "$root/tests/e2e/export_dot.py" "$VERBATIM" "$@"; }
+call() { # trace, verb, which of them from 0 on
+	"$VERBATIM" sql "$1" "SELECT event FROM calls WHERE verb = '$2' ORDER BY begin
+		LIMIT 1 OFFSET ${3:-0}"
+}
+peers() { # trace: each pair once
+	"$VERBATIM" sql "$1" "SELECT object || '-' || peer FROM peers WHERE object <= peer
+		ORDER BY object" | paste -sd' '
+}
+graph_is_of_all_objects() {
+	local each
+	for each in every.db t.db both.db; do is "$each" "$(graph $each)" "$(peers $each)"; done
+}
+graph_is_of_a_moment() {
+	local each
+	for each in "ibv_alloc_pd 0" "ibv_create_qp 0" "ibv_destroy_qp 0" "ibv_dereg_mr 2"; do
+		graph every.db "$(call every.db ${each% *} ${each#* })" >out ||
+			{ echo "$each: $(cat out)"; return 1; }
+	done
+}
+peers_are_joined() {
+	local qps last
+	qps=$("$VERBATIM" sql both.db "SELECT group_concat(object, '-') FROM qps") &&
+		is "ever" "$(peers both.db)" "$qps" &&
+		last=$("$VERBATIM" sql both.db "SELECT event FROM calls WHERE verb =
+			'ibv_modify_qp' ORDER BY begin DESC LIMIT 1") &&
+		is "then" "$(graph both.db "$last")" "$qps" &&
+		is "before" "$(graph both.db "$(call both.db ibv_create_qp)")" ""
+}
+only_what_is_alive() {
+	local event
+	event=$(call every.db ibv_dereg_mr 3) &&
+		"$VERBATIM" export --alive --at "$event" every.db >some &&
+		"$VERBATIM" export --at "$event" every.db >all &&
+		is "$(grep -c 'class=alive' some)" "$(grep -c 'class=alive' all)" &&
+		is "$(grep -c 'class=destroyed' some)" 0 && ! grep -c 'class=destroyed' all |
+		grep -x 0 && dot -Tsvg some >out
+}
+state_is_that_of_the_moment() {
+	"$VERBATIM" export --at "$(call t.db ibv_modify_qp 0)" t.db >out &&
+		says 'qp1.*RC INIT' out &&
+		"$VERBATIM" export --at "$(call t.db ibv_modify_qp 1)" t.db >out &&
+		says 'qp1.*RC RTR' out
+}
+graph_quotes_what_a_program_is_called() {
+	cp t.db odd.db && sqlite3 odd.db "UPDATE process SET cmdline = 'a\"]; \\N' || char(10, 27)
+		|| '}'; UPDATE object SET name = 'q\"p\\' WHERE kind = 'qp'" &&
+		"$VERBATIM" export odd.db | dot -Tdot_json >out &&
+		is "$(jq -r '.objects[] | select(.nodes).label' out)" \
+			'process 1: a"]; \\N\\x0a\\x1b}' &&
+		is "$(jq '[.objects[] | select(.nodes == null)] | length' out)" 6
+}
+for each in graph_is_of_all_objects graph_is_of_a_moment peers_are_joined only_what_is_alive \
+	state_is_that_of_the_moment graph_quotes_what_a_program_is_called; do try $each; done
+
+# Folded stacks: a line is what flamegraph.pl takes, and the sums are those of the tables.
+folded() { # trace, value, what it adds up to
+	"$VERBATIM" export -f folded --value $2 $1 >out || return
+	! grep -vP '^[^;]+(;[^;]+)*;ibv_\w+ [1-9]\d*$' out || return
+	is "$2: lines" "$(sed 's/ [0-9]*$//' out | sort | uniq -d)" "" &&
+		is "$2" "$(awk '{ n += $NF } END { printf "%d", n }' out)" "$3"
+}
+stacks_add_up() {
+	local taken="FROM wr WHERE NOT bad" own="FROM call WHERE NOT ours AND depth = 0"
+	folded t.db requests "$("$VERBATIM" stat -f json t.db |
+		jq '.posting | .send.requests + .receive.requests')" &&
+		says '^main;run_steps;post_sends;send_list (depth.c:[0-9]*);ibv_post_send ' out &&
+		folded t.db time "$("$VERBATIM" sql t.db "SELECT sum(end - begin) $own")" &&
+		says '^main;close_all (depth.c:[0-9]*);ibv_destroy_cq ' out &&
+		folded t.db calls "$("$VERBATIM" stat -f json t.db | jq '[.places[].calls] | add')"
+}
+stacks_of_a_part_are_of_that() {
+	is "$("$VERBATIM" export -f folded --value calls --to 1:20 t.db | grep -c ibv_post)" 0 &&
+		"$VERBATIM" export -f folded --process 7 t.db 2>err; is $? 2
+}
+what_goes_with_another_format_is_refused() {
+	local each
+	for each in "--from 1ms" "--phase x" "--at 9:9" "--at soon" "--process 7" \
+		"-f folded --at 1ms" "-f folded --alive" "-o t.db"; do
+		"$VERBATIM" export $each t.db >out 2>err
+		is "$each" "$? $(wc -l <err) $(wc -c <out)" "2 1 0" || return
+	done
+}
+a_file_is_made_whole_or_not() {
+	"$VERBATIM" export -o all.dot t.db && "$VERBATIM" export t.db | cmp - all.dot &&
+		{ "$VERBATIM" export -o missing/all.dot t.db 2>err; is $? 4; } &&
+		mkfifo pipe || return
+	"$VERBATIM" export -o pipe t.db &
+	cmp all.dot <pipe && [ -p pipe ]
+}
+for each in stacks_add_up stacks_of_a_part_are_of_that what_goes_with_another_format_is_refused \
+	a_file_is_made_whole_or_not; do try $each; done

@@ -1,0 +1,306 @@
+/*
+ * The objects of a trace and what they depend on, as a graph of graphviz
+ *
+ *	object --> each object that was named in the call that made it, and its parent
+ *	queue pair <-> its peer
+ *
+ * A process is a cluster. What is alive is filled, what was destroyed dashed, and what went with
+ * its process dotted.
+ */
+#include "cli/export/dot.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/model.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "cli/query/view.h"
+#include "core/base/text.h"
+#include "core/wire/log.h"
+
+struct graph {
+	struct text *out;
+	const struct view *view;
+	const struct dot_choice *choice;
+	sqlite3_stmt *refs; /* what call (?1, ?2) was given: object, path */
+};
+
+enum fate { FATE_NOT_YET, FATE_ALIVE, FATE_DESTROYED, FATE_ENDED };
+
+static enum fate find_fate(const struct graph *graph, const struct object *object)
+{
+	const struct instant *at = &graph->view->at;
+	const struct process *process = trace_process(graph->view->trace, object->process);
+
+	if (object->created.thread && object->created_at > at->time)
+		return FATE_NOT_YET;
+	if (object->destroyed_at != INT64_MAX && object->destroyed_at <= at->time)
+		return FATE_DESTROYED;
+	return at->given && process && process->end >= 0 && process->end <= at->time ? FATE_ENDED
+										     : FATE_ALIVE;
+}
+
+static bool is_drawn(const struct graph *graph, const struct object *object)
+{
+	enum fate fate = find_fate(graph, object);
+
+	if (graph->choice->process && object->process != graph->choice->process)
+		return false;
+	return fate == FATE_ALIVE || (fate != FATE_NOT_YET && !graph->choice->alive);
+}
+
+/* Text of a program within quotes: graphviz reads a backslash and a quote as its own. */
+static void add_foreign(struct text *out, const char *from)
+{
+	struct text shown = { 0 };
+
+	text_printable(&shown, from);
+	for (size_t i = 0; i < shown.used; i++) {
+		if (shown.at[i] == '\\' || shown.at[i] == '"')
+			text_char(out, '\\');
+		text_char(out, shown.at[i]);
+	}
+	out->failed = out->failed || shown.failed;
+	text_fini(&shown);
+}
+
+static const struct life *find_life(const struct graph *graph, const struct object *object)
+{
+	struct life *life =
+		model_life(graph->view->model, object->process, object->kind, object->handle);
+
+	return life && life->id == object->id && life->state <= LIFE_DYING ? life : NULL;
+}
+
+static void add_state(struct graph *graph, const struct object *object)
+{
+	const struct life *life = find_life(graph, object);
+
+	if (object->kind == OBJECT_qp && life && life->qp)
+		text_addf(graph->out, "\\n%s %s", qp_type_name(life->qp->type),
+			  qp_state_name(life->qp->state));
+	else if (object->kind == OBJECT_mr && life && life->bytes)
+		text_addf(graph->out, "\\n%llu bytes", (unsigned long long)life->bytes);
+}
+
+static void add_number(struct graph *graph, const struct object *object)
+{
+	static const struct {
+		enum object_kind kind;
+		const char *name;
+	} names[] = { { OBJECT_qp, "qp_num" }, { OBJECT_mr, "lkey" }, { OBJECT_mw, "rkey" } };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (object->kind == names[i].kind && object->number)
+			text_addf(graph->out, "\\n%s 0x%x", names[i].name, object->number);
+}
+
+static void add_fate(struct graph *graph, const struct object *object, enum fate fate)
+{
+	char id[32];
+
+	if (object->created.thread)
+		text_addf(graph->out, "\\nmade %s", event_id_text(object->created, id));
+	if (fate == FATE_DESTROYED)
+		text_addf(graph->out, "\\ndestroyed %s", event_id_text(object->destroyed, id));
+	if (fate == FATE_ENDED)
+		text_addf(graph->out, "\\nended with its process");
+}
+
+static void add_node(struct graph *graph, const struct object *object)
+{
+	static const char *const styles[] = {
+		[FATE_ALIVE] = "style=filled, class=alive",
+		[FATE_DESTROYED] = "style=dashed, color=gray50, fontcolor=gray40, class=destroyed",
+		[FATE_ENDED] = "style=dotted, color=gray50, fontcolor=gray40, class=ended",
+	};
+	enum fate fate = find_fate(graph, object);
+
+	text_addf(graph->out, "    o%u [label=\"", object->id);
+	add_foreign(graph->out, object->name);
+	add_number(graph, object);
+	if (fate == FATE_ALIVE)
+		add_state(graph, object);
+	add_fate(graph, object, fate);
+	text_addf(graph->out, "\", %s];\n", styles[fate]);
+}
+
+static void add_process(struct graph *graph, const struct process *process)
+{
+	const struct object *object;
+	bool any = false;
+
+	for (uint32_t id = 1; (object = trace_object(graph->view->trace, id)); id++) {
+		if (object->process != process->id || !is_drawn(graph, object))
+			continue;
+		if (!any) {
+			text_addf(graph->out,
+				  "  subgraph cluster_%u {\n    label=\"process %u: ", process->id,
+				  process->id);
+			add_foreign(graph->out, process->cmdline && *process->cmdline ?
+							process->cmdline :
+							process->exe ?: "");
+			text_addf(graph->out, "\";\n");
+		}
+		any = true;
+		add_node(graph, object);
+	}
+	if (any)
+		text_addf(graph->out, "  }\n");
+}
+
+/* "send_cq" of "qp_init_attr.send_cq"; "" where that only says what kind the object is of. */
+static const char *role_of(const char *path, const struct object *of)
+{
+	const char *dot = strrchr(path, '.');
+	const char *role = dot ? dot + 1 : path;
+
+	return strcmp(role, object_names[of->kind]) ? role : "";
+}
+
+/* @roles: all that object @to is to @from. */
+static void add_edge(struct graph *graph, uint32_t from, uint32_t to, const struct text *roles)
+{
+	text_addf(graph->out, "  o%u -> o%u", from, to);
+	if (roles && roles->used)
+		text_addf(graph->out, " [label=\"%s\"]", roles->at);
+	text_addf(graph->out, ";\n");
+	graph->out->failed = graph->out->failed || (roles && roles->failed);
+}
+
+static void add_role(struct text *roles, const char *role)
+{
+	text_addf(roles, roles->used && *role ? "\\n" : "");
+	add_foreign(roles, role);
+}
+
+/* One arrow to each object that the call which made @object was given. */
+static int add_refs(struct graph *graph, const struct object *object, bool *ret_parent)
+{
+	struct text roles = { 0 };
+	uint32_t last = 0;
+	int code;
+
+	sqlite3_bind_int64(graph->refs, 1, object->created.thread);
+	sqlite3_bind_int64(graph->refs, 2, (sqlite3_int64)object->created.n);
+	while ((code = sqlite3_step(graph->refs)) == SQLITE_ROW) {
+		uint32_t id = (uint32_t)sqlite3_column_int64(graph->refs, 0);
+		const struct object *to = trace_object(graph->view->trace, id);
+		const char *path = (const char *)sqlite3_column_text(graph->refs, 1);
+
+		if (!to || !path || id == object->id || !is_drawn(graph, to))
+			continue;
+		if (last && id != last) {
+			add_edge(graph, object->id, last, &roles);
+			text_cut(&roles, 0);
+		}
+		add_role(&roles, role_of(path, to));
+		last = id;
+		*ret_parent = *ret_parent || id == object->parent;
+	}
+	if (last)
+		add_edge(graph, object->id, last, &roles);
+	text_fini(&roles);
+	sqlite3_reset(graph->refs);
+	return code == SQLITE_DONE ? 0 : -EBADMSG;
+}
+
+static int add_edges(struct graph *graph, const struct object *object)
+{
+	const struct object *parent = trace_object(graph->view->trace, object->parent);
+	bool drawn = false;
+	int err = object->created.thread ? add_refs(graph, object, &drawn) : 0;
+
+	if (parent && !drawn && is_drawn(graph, parent))
+		add_edge(graph, object->id, parent->id, NULL);
+	return err;
+}
+
+static void add_peers(struct graph *graph, uint32_t one, uint32_t two)
+{
+	const struct object *a = trace_object(graph->view->trace, one);
+	const struct object *b = trace_object(graph->view->trace, two);
+
+	if (a && b && one <= two && is_drawn(graph, a) && is_drawn(graph, b))
+		text_addf(graph->out,
+			  "  o%u -> o%u [label=peer, dir=both, style=dashed, constraint=false];\n",
+			  one, two);
+}
+
+/* Who is connected then. */
+static void add_peers_then(struct graph *graph)
+{
+	const struct object *object;
+
+	for (uint32_t id = 1; (object = trace_object(graph->view->trace, id)); id++) {
+		const struct life *life = find_life(graph, object);
+		struct peer *peer = life ? life->peer : NULL;
+		struct peer *other =
+			peer ? peer_other(model_peers(graph->view->model), peer) : NULL;
+
+		if (other)
+			add_peers(graph, id, other->id);
+	}
+}
+
+/* Who was connected ever: the model has forgotten most of them at the end, the table has not. */
+static int add_peers_ever(struct graph *graph)
+{
+	static const char sql[] = "SELECT object, peer FROM qps WHERE peer ORDER BY object";
+	sqlite3_stmt *stmt = NULL;
+	int code = sqlite3_prepare_v2(trace_db(graph->view->trace), sql, -1, &stmt, NULL);
+
+	while (stmt && (code = sqlite3_step(stmt)) == SQLITE_ROW)
+		add_peers(graph, (uint32_t)sqlite3_column_int64(stmt, 0),
+			  (uint32_t)sqlite3_column_int64(stmt, 1));
+	sqlite3_finalize(stmt);
+	return code == SQLITE_DONE ? 0 : -EBADMSG;
+}
+
+static int add_graph(struct graph *graph)
+{
+	const struct process *process;
+	const struct object *object;
+	char when[VIEW_TEXT];
+	int err = 0;
+
+	text_addf(graph->out, "digraph verbatim {\n  rankdir=BT;\n  labelloc=t;\n  label=\"");
+	add_foreign(graph->out, view_when(graph->view, when));
+	text_addf(graph->out,
+		  "\";\n  fontname=\"sans-serif\";\n"
+		  "  node [shape=box, fontname=\"sans-serif\", fillcolor=\"#d8e8f8\"];\n"
+		  "  edge [fontname=\"sans-serif\", fontsize=10];\n");
+	for (uint32_t id = 1; (process = trace_process(graph->view->trace, id)); id++)
+		add_process(graph, process);
+	for (uint32_t id = 1; !err && (object = trace_object(graph->view->trace, id)); id++)
+		if (is_drawn(graph, object))
+			err = add_edges(graph, object);
+	if (!err && graph->view->at.given)
+		add_peers_then(graph);
+	else if (!err)
+		err = add_peers_ever(graph);
+	text_addf(graph->out, "}\n");
+	return err;
+}
+
+int dot_write(struct text *out, const struct view *view, const struct dot_choice *choice)
+{
+	static const char sql[] = "SELECT object, path FROM ref WHERE thread = ?1 AND n = ?2"
+				  " AND object > 0 AND path NOT LIKE 'out.%' ORDER BY object, path";
+	struct graph graph = { .out = out, .view = view, .choice = choice };
+	struct sqlite3 *db = trace_db(view->trace);
+	int err = sqlite3_prepare_v2(db, sql, -1, &graph.refs, NULL) ? -EBADMSG : 0;
+
+	if (!err)
+		err = add_graph(&graph);
+	if (err == -EBADMSG)
+		log_err(0, "read what objects depend on: %s", sqlite3_errmsg(db));
+	else if (!err && out->failed)
+		err = log_err(-ENOMEM, "make the graph");
+	sqlite3_finalize(graph.refs);
+	return err;
+}

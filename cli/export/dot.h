@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * The objects of a trace and what they depend on, as a graph of graphviz. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct text;
+struct view;
+
+struct dot_choice {
+	uint32_t process; /* 0: all */
+	bool alive;       /* only objects that are alive then */
+};
+
+/*
+ * Append the objects that were made up to where @view stopped, whose trace has the tables of
+ * analyzer/tables/tables.h. Returns 0 or -errno after log_err().
+ */
+int dot_write(struct text *out, const struct view *view, const struct dot_choice *choice);

@@ -1,0 +1,183 @@
+/*
+ * verbatim export: a trace as what other programs draw
+ *
+ * A format is a function that appends it to a text, which is written when it is whole.
+ *
+ * Not here: the formats (dot.c, folded.c); rows of any table (verbatim sql), metrics (verbatim
+ * stat).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/profile/pass.h"
+#include "analyzer/report/report.h"
+#include "analyzer/tables/tables.h"
+#include "cli/cli.h"
+#include "cli/export/dot.h"
+#include "cli/export/folded.h"
+#include "cli/output.h"
+#include "cli/quantity.h"
+#include "cli/query/view.h"
+#include "cli/trace/part.h"
+#include "core/base/text.h"
+#include "core/wire/log.h"
+
+enum format { DOT, FOLDED };
+
+struct settings {
+	unsigned int format, value;
+	const char *path, *at;
+	bool alive;
+	int64_t deadline;
+	struct part part;
+};
+
+/* clang-format off */
+const struct option_row cli_export_options[] = {
+	{ "format", 'f', "dot|folded", "what to make", CHOICE_AT(struct settings, format),
+	  .preset = "dot" },
+	{ "output", 'o', "FILE", "the file to make", TEXT_AT(struct settings, path),
+	  .otherwise = "standard output" },
+	{ "at", 0, "TIME|EVENT", "dot: as it was then, or after that event: 12.5ms, 1.2s, 3:1042",
+	  TEXT_AT(struct settings, at), .otherwise = "all of the trace" },
+	{ "alive", 0, NULL, "dot: only objects that are alive then",
+	  FLAG_AT(struct settings, alive) },
+	{ "value", 0, "requests|time|calls|bytes", "folded: what a stack is worth",
+	  CHOICE_AT(struct settings, value), .preset = "requests" },
+	PART_OPTIONS(struct settings),
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
+/* clang-format on */
+
+/* "3:1042"; false: it is something else. */
+static bool read_event(const char *text, struct event_id *ret_id)
+{
+	const char *colon = strchr(text, ':');
+	uint64_t thread, n;
+	char first[16];
+
+	if (!colon || colon - text >= (long)sizeof(first))
+		return false;
+	memcpy(first, text, (size_t)(colon - text));
+	first[colon - text] = '\0';
+	if (!quantity_number(first, UINT32_MAX, &thread) || !thread ||
+	    !quantity_number(colon + 1, INT64_MAX, &n))
+		return false;
+	*ret_id = (struct event_id){ (uint32_t)thread, n };
+	return true;
+}
+
+static int find_instant(const char *text, struct instant *at)
+{
+	*at = (struct instant){ .time = INT64_MAX };
+	if (!text)
+		return CLI_FINE;
+	at->given = true;
+	if ((quantity_time(text, true, &at->time) && at->time >= 0) || read_event(text, &at->id))
+		return CLI_FINE;
+	return cli_misuse("export",
+			  "--at is a time as 12.5ms or 1.2s, or an event as 3:1042, not '%.60s'",
+			  text);
+}
+
+static int make_dot(struct text *out, struct trace *trace, const struct settings *set)
+{
+	struct dot_choice choice = { .process = set->part.process, .alive = set->alive };
+	struct instant at;
+	struct view view;
+	int status = find_instant(set->at, &at), err;
+
+	if (!status && choice.process && !trace_process(trace, choice.process))
+		status = cli_misuse("export", "the trace has no process %u", choice.process);
+	if (status)
+		return status;
+	err = view_open(trace, at, at.given, NULL, &view);
+	if (err == -ENOENT)
+		return cli_misuse("export",
+				  "the trace has no event %s (--at); 'verbatim dump' shows those "
+				  "that it has",
+				  set->at);
+	if (err)
+		return cli_status(err);
+	err = dot_write(out, &view, &choice);
+	view_close(&view);
+	return cli_status(err);
+}
+
+static int make_folded(struct text *out, struct trace *trace, const struct settings *set)
+{
+	struct report report = { .trace = trace };
+	struct profile_select select;
+	struct profile *profile = NULL;
+	int status = part_find("export", &set->part, trace, &select), err;
+
+	if (status)
+		return status;
+	err = profile_trace(trace, &select, &profile);
+	if (!err)
+		err = symbols_open(&report.symbols);
+	if (!err)
+		err = folded_write(out, &report, profile, set->value);
+	if (!err && !out->used)
+		log_note("export: no stack has any; --value says what is counted");
+	symbols_close(report.symbols);
+	profile_free(profile);
+	return cli_status(err);
+}
+
+static int find_misuse(const struct settings *set)
+{
+	const struct part *part = &set->part;
+
+	if (set->format == DOT && (part->from || part->to || part->phases.n))
+		return cli_misuse("export", "a graph is of one moment: --at, not --from, --to or "
+					    "--phase");
+	if (set->format == FOLDED && (set->at || set->alive))
+		return cli_misuse("export", "stacks are of a part: --from and --to, not --at or "
+					    "--alive");
+	return CLI_FINE;
+}
+
+static int export_trace(struct trace *trace, const struct settings *set,
+			struct model_tables **ret_tables)
+{
+	struct text out = { 0 };
+	int status;
+
+	cli_show_progress("export", trace);
+	status = cli_status(model_tables_add(trace, ret_tables));
+	if (!status)
+		status = set->format == DOT ? make_dot(&out, trace, set)
+					    : make_folded(&out, trace, set);
+	if (!status)
+		status = cli_status(output_put(set->path, &out));
+	text_fini(&out);
+	return status;
+}
+
+int cli_export(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct arguments arguments;
+	struct model_tables *tables = NULL;
+	struct trace *trace;
+	int status;
+
+	cli_parse(argc, argv, &set, &arguments);
+	status = find_misuse(&set);
+	if (status)
+		return status;
+	if (set.path && arguments.n && cli_is_same_file(arguments.at[0], set.path))
+		return cli_misuse("export", "'%s' would be written over", set.path);
+	cli_deadline(set.deadline);
+	status = cli_open("export", &arguments, 1, &trace);
+	if (status)
+		return status;
+	cli_tell_loss(trace);
+	status = export_trace(trace, &set, &tables);
+	trace_close(trace);
+	model_tables_free(tables);
+	return status;
+}

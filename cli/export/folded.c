@@ -1,0 +1,143 @@
+/*
+ * Call stacks of verbs in folded form
+ *
+ *	main;post_sends;send_list (FILE:145);ibv_post_send 1080
+ *
+ * Outermost first, the verb last, and the value that its calls from there add up to. The function
+ * that called has its file and line, since several calls of one function are several places; the
+ * others have none, so that a function is one box of a flame graph.
+ */
+#include "cli/export/folded.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/profile/profile.h"
+#include "analyzer/report/report.h"
+#include "core/base/text.h"
+#include "core/base/vec.h"
+#include "core/wire/log.h"
+
+struct folded_line {
+	char *stack;
+	uint64_t value;
+};
+
+struct folded {
+	struct folded_line *lines;
+	size_t n;
+};
+
+static uint64_t value_of(const struct profile_place *place, enum folded_value value)
+{
+	switch (value) {
+	case FOLDED_REQUESTS:
+		return place->requests;
+	case FOLDED_TIME:
+		return place->ns > 0 ? (uint64_t)place->ns : 0;
+	case FOLDED_CALLS:
+		return place->calls;
+	default:
+		return place->bytes;
+	}
+}
+
+/* A name within a stack: a semicolon would end it. */
+static void add_name(struct text *text, const char *from)
+{
+	size_t at = text->used;
+
+	text_printable(text, from);
+	for (; at < text->used; at++)
+		if (text->at[at] == ';')
+			text->at[at] = ',';
+}
+
+static void add_frame(struct text *text, const struct symbol *symbol, bool calls)
+{
+	char line[64], whole[256];
+
+	if (!symbol->function) {
+		add_name(text, symbol_text(symbol, whole, sizeof(whole)));
+		return;
+	}
+	add_name(text, symbol->function);
+	if (!calls || !symbol->file)
+		return;
+	snprintf(line, sizeof(line), ":%d)", symbol->line);
+	text_addf(text, " (");
+	add_name(text, symbol->file);
+	text_addf(text, "%s", line);
+}
+
+static void add_stack(struct text *text, const struct report *report,
+		      const struct profile_place *place)
+{
+	struct report_line lines[REPORT_FRAMES];
+	unsigned int n = report_stack(report, place->stack, lines);
+
+	if (!n)
+		text_addf(text, "[stack not known];");
+	for (unsigned int i = n; i-- > 0;) {
+		add_frame(text, &lines[i].symbol, !i);
+		text_char(text, ';');
+	}
+	text_addf(text, "%s", verb_infos[place->verb].name);
+}
+
+static int add_place(struct folded *folded, const struct report *report,
+		     const struct profile_place *place, uint64_t value)
+{
+	struct text text = { 0 };
+	struct folded_line *line = vec_push(folded->lines, folded->n);
+
+	if (!line)
+		return -ENOMEM;
+	add_stack(&text, report, place);
+	*line = (struct folded_line){ text.at, value };
+	return text.failed ? -ENOMEM : 0;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct folded_line *x = a, *y = b;
+
+	return strcmp(x->stack, y->stack);
+}
+
+/* Stacks that differ only in lines of outer functions are one line. */
+static void add_lines(struct text *out, struct folded *folded)
+{
+	qsort(folded->lines, folded->n, sizeof(*folded->lines), compare_lines);
+	for (size_t i = 0; i < folded->n;) {
+		const char *stack = folded->lines[i].stack;
+		uint64_t value = 0;
+
+		for (; i < folded->n && !strcmp(folded->lines[i].stack, stack); i++)
+			value += folded->lines[i].value;
+		text_addf(out, "%s %" PRIu64 "\n", stack, value);
+	}
+}
+
+int folded_write(struct text *out, const struct report *report, const struct profile *profile,
+		 enum folded_value value)
+{
+	struct folded folded = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < profile->nplaces; i++)
+		if (value_of(&profile->places[i], value))
+			err = add_place(&folded, report, &profile->places[i],
+					value_of(&profile->places[i], value));
+	if (!err && folded.n)
+		add_lines(out, &folded);
+	if (!err && out->failed)
+		err = -ENOMEM;
+	for (size_t i = 0; i < folded.n; i++)
+		free(folded.lines[i].stack);
+	free(folded.lines);
+	return err ? log_err(err, "fold the stacks") : 0;
+}
