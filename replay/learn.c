@@ -40,28 +40,46 @@ static int learn_port(struct replay *r, const struct call *call, const struct ar
 		       ?: peers_told_lid(r->peers, device_id(r, call->object), port, lid);
 }
 
-static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, const char *text)
+static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, int64_t index,
+			 const char *text, enum gid_kind kind)
 {
-	union ibv_gid gid;
+	struct gid gid = { .kind = kind };
 
-	if (!text || !recorded_gid(text, &gid))
+	if (!text || !recorded_gid(text, &gid.raw))
 		return 0;
-	return devices_recorded_gid(r->devices, recorded_device_name(r, call->object), port, &gid)
-		       ?: peers_told_gid(r->peers, device_id(r, call->object), port, &gid);
+	return devices_recorded_gid(r->devices, recorded_device_name(r, call->object), port, index,
+				    &gid)
+		       ?: peers_told_gid(r->peers, device_id(r, call->object), port, &gid.raw);
+}
+
+static int learn_entry(struct replay *r, const struct call *call, uint8_t port, int64_t index,
+		       const struct args *out, const char *entry)
+{
+	char raw[64], type[64];
+	int64_t value;
+
+	snprintf(raw, sizeof(raw), "%s.gid.raw", entry);
+	snprintf(type, sizeof(type), "%s.gid_type", entry);
+	return learn_one_gid(r, call, port, index, args_text(out, raw),
+			     args_get(out, type, &value) ? gid_kind_of((enum ibv_gid_type)value)
+							 : GID_UNTYPED);
 }
 
 static int learn_gids(struct replay *r, const struct call *call, const struct args *out)
 {
-	char path[64];
-	int64_t port;
+	char entry[32], path[64];
+	int64_t port, index;
 	int err = 0;
 
 	for (int i = 0; i < 256 && !err; i++) {
-		snprintf(path, sizeof(path), "entries[%d].port_num", i);
+		snprintf(entry, sizeof(entry), "entries[%d]", i);
+		snprintf(path, sizeof(path), "%s.port_num", entry);
 		if (!args_get(out, path, &port))
 			break;
-		snprintf(path, sizeof(path), "entries[%d].gid.raw", i);
-		err = learn_one_gid(r, call, (uint8_t)port, args_text(out, path));
+		snprintf(path, sizeof(path), "%s.gid_index", entry);
+		err = args_get(out, path, &index)
+			      ? learn_entry(r, call, (uint8_t)port, index, out, entry)
+			      : 0;
 	}
 	return err;
 }
@@ -225,10 +243,11 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 		return learn_port(r, call, in, out);
 	case VERB_query_gid:
 		return learn_one_gid(r, call, (uint8_t)recorded_number(in, "port_num"),
-				     args_text(out, "gid.raw"));
+				     (int64_t)recorded_number(in, "index"),
+				     args_text(out, "gid.raw"), GID_UNTYPED);
 	case VERB_query_gid_ex:
-		return learn_one_gid(r, call, (uint8_t)recorded_number(in, "port_num"),
-				     args_text(out, "entry.gid.raw"));
+		return learn_entry(r, call, (uint8_t)recorded_number(in, "port_num"),
+				   (int64_t)recorded_number(in, "gid_index"), out, "entry");
 	case VERB_query_gid_table:
 		return learn_gids(r, call, out);
 	default:

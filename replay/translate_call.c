@@ -14,6 +14,7 @@
 #include "replay/state/cut.h"
 #include "replay/made/made.h"
 #include "replay/pair/pair.h"
+#include "replay/state/recorded.h"
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
@@ -32,6 +33,19 @@ static const struct device *device_of_qp(struct replay *r, uint32_t id)
 	return devices_of(r->devices, ((struct ibv_qp *)replica->handle)->context);
 }
 
+/* The port, and the GID there of the recorded one's kind. */
+static void translate_source(struct translation *t, const struct device *from,
+			     struct ibv_ah_attr *av)
+{
+	const char *name = recorded_device_name(t->r, t->event->call->object);
+	unsigned int index = av->grh.sgid_index;
+
+	devices_translate_source(t->r->devices, name, from, av);
+	if (av->is_global && av->grh.sgid_index != index)
+		outcome_note(t->r->outcome, "GID index %u of %s is index %u of %s here", index,
+			     *name ? name : "the recorded device", av->grh.sgid_index, from->name);
+}
+
 /* A connected queue pair's address: the port of its peer. */
 static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer,
 			 struct ibv_ah_attr *av)
@@ -43,6 +57,7 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	if (t->event->call->failed)
 		return; /* an address that led nowhere there must lead nowhere here */
 	av->port_num = replica_of(t->r, t->event->call->object)->qp->port;
+	translate_source(t, from, av);
 	if (!peer && pair_is_joined(t->r, t->event->call->object)) {
 		pair_path(t->r, t->event->call->object, from, av);
 		return;
@@ -285,11 +300,10 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 	uint8_t port = av->port_num;
 
 	if (t->event->call->failed)
-		return;           /* an address that led nowhere there must lead nowhere here */
-	if (leads_to_group(av)) { /* which is the same everywhere; the way to it is not */
-		devices_translate_source(from, av);
+		return; /* an address that led nowhere there must lead nowhere here */
+	translate_source(t, from, av);
+	if (leads_to_group(av)) /* which is the same everywhere */
 		return;
-	}
 	if (!devices_find_address(t->r->devices, av, &to, &port)) {
 		if (pair_address(t->r, from, av))
 			return;
@@ -316,12 +330,13 @@ static void create_ah(struct translation *t, uint64_t *a)
 static void make_grh(const struct port *port, struct ibv_grh *grh)
 {
 	enum { GRH_VERSION = 6, NEXT_UDP = 17, NEXT_IB = 0x1b };
+	const struct gid *best = &port->gids.at[port->best_gid];
 
 	*grh = (struct ibv_grh){ .version_tclass_flow = htonl(GRH_VERSION << 28),
-				 .next_hdr = port->best_is_v2 ? NEXT_UDP : NEXT_IB,
+				 .next_hdr = best->kind == GID_ROCE_V2 ? NEXT_UDP : NEXT_IB,
 				 .hop_limit = 64,
-				 .sgid = port->gids[port->best_gid],
-				 .dgid = port->gids[port->best_gid] };
+				 .sgid = best->raw,
+				 .dgid = best->raw };
 }
 
 /*

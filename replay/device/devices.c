@@ -13,16 +13,26 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "core/base/vec.h"
 #include "core/store/db/args.h"
 #include "core/wire/log.h"
 #include "replay/device/device_attr.h"
 #include "replay/report/outcome.h"
+
+/* What a program, or the recorder, was told. */
+struct recorded_gid {
+	uint8_t port;
+	int64_t index;
+	struct gid gid;
+};
 
 struct role {
 	char name[64];
 	unsigned int device;
 	struct args *attr; /* NULL: the trace does not have them */
 	const char *prefix;
+	struct recorded_gid *gids;
+	size_t ngids;
 };
 
 struct devices {
@@ -36,28 +46,20 @@ struct devices {
 	struct map lids, gids; /* recorded, to role << 8 | port */
 };
 
-static bool is_zero(const union ibv_gid *gid)
-{
-	static const union ibv_gid zero;
-
-	return !memcmp(gid, &zero, sizeof(zero));
-}
-
 static void look_at_gids(struct ibv_context *context, uint8_t number, struct port *port)
 {
 	struct ibv_gid_entry entry;
 
-	for (int i = 0; i < port->ngids; i++) {
-		if (ibv_query_gid(context, number, i, &port->gids[i]))
-			memset(&port->gids[i], 0, sizeof(port->gids[i]));
-		if (port->best_is_v2 || !port->ethernet || is_zero(&port->gids[i]))
-			continue;
-		if (ibv_query_gid_ex(context, number, (uint32_t)i, &entry, 0) ||
-		    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
-			continue;
-		port->best_gid = i;
-		port->best_is_v2 = true;
+	for (int i = 0; i < port->gids.n; i++) {
+		struct gid *gid = &port->gids.at[i];
+
+		if (ibv_query_gid(context, number, i, &gid->raw))
+			memset(&gid->raw, 0, sizeof(gid->raw));
+		else if (!gid_is_zero(&gid->raw) &&
+			 !ibv_query_gid_ex(context, number, (uint32_t)i, &entry, 0))
+			gid->kind = gid_kind_of(entry.gid_type);
 	}
+	port->best_gid = gids_choose(&port->gids, -1, NULL);
 }
 
 static void look_at_port(struct ibv_context *context, uint8_t number, struct port *port)
@@ -72,7 +74,7 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 	port->mtu = attr.active_mtu;
 	port->gid_table = attr.gid_tbl_len;
 	port->pkey_table = attr.pkey_tbl_len;
-	port->ngids = attr.gid_tbl_len < GIDS_MAX ? attr.gid_tbl_len : GIDS_MAX;
+	port->gids.n = attr.gid_tbl_len < GIDS_MAX ? attr.gid_tbl_len : GIDS_MAX;
 	look_at_gids(context, number, port);
 }
 
@@ -127,6 +129,12 @@ int devices_open(const char *only, struct devices **ret_devices)
 	return 0;
 }
 
+static void free_role(struct role *role)
+{
+	args_unref(role->attr);
+	free(role->gids);
+}
+
 void devices_close(struct devices *ds)
 {
 	if (!ds)
@@ -135,7 +143,7 @@ void devices_close(struct devices *ds)
 		if (ds->devices[i].context)
 			ibv_close_device(ds->devices[i].context);
 	for (unsigned int i = 0; i < ds->nroles; i++)
-		args_unref(ds->roles[i].attr);
+		free_role(&ds->roles[i]);
 	if (ds->list)
 		ibv_free_device_list(ds->list);
 	map_fini(&ds->lids);
@@ -309,10 +317,39 @@ int devices_recorded_lid(struct devices *ds, const char *name, uint8_t port, uin
 	return lid ? map_put(&ds->lids, lid, find_role(ds, name) << 8 | port) : 0;
 }
 
-int devices_recorded_gid(struct devices *ds, const char *name, uint8_t port,
-			 const union ibv_gid *gid)
+static struct recorded_gid *find_recorded(const struct role *role, uint8_t port, int64_t index)
 {
-	return is_zero(gid) ? 0 : map_put(&ds->gids, gid_key(gid), find_role(ds, name) << 8 | port);
+	for (size_t i = 0; i < role->ngids; i++)
+		if (role->gids[i].port == port && role->gids[i].index == index)
+			return &role->gids[i];
+	return NULL;
+}
+
+/* ibv_query_gid() does not tell the kind, which the recorder has asked for at the beginning. */
+static int keep_gid(struct role *role, uint8_t port, int64_t index, const struct gid *gid)
+{
+	struct recorded_gid *kept = find_recorded(role, port, index);
+
+	if (!kept) {
+		kept = vec_push(role->gids, role->ngids);
+		if (!kept)
+			return -ENOMEM;
+		*kept = (struct recorded_gid){ .port = port, .index = index };
+	}
+	if (gid->kind != GID_UNTYPED || memcmp(&kept->gid.raw, &gid->raw, sizeof(gid->raw)))
+		kept->gid = *gid;
+	return 0;
+}
+
+int devices_recorded_gid(struct devices *ds, const char *name, uint8_t port, int64_t index,
+			 const struct gid *gid)
+{
+	unsigned int role = find_role(ds, name);
+
+	if (gid_is_zero(&gid->raw))
+		return 0;
+	return map_put(&ds->gids, gid_key(&gid->raw), role << 8 | port)
+		       ?: keep_gid(&ds->roles[role], port, index, gid);
 }
 
 bool devices_find_address(struct devices *ds, const struct ibv_ah_attr *av,
@@ -328,19 +365,20 @@ bool devices_find_address(struct devices *ds, const struct ibv_ah_attr *av,
 	return true;
 }
 
-static bool has_gid(const struct port *port, int index)
+void devices_translate_source(const struct devices *ds, const char *name, const struct device *from,
+			      struct ibv_ah_attr *av)
 {
-	return index < port->ngids && !is_zero(&port->gids[index]);
-}
-
-void devices_translate_source(const struct device *from, struct ibv_ah_attr *av)
-{
-	const struct port *source;
+	const struct role *role = look_for_role(ds, name);
+	uint8_t index = av->grh.sgid_index;
+	const struct recorded_gid *recorded =
+		role && av->is_global ? find_recorded(role, av->port_num, index) : NULL;
+	const struct gids *gids;
 
 	av->port_num = device_port(from, av->port_num);
-	source = &from->ports[av->port_num];
-	if (av->is_global && !has_gid(source, av->grh.sgid_index))
-		av->grh.sgid_index = (uint8_t)source->best_gid;
+	gids = &from->ports[av->port_num].gids;
+	if (av->is_global)
+		av->grh.sgid_index =
+			(uint8_t)gids_choose(gids, index, recorded ? &recorded->gid : NULL);
 }
 
 void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
@@ -349,17 +387,22 @@ void devices_translate(const struct device *from, const struct device *to, uint8
 	uint8_t from_port = device_port(from, av->port_num);
 	const struct port *source = &from->ports[from_port];
 	const struct port *target = &to->ports[device_port(to, to_port)];
-	int index = av->is_global ? av->grh.sgid_index : source->best_gid;
+	int index = av->is_global ? av->grh.sgid_index : source->best_gid, its;
 
 	av->port_num = from_port;
 	av->dlid = target->lid;
 	if (!av->is_global && !source->ethernet)
 		return;
-	if (!has_gid(source, index) || !has_gid(target, index))
+	if (!gids_has(&source->gids, index))
 		index = source->best_gid;
+	its = gids_choose(&target->gids, index, &source->gids.at[index]);
+	if (!gid_is_alike(&source->gids.at[index].raw, &target->gids.at[its].raw)) {
+		index = source->best_gid;
+		its = gids_choose(&target->gids, index, &source->gids.at[index]);
+	}
 	if (!av->is_global)
 		av->grh.hop_limit = 64;
 	av->is_global = 1;
 	av->grh.sgid_index = (uint8_t)index;
-	av->grh.dgid = target->gids[has_gid(target, index) ? index : target->best_gid];
+	av->grh.dgid = target->gids.at[its].raw;
 }

@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PORTS_MAX = 4, GIDS_MAX = 16 };
+#include "replay/device/gids.h"
+
+enum { PORTS_MAX = 4 };
 
 struct port {
 	bool there;
 	uint16_t lid;
 	bool ethernet;
 	enum ibv_mtu mtu;
-	int ngids;
 	int gid_table, pkey_table; /* lengths */
-	union ibv_gid gids[GIDS_MAX];
+	struct gids gids;
 	int best_gid; /* RoCE v2 where there is one */
-	bool best_is_v2;
 };
 
 enum { DEVICES_MAX = 64 };
@@ -84,22 +84,26 @@ uint8_t device_port(const struct device *device, uint8_t port);
 void devices_names(const struct devices *devices, char *text, size_t size);
 
 /*
- * A recorded destination of packets: @gid or @lid of port @port of the recorded
- * device @name.
+ * A recorded destination of packets: @lid of port @port of the recorded device @name; or @gid,
+ * which was at @index of that port's table.
  */
 int devices_recorded_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
-int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port,
-			 const union ibv_gid *gid);
+int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port, int64_t index,
+			 const struct gid *gid);
 
 /*
- * Turn the recorded address @av, sent by @from at its port, into one that
- * reaches port @to_port of @to.
+ * Turn the address @av, sent by @from at its port by a GID that is there, into one that reaches
+ * port @to_port of @to.
  */
 void devices_translate(const struct device *from, const struct device *to, uint8_t to_port,
 		       struct ibv_ah_attr *av);
 
-/* The same of the sender alone: its port and the index of its GID. */
-void devices_translate_source(const struct device *from, struct ibv_ah_attr *av);
+/*
+ * The same of the sender alone, which was a port of recorded device @name: the port, and the index
+ * of the GID there that stands for the recorded one. To be done first.
+ */
+void devices_translate_source(const struct devices *devices, const char *name,
+			      const struct device *from, struct ibv_ah_attr *av);
 
 /* The port that recorded address @av meant; false if no recorded device had it. */
 bool devices_find_address(struct devices *devices, const struct ibv_ah_attr *av,

@@ -19,6 +19,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 #include "replay/made/made_priv.h"
+#include "replay/state/recorded.h"
 
 enum { DEPTH = 256, SRQ_CQE = 4096, TIMEOUT = 14, RETRIES = 7, PATTERN = 251 };
 
@@ -203,12 +204,15 @@ static struct made_end *new_end(struct made_plan *plan, struct made_host *host, 
  * The way from a port to itself: the recorded queue pair is at the same. By the same GID as its own
  * way, @recorded: Soft-RoCE drops what comes from another one than it was connected to.
  */
-static struct ibv_ah_attr path_here(const struct made_host *host, uint8_t port,
+static struct ibv_ah_attr path_here(struct replay *r, const struct made_plan *plan,
+				    const struct made_host *host, uint8_t port,
 				    const struct ibv_ah_attr *recorded)
 {
 	struct ibv_ah_attr av = *recorded;
 
-	av.port_num = device_port(host->device, port);
+	av.port_num = port;
+	devices_translate_source(r->devices, recorded_device_name(r, plan->object), host->device,
+				 &av);
 	devices_translate(host->device, host->device, av.port_num, &av);
 	return av;
 }
@@ -240,12 +244,12 @@ static bool is_requester(const struct made_end *end)
 }
 
 static int go_rtr(struct made_end *end, const struct replica *mine, const struct made_link *link,
-		  const struct ibv_qp_attr *recorded)
+		  const struct ibv_qp_attr *recorded, const struct ibv_ah_attr *av)
 {
 	const struct made_host *host = end->host;
 	enum ibv_mtu mtu = host->device->ports[device_port(host->device, mine->qp->port)].mtu;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .ah_attr = path_here(host, mine->qp->port, &recorded->ah_attr),
+				    .ah_attr = *av,
 				    .path_mtu = recorded->path_mtu,
 				    .dest_qp_num = mine->number,
 				    .rq_psn = link->sq_psn,
@@ -297,6 +301,7 @@ static struct made_end *connect_end(struct replay *r, struct made_plan *plan,
 {
 	const struct made_link *link = next_link(plan, attr->dest_qp_num);
 	const struct replica *mine = replica_of(r, plan->object);
+	struct ibv_ah_attr av;
 	struct made_end *end;
 	int err;
 
@@ -305,7 +310,10 @@ static struct made_end *connect_end(struct replay *r, struct made_plan *plan,
 	end = new_end(plan, &r->far->hosts[link->host - 1], link->number);
 	if (!end)
 		return NULL;
-	err = go_init(end, mine->qp->port, 0) ?: go_rtr(end, mine, link, attr) ?: go_rts(end, attr);
+	av = path_here(r, plan, end->host, mine->qp->port, &attr->ah_attr);
+	err = go_init(end, mine->qp->port, 0) ?:
+			go_rtr(end, mine, link, attr, &av) ?:
+			go_rts(end, attr);
 	if (!err)
 		return end;
 	log_err(-err, "connect the other end of %s", trace_object(r->trace, plan->object)->name);
@@ -373,7 +381,7 @@ static struct made_end *new_datagram_end(struct replay *r, struct made_plan *pla
 	attr.qp_state = IBV_QPS_RTS;
 	if (!err)
 		err = ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	av = path_here(host, mine->qp->port, &link->av);
+	av = path_here(r, plan, host, mine->qp->port, &link->av);
 	end->ah = err ? NULL : ibv_create_ah(host->pd, &av);
 	if (end->ah)
 		return end;

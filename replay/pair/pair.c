@@ -24,7 +24,6 @@
 #include "replay/pair/pair_match.h"
 #include "replay/pair/pair_priv.h"
 #include "replay/report/pace.h"
-#include "replay/state/place.h"
 
 #define HELLO 5000000000ll /* ns for both to prove that they have the key */
 
@@ -365,23 +364,11 @@ bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum 
 	return true;
 }
 
-/* The GID of @to that can be reached from @source; the same index as there, if that will do. */
-static void choose_gid(const struct port *to, const union ibv_gid *source, union ibv_gid *gid)
-{
-	if (place_is_alike(source, gid))
-		return;
-	for (int i = to->ngids; i-- > 0;)
-		if (place_is_alike(source, &to->gids[i]))
-			*gid = to->gids[i];
-}
-
 static void translate_path(const struct device *from, const struct port *to, struct ibv_ah_attr *av)
 {
 	const struct device device = { .ports = { [1] = *to } };
 
 	devices_translate(from, &device, 1, av);
-	if (av->is_global && av->grh.sgid_index < GIDS_MAX)
-		choose_gid(to, &from->ports[av->port_num].gids[av->grh.sgid_index], &av->grh.dgid);
 }
 
 void pair_path(struct replay *r, uint32_t object, const struct device *from, struct ibv_ah_attr *av)

@@ -48,11 +48,12 @@ static void pack_here(struct pack *p, const struct port *here)
 	pack_u16(p, here->lid);
 	pack_u8(p, here->ethernet);
 	pack_u8(p, (uint8_t)here->mtu);
-	pack_u8(p, (uint8_t)here->ngids);
+	pack_u8(p, (uint8_t)here->gids.n);
 	pack_u8(p, (uint8_t)here->best_gid);
-	pack_u8(p, here->best_is_v2);
-	for (int i = 0; i < here->ngids; i++)
-		pack_bytes(p, &here->gids[i], sizeof(here->gids[i]));
+	for (int i = 0; i < here->gids.n; i++) {
+		pack_bytes(p, &here->gids.at[i].raw, sizeof(here->gids.at[i].raw));
+		pack_u8(p, (uint8_t)here->gids.at[i].kind);
+	}
 }
 
 static void pack_port(struct pack *p, const struct pair_port *port)
@@ -74,12 +75,13 @@ static void unpack_here(struct unpack *u, struct port *here)
 	here->lid = unpack_u16(u);
 	here->ethernet = unpack_u8(u);
 	here->mtu = (enum ibv_mtu)unpack_u8(u);
-	here->ngids = unpack_u8(u);
+	here->gids.n = unpack_u8(u);
 	here->best_gid = unpack_u8(u);
-	here->best_is_v2 = unpack_u8(u);
-	u->failed = u->failed || here->ngids > GIDS_MAX || here->best_gid >= GIDS_MAX;
-	for (int i = 0; i < here->ngids && !u->failed; i++)
-		unpack_bytes(u, &here->gids[i], sizeof(here->gids[i]));
+	u->failed = u->failed || here->gids.n > GIDS_MAX || here->best_gid >= GIDS_MAX;
+	for (int i = 0; i < here->gids.n && !u->failed; i++) {
+		unpack_bytes(u, &here->gids.at[i].raw, sizeof(here->gids.at[i].raw));
+		here->gids.at[i].kind = (enum gid_kind)unpack_u8(u);
+	}
 }
 
 static int unpack_port(struct unpack *u, struct pair_table *table)

@@ -13,6 +13,3 @@ enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_THERE };
 
 /* A port is known by @lid, or by @gid where that is 0; does @av lead there? */
 enum placed place_compare(uint16_t lid, const union ibv_gid *gid, const struct ibv_ah_attr *av);
-
-/* Are both GIDs of one kind: link-local, IPv4, others? One does not lead to the other else. */
-bool place_is_alike(const union ibv_gid *a, const union ibv_gid *b);

@@ -191,7 +191,8 @@ TEST(a_table_is_the_same_at_the_other_end)
 
 	(void)state;
 	add_life(&a, 17, 17, 2, 100, 200);
-	a.port.here = (struct port){ .lid = 3, .ngids = 1, .gids = { gid_of(9) } };
+	a.port.here =
+		(struct port){ .lid = 3, .gids = { .n = 1, .at = { { gid_of(9), GID_ROCE_V2 } } } };
 	a.table.uses = &use;
 	a.table.nuses = 1;
 	a.table.streams = &stream;

@@ -1,0 +1,75 @@
+/*
+ * Which GID of a port stands for a recorded one
+ */
+#include "replay/device/gids.h"
+
+#include <string.h>
+
+enum gid_family { GID_LINK_LOCAL, GID_IPV4, GID_OTHER };
+
+static enum gid_family family_of(const union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80)
+		return GID_LINK_LOCAL;
+	return memcmp(gid->raw, mapped, sizeof(mapped)) ? GID_OTHER : GID_IPV4;
+}
+
+enum gid_kind gid_kind_of(enum ibv_gid_type type)
+{
+	return type <= IBV_GID_TYPE_ROCE_V2 ? (enum gid_kind)(type + 1) : GID_UNTYPED;
+}
+
+bool gid_is_zero(const union ibv_gid *gid)
+{
+	static const union ibv_gid zero;
+
+	return !memcmp(gid, &zero, sizeof(zero));
+}
+
+bool gid_is_alike(const union ibv_gid *a, const union ibv_gid *b)
+{
+	return family_of(a) == family_of(b);
+}
+
+bool gids_has(const struct gids *gids, int index)
+{
+	return index >= 0 && index < gids->n && !gid_is_zero(&gids->at[index].raw);
+}
+
+/* What was InfiniBand's own is best on RoCE by v2, which leads everywhere. */
+static bool is_of_kind(enum gid_kind here, enum gid_kind wanted)
+{
+	return wanted != GID_UNTYPED &&
+	       (here == wanted || (wanted == GID_IB && here == GID_ROCE_V2));
+}
+
+static unsigned int rate_gid(const struct gid *here, bool at_index, const struct gid *wanted)
+{
+	enum { KIND = 8, FAMILY = 4, INDEX = 2, V2 = 1 };
+	unsigned int rate = (at_index ? INDEX : 0) + (here->kind == GID_ROCE_V2 ? V2 : 0);
+
+	if (wanted && is_of_kind(here->kind, wanted->kind))
+		rate += KIND;
+	if (wanted && gid_is_alike(&here->raw, &wanted->raw))
+		rate += FAMILY;
+	return rate;
+}
+
+int gids_choose(const struct gids *gids, int index, const struct gid *wanted)
+{
+	unsigned int best_rate = 0, rate;
+	int best = -1;
+
+	for (int i = 0; i < gids->n; i++) {
+		if (!gids_has(gids, i))
+			continue;
+		rate = rate_gid(&gids->at[i], i == index, wanted);
+		if (best < 0 || rate > best_rate) {
+			best = i;
+			best_rate = rate;
+		}
+	}
+	return best < 0 ? 0 : best;
+}

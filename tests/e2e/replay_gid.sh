@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The GID index that a program named is another one where it is replayed: that of a GID of the same
+# kind is chosen.
+. tests/e2e/lib/try.sh
+unset VERBATIM_DEVICE
+export VERBATIM_QUIET=1
+cd "$tmp" || exit 1
+
+cat >other <<'END'
+port.1.link_layer ethernet
+port.1.gid.0   fe80::2:c903:fe:d671 rocev1
+port.1.gid.1   fe80::2:c903:fe:d671 rocev2
+port.1.gid.2   2001:db8::7 rocev1
+port.1.gid.3   2001:db8::7 rocev2
+port.1.gid.5   ::ffff:192.168.1.7 rocev1
+port.1.gid.6   ::ffff:192.168.1.7 rocev2
+END
+
+record() { # program, options
+	VERBATIM_SOFT_LINK=roce timeout 60 "$VERBATIM" record --device soft -o t.db -- \
+		"$both" "$@" -n 20 >out 2>&1 || { cat out; return 1; }
+}
+
+# What the replay did is recorded, too: the GIDs that it named, by index.
+replay() { # trace, options
+	VERBATIM_SOFT_PERSONA=$tmp/other timeout 60 "$VERBATIM" record --device soft -o r.db -- \
+		"$VERBATIM" replay --device soft --faults none "$@" >out 2>&1 &&
+		says '^no divergence' out || { cat out; return 1; }
+}
+
+named() { # path of the address in the arguments
+	"$VERBATIM" sql r.db "SELECT DISTINCT json_extract(args, '$.$1.grh.sgid_index') || ' ' ||
+		json_extract(args, '$.$1.grh.dgid.raw') FROM call
+		WHERE json_extract(args, '$.$1.is_global') AND failed = 0"
+}
+
+v4=00000000000000000000ffffc0a80107 local=fe800000000000000002c90300fed671
+
+the_kind_counts() {
+	record ibv_rc_pingpong -g 3 && replay t.db && is "$(named attr.ah_attr)" "6 $v4" &&
+		says 'note: GID index 3 of verbatim0 is index 6 of verbatim0 here' out
+}
+so_it_does_for_link_local_ones() {
+	record ibv_rc_pingpong -g 1 && replay t.db && is "$(named attr.ah_attr)" "1 $local" &&
+		! grep 'GID index' out
+}
+of_datagrams() {
+	record ibv_ud_pingpong -g 3 && replay t.db && is "$(named attr)" "6 $v4"
+}
+of_a_made_peer() {
+	export VERBATIM_SOFT_LINK=roce VERBATIM_DEVICE=soft
+	record_both_sides -g 3 -n 20
+	unset VERBATIM_SOFT_LINK VERBATIM_DEVICE
+	replay t.db && says 'made 1 peer' out && is "$(named attr.ah_attr)" "6 $v4"
+}
+
+try the_kind_counts
+try so_it_does_for_link_local_ones
+try of_datagrams
+try of_a_made_peer
+exit $failed
