@@ -4,28 +4,10 @@
 # Both halves are of this machine, and meet on one fabric of the software device; each is recorded
 # and replayed by a process of its own.
 . tests/e2e/lib/try.sh
+. tests/e2e/lib/sides.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1 VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
 unset VERBATIM_THREADS # one on each host, unless a test says so
-s=$tmp/server.db c=$tmp/client.db
-
-# Recorded at the same time. The client is started until the server is there.
-record() { # server's command -- client's
-	local server=() pid turn status=1
-	while [ "$1" != -- ]; do server+=("$1"); shift; done
-	shift
-	rm -f "$s" "$c"
-	timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$s" -- "${server[@]}" \
-		>"$tmp/server" 2>&1 &
-	pid=$!
-	for ((turn = 0; status && turn < 200; turn++)); do
-		kill -0 $pid 2>/dev/null || break
-		timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$c" -- "$@" \
-			>"$tmp/client" 2>&1
-		status=$?
-	done
-	wait $pid && [ $status -eq 0 ] || { tail -n 3 "$tmp/server" "$tmp/client"; return 1; }
-}
 
 # One half, at any port that is free, which it tells.
 listen() { # trace, options

@@ -4,27 +4,9 @@
 # Both sides of each program are recorded, each in a trace of its own, so that the one shows what
 # the other's replay had to infer.
 . tests/e2e/lib/try.sh
+. tests/e2e/lib/sides.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1
-s=$tmp/server.db c=$tmp/client.db
-
-# Recorded at the same time. The client is started until the server is there.
-record() { # server's command -- client's
-	local server=() pid turn status=1
-	while [ "$1" != -- ]; do server+=("$1"); shift; done
-	shift
-	rm -f "$s" "$c"
-	timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$s" -- "${server[@]}" \
-		>"$tmp/server" 2>&1 &
-	pid=$!
-	for ((turn = 0; status && turn < 200; turn++)); do
-		kill -0 $pid 2>/dev/null || break
-		timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$c" -- "$@" \
-			>"$tmp/client" 2>&1
-		status=$?
-	done
-	wait $pid && [ $status -eq 0 ] || { tail -n 3 "$tmp/server" "$tmp/client"; return 1; }
-}
 
 # All of it is driven and nothing differs; no failure is put in from elsewhere.
 replay() { # trace, options

@@ -1,0 +1,22 @@
+# Sourced after try.sh by tests that record two programs at the same time, each in a trace of its
+# own: $s the server's, $c the client's; what they printed is in $tmp/server and $tmp/client. options
+# is an array of those of `verbatim record`.
+s=$tmp/server.db c=$tmp/client.db
+
+# Recorded at the same time. The client is started until the server is there.
+record() { # server's command -- client's
+	local server=() pid turn status=1
+	while [ "$1" != -- ]; do server+=("$1"); shift; done
+	shift
+	rm -f "$s" "$c"
+	timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$s" -- "${server[@]}" \
+		>"$tmp/server" 2>&1 &
+	pid=$!
+	for ((turn = 0; status && turn < 200; turn++)); do
+		kill -0 $pid 2>/dev/null || break
+		timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$c" -- "$@" \
+			>"$tmp/client" 2>&1
+		status=$?
+	done
+	wait $pid && [ $status -eq 0 ] || { tail -n 3 "$tmp/server" "$tmp/client"; return 1; }
+}
