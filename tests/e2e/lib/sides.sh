@@ -1,6 +1,6 @@
 # Sourced after try.sh by tests that record two programs at the same time, each in a trace of its
-# own: $s the server's, $c the client's; what they printed is in $tmp/server and $tmp/client. options
-# is an array of those of `verbatim record`.
+# own: $s the server's, $c the client's; what they printed is in $tmp/server and $tmp/client. The
+# array options is of `verbatim record`.
 s=$tmp/server.db c=$tmp/client.db
 
 # Recorded at the same time. The client is started until the server is there.
