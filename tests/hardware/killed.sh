@@ -10,10 +10,11 @@ write_for_long() { # trace, output, arguments
 	timeout 150 "$VERBATIM" record -q -o "$trace" stdbuf -oL ib_write_bw "${perftest[@]}" -F \
 		-D 60 -s 64 -t 4 -R --retry_count 3 -p 19000 "$@" >"$out" 2>&1
 }
+listens_by_librdmacm() { rdma resource show cm_id | grep -q 'LISTEN.*comm ib_write_bw'; }
 server() {
 	use_device rxe0
 	write_for_long "$wire/s%p.db" "$wire/s.out" & local recorded=$! pid
-	await listens 19000 && : >"$wire/up"
+	await listens_by_librdmacm && : >"$wire/up"
 	await [ -e "$wire/go" ]
 	pid=$(cd "$wire" && echo s*.db)
 	kill -KILL "${pid//[!0-9]/}"
