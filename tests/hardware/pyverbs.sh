@@ -15,6 +15,7 @@ suite() { # name, command before it
 	"$@" /usr/bin/python3 tests/e2e/pyverbs.py "$name" 0 PYTHONDONTWRITEBYTECODE=1 \
 		$parts >"$tmp/$name" 2>&1
 	grep -E "^$name: [0-9]+ tests" "$tmp/$name"
+	sed -n 's/^not ok /  failed /p' "$tmp/$name"
 }
 
 # How each test ended.
