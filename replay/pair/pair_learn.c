@@ -263,21 +263,6 @@ static int learn_call(struct pass *s, const struct trace_event *event)
 	}
 }
 
-static bool names_remote(int opcode)
-{
-	switch (opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-	case IBV_WR_ATOMIC_WRITE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Is it told of each receive of the queue which message took it? */
 static bool is_numbered(struct pass *s, uint32_t queue)
 {
@@ -304,7 +289,7 @@ static int learn_post(struct pass *s, const struct trace_event *event)
 		if (send)
 			err = add_request(
 				s, life,
-				(struct request_there){ key, wr->rkey, names_remote(wr->opcode) });
+				(struct request_there){ key, wr->rkey, recorded_names_remote(wr) });
 		else if (++s->posted[post->object] && numbered)
 			err = map_put(&s->received, key, s->posted[post->object]);
 	}

@@ -9,6 +9,7 @@
 struct args;
 struct object;
 struct replay;
+struct wr;
 
 /* The number at @path; 0 where there is none. */
 uint64_t recorded_number(const struct args *args, const char *path);
@@ -30,3 +31,6 @@ const char *recorded_device_name(const struct replay *r, uint32_t object);
  * with --processes; 0: it has memory of its own.
  */
 uint32_t recorded_memory_parent(const struct replay *r, uint32_t process);
+
+/* Does send request @wr name memory of the other end? */
+bool recorded_names_remote(const struct wr *wr);

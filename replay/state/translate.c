@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "replay/process/process.h"
+#include "replay/state/recorded.h"
 #include "replay/state/state.h"
 
 static uint64_t miss_object(struct translation *t, enum object_kind kind, const char *why)
@@ -271,21 +272,6 @@ void translate_check_key(struct translation *t, uint32_t process, bool remote, u
 		}
 }
 
-static bool names_remote(const struct wr *wr)
-{
-	switch (wr->opcode) {
-	case IBV_WR_RDMA_WRITE:
-	case IBV_WR_RDMA_WRITE_WITH_IMM:
-	case IBV_WR_RDMA_READ:
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-	case IBV_WR_ATOMIC_WRITE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 void translate_check_post(struct translation *t, const struct replica_qp *qp)
 {
 	const struct post *post = t->event->post;
@@ -297,7 +283,7 @@ void translate_check_post(struct translation *t, const struct replica_qp *qp)
 
 		for (uint32_t k = 0; keys && k < wr->nsge && !t->missing; k++)
 			translate_check_key(t, mine, false, wr->sge[k].lkey);
-		if (post_is_send(post) && qp && names_remote(wr) && !t->missing)
+		if (post_is_send(post) && qp && recorded_names_remote(wr) && !t->missing)
 			translate_check_key(t, translate_peer_process(t->r, qp, mine), true,
 					    wr->rkey);
 	}
