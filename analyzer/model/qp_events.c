@@ -71,7 +71,7 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
 	uint32_t allowed = life->qp->opcodes;
 
 	/* the bits of send_ops_flags are those of the opcodes as far as TSO */
-	if (post->verb == VERB_wr_complete && life->qp->has_send_ops)
+	if (post->verb != VERB_post_send && life->qp->has_send_ops)
 		allowed &= (uint32_t)life->qp->send_ops | ~0u << (ABI_WR_TSO + 1);
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		uint32_t opcode = (uint32_t)post->wr[i].opcode;
@@ -106,10 +106,12 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 	int state = life && life->state == LIFE_LIVE ? qp_state(life) : QP_UNKNOWN;
 
 	if (state == QP_UNKNOWN || life->kind != OBJECT_qp || life->qp->type == ABI_QPT_DRIVER ||
-	    life->qp->type == QP_UNKNOWN || post->verb == VERB_wr_abort || !post->nwr)
+	    life->qp->type == QP_UNKNOWN || !post->nwr)
 		return;
 	if (send)
 		check_opcodes(model, event, life);
+	if (post->verb == VERB_wr_abort)
+		return;
 	if (state == ABI_QPS_ERR) {
 		life->qp->after[send] += post->nwr;
 		if (!life->qp->judged && !is_excused(life, event, send)) {

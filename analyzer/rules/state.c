@@ -67,7 +67,9 @@ static const char *say_outcome(const struct post *post, char *text, size_t size)
 {
 	const char *verb = verb_infos[post->verb].name;
 
-	if (post->ret)
+	if (post->verb == VERB_wr_abort)
+		snprintf(text, size, "nothing of its batch was posted");
+	else if (post->ret)
 		snprintf(text, size, "%s() returned %d (%s)", verb, post->ret,
 			 strerror(post->ret < 0 ? -post->ret : post->ret));
 	else
@@ -183,13 +185,14 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 	const struct post *post = misfit->event->post;
 	char name[64], outcome[128], number[32];
 	struct finding *finding;
-	const char *opcode;
+	const char *opcode, *done;
 
 	if (misfit->what != MISFIT_OPCODE && misfit->what != MISFIT_OPS)
 		return;
 	finding = add_post(check, RULE_STATE_004, misfit);
 	if (!finding)
 		return;
+	done = post->verb == VERB_wr_abort ? "built" : "posted";
 	snprintf(number, sizeof(number), "opcode %d", post->wr[misfit->index].opcode);
 	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[misfit->index].opcode);
 	judge_name(qp, name, sizeof(name));
@@ -199,12 +202,12 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 	if (misfit->what == MISFIT_OPS)
 		finding_text(&finding->says,
 			     "%s was made with send_ops_flags 0x%" PRIx64
-			     ", which lack %s, and that was posted; %s.",
-			     name, qp->qp->send_ops, opcode ? opcode : number, outcome);
+			     ", which lack %s, and that was %s; %s.",
+			     name, qp->qp->send_ops, opcode ? opcode : number, done, outcome);
 	else
 		finding_text(&finding->says,
-			     "%s is of type %s, which has no %s, and that was posted; %s.", name,
-			     qp_type_name(qp->qp->type), opcode ? opcode : number, outcome);
+			     "%s is of type %s, which has no %s, and that was %s; %s.", name,
+			     qp_type_name(qp->qp->type), opcode ? opcode : number, done, outcome);
 }
 
 static const struct device *device_of(struct check *check, const struct life *qp)

@@ -342,7 +342,7 @@ static void opcode_suits(void **state)
 
 TEST_ROWS(of_types, opcode_suits);
 
-static void post_extended(bool lacks)
+static void post_extended(enum verb verb, bool lacks, const char *says)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = &a_cq,
@@ -362,24 +362,31 @@ static void post_extended(bool lacks)
 		story_do(&s, 0, VERB_modify_qp, 33, 0, W(&qp),
 			 W(&(struct ibv_qp_attr){ .qp_state = (enum ibv_qp_state)to }),
 			 W(IBV_QP_STATE));
-	story_post(&s, 0, VERB_wr_complete, &qp, 7, IBV_WR_RDMA_WRITE, a_sge);
+	story_post(&s, 0, verb, &qp, 7, IBV_WR_RDMA_WRITE, a_sge);
 	story_post(&s, 0, VERB_post_send, &qp, 8, IBV_WR_RDMA_WRITE, a_sge);
 	story_check(&s, NULL);
 	assert_int_equal(story_found(&s), lacks);
 	if (lacks)
-		assert_non_null(strstr(story_only(&s, RULE_STATE_004)->says,
-				       "send_ops_flags 0x4, which lack IBV_WR_RDMA_WRITE"));
+		assert_non_null(strstr(story_only(&s, RULE_STATE_004)->says, says));
 	story_end(&s);
 }
 
 TEST(an_operation_that_was_not_asked_for_is_found)
 {
-	post_extended(true);
+	post_extended(VERB_wr_complete, true,
+		      "send_ops_flags 0x4, which lack IBV_WR_RDMA_WRITE, and that was posted");
+}
+
+TEST(an_operation_that_was_not_asked_for_is_found_where_its_builder_is_not_there)
+{
+	post_extended(VERB_wr_abort, true,
+		      "IBV_WR_RDMA_WRITE, and that was built; nothing of its batch was posted");
 }
 
 TEST(an_operation_that_was_asked_for_is_posted)
 {
-	post_extended(false);
+	post_extended(VERB_wr_complete, false, NULL);
+	post_extended(VERB_wr_abort, false, NULL);
 }
 
 /* A story whose queue pair has failed: thread @by polls the error of its first send. */

@@ -37,6 +37,18 @@ found_while_it_runs() {
 	says THREAD-001 out2
 }
 
+# A jump to NULL, as bare; and what was being built is in the trace.
+a_builder_that_is_not_there_leaves_its_batch() {
+	record -- "$apps/no_builder" 2>err; is $? 139 &&
+		record --strict -- "$apps/no_builder" 2>err; is $? 139 &&
+		is "$("$VERBATIM" sql t.db "SELECT post.verb, wr_id, opcode FROM post JOIN wr
+			USING (thread, n) ORDER BY i")" "ibv_wr_abort|7|2
+ibv_wr_abort|7|0" || return
+	"$VERBATIM" check t.db >out
+	is "$(tr -s " \n" " " <out | grep -om1 "which lack [^.]*" | head -1)" \
+		"which lack IBV_WR_RDMA_WRITE, and that was built; nothing of its batch was posted"
+}
+
 # Of the format before there was the table.
 an_older_trace_is_read() {
 	record -- "$apps/spoilt" >out && cp t.db old.db &&
@@ -50,6 +62,7 @@ an_older_trace_is_read() {
 for t in invalid_fields_are_overwritten the_trace_has_what_the_device_gave \
 	without_the_option_they_are_left_alone a_misuse_is_an_event \
 	it_is_in_an_unpacked_trace_too replay_does_without_it found_while_it_runs \
+	a_builder_that_is_not_there_leaves_its_batch \
 	an_older_trace_is_read; do
 	try $t
 done

@@ -23,11 +23,11 @@
 
 #include "shim/trace/objects/endpoints.h"
 #include "shim/trace/objects/strict.h"
-#include "shim/trace/objects/strict.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/builder.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/post.h"
+#include "shim/trace/verbs/qp_ex_notes.h"
 #include "shim/trace/verbs/slots.h"
 
 typedef int wr_complete_fn(struct ibv_qp_ex *);
@@ -36,237 +36,8 @@ typedef void wr_flush_fn(struct ibv_qp_ex *, uint32_t rkey, uint64_t addr, size_
 
 enum {
 	WITH_FLUSH = 1 << 11, /* IBV_QP_EX_WITH_FLUSH */
-	OPCODE_FLUSH = 14,    /* IBV_WR_FLUSH */
 	FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
 };
-
-static inline void note_start(const struct ibv_qp_ex *qp)
-{
-	if (record_ready())
-		builder_start(qp);
-}
-
-static void put_odd(struct builder *b, struct event_wr *wr, uint32_t flags, int num_sge)
-{
-	struct event_odd *odd = builder_part(b, wr, WR_ODD);
-
-	*odd = (struct event_odd){ .opcode = wr->opcode, .flags = flags, .num_sge = num_sge };
-}
-
-/* A request begins, with @imm in host order or the key to invalidate. */
-static inline struct event_wr *begin_wr(const struct ibv_qp_ex *qp, struct builder *b,
-					enum ibv_wr_opcode opcode, uint32_t imm)
-{
-	struct event_wr *wr = builder_add(b);
-
-	if (!wr)
-		return NULL;
-	*wr = (struct event_wr){ .wr_id = qp->wr_id,
-				 .opcode = (uint8_t)opcode,
-				 .flags = (uint8_t)qp->wr_flags,
-				 .imm = imm };
-	if (__builtin_expect(qp->wr_flags > 255, 0))
-		put_odd(b, wr, qp->wr_flags, 0);
-	return wr;
-}
-
-static inline void note_wr(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm)
-{
-	struct builder *b = builder_find(qp);
-
-	if (b)
-		begin_wr(qp, b, opcode, imm);
-}
-
-static struct event_wr *begin_rdma(const struct ibv_qp_ex *qp, struct builder *b,
-				   enum ibv_wr_opcode opcode, uint32_t imm, uint32_t rkey,
-				   uint64_t remote_addr)
-{
-	struct event_wr *wr = begin_wr(qp, b, opcode, imm);
-
-	if (wr)
-		*(struct event_rdma *)builder_part(b, wr, WR_RDMA) =
-			(struct event_rdma){ .remote_addr = remote_addr, .rkey = rkey };
-	return wr;
-}
-
-static void note_rdma(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm,
-		      uint32_t rkey, uint64_t remote_addr)
-{
-	struct builder *b = builder_find(qp);
-
-	if (b)
-		begin_rdma(qp, b, opcode, imm, rkey, remote_addr);
-}
-
-static void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t rkey,
-			uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
-{
-	struct builder *b = builder_find(qp);
-	struct event_wr *wr = b ? begin_rdma(qp, b, opcode, 0, rkey, remote_addr) : NULL;
-
-	if (wr)
-		*(struct event_atomic *)builder_part(b, wr, WR_ATOMIC) =
-			(struct event_atomic){ .compare_add = compare_add, .swap = swap };
-}
-
-/*
- * More elements than are recorded, or a request that has its odd part already:
- * that part says how many.
- */
-static struct event_sge *odd_elements(struct builder *b, struct event_wr *wr, size_t n)
-{
-	struct event_odd *odd;
-
-	builder_elements(b, wr, 0);
-	if (!(wr->parts & WR_ODD))
-		put_odd(b, wr, wr->flags, 0);
-	odd = builder_part(b, wr, WR_ODD);
-	odd->flags |= wr->flags;
-	odd->num_sge = (int)n;
-	return builder_elements(b, wr, n > BUILDER_SGES ? 0 : (unsigned int)n);
-}
-
-static inline struct event_sge *set_elements(struct builder *b, struct event_wr *wr, size_t n)
-{
-	if (__builtin_expect(n <= BUILDER_SGES && !(wr->parts & WR_ODD), 1))
-		return builder_elements(b, wr, (unsigned int)n);
-	return odd_elements(b, wr, n);
-}
-
-/* Eight bytes that lie in the request itself. */
-static void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
-			      const void *data)
-{
-	struct builder *b = builder_find(qp);
-	struct event_wr *wr =
-		b ? begin_rdma(qp, b, IBV_WR_ATOMIC_WRITE, 0, rkey, remote_addr) : NULL;
-	struct event_sge *sge;
-
-	if (!wr)
-		return;
-	wr->flags |= IBV_SEND_INLINE;
-	sge = set_elements(b, wr, 1);
-	*sge = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
-	if (__builtin_expect(payload_on, 0))
-		payload_inline(qp, b, sge);
-}
-
-static void note_flush(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
-		       size_t length, uint8_t type, uint8_t level)
-{
-	struct builder *b = builder_find(qp);
-	struct event_wr *wr =
-		b ? begin_rdma(qp, b, (enum ibv_wr_opcode)OPCODE_FLUSH, 0, rkey, remote_addr)
-		  : NULL;
-
-	if (wr)
-		*(struct event_flush *)builder_part(b, wr, WR_FLUSH) =
-			(struct event_flush){ .length = length, .type = type, .level = level };
-}
-
-static void note_bind(const struct ibv_qp_ex *qp, const struct ibv_mw *mw, uint32_t rkey,
-		      const struct ibv_mw_bind_info *info)
-{
-	struct builder *b = builder_find(qp);
-	struct event_wr *wr = b ? begin_wr(qp, b, IBV_WR_BIND_MW, 0) : NULL;
-
-	if (wr)
-		*(struct event_bind *)builder_part(b, wr, WR_BIND) =
-			(struct event_bind){ .mw = (uint64_t)(uintptr_t)mw,
-					     .rkey = rkey,
-					     .mr = (uint64_t)(uintptr_t)info->mr,
-					     .addr = info->addr,
-					     .length = info->length,
-					     .access = info->mw_access_flags };
-}
-
-static void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_t hdr_sz, uint16_t mss)
-{
-	struct builder *b = builder_find(qp);
-	struct event_wr *wr = b ? begin_wr(qp, b, IBV_WR_TSO, 0) : NULL;
-
-	if (wr)
-		*(struct event_tso *)builder_part(b, wr, WR_TSO) = (struct event_tso){
-			.hdr = (uint64_t)(uintptr_t)hdr, .hdr_sz = hdr_sz, .mss = mss
-		};
-}
-
-static inline struct event_wr *find_last(const struct ibv_qp_ex *qp, struct builder **ret_builder)
-{
-	*ret_builder = builder_find(qp);
-	return *ret_builder ? builder_last(*ret_builder) : NULL;
-}
-
-static void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, uint32_t remote_qpn,
-		    uint32_t remote_qkey)
-{
-	struct builder *b;
-	struct event_wr *wr = find_last(qp, &b);
-
-	if (wr)
-		*(struct event_ud *)builder_part(b, wr, WR_UD) =
-			(struct event_ud){ .ah = (uint64_t)(uintptr_t)ah,
-					   .remote_qpn = remote_qpn,
-					   .remote_qkey = remote_qkey };
-}
-
-static void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
-{
-	struct builder *b;
-	struct event_wr *wr = find_last(qp, &b);
-
-	if (wr)
-		*(struct event_xrc *)builder_part(b, wr, WR_XRC) =
-			(struct event_xrc){ .remote_srqn = remote_srqn };
-}
-
-static inline void note_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
-			    uint32_t length)
-{
-	struct builder *b;
-	struct event_wr *wr = find_last(qp, &b);
-
-	if (wr)
-		*set_elements(b, wr, 1) = (struct event_sge){ addr, length, lkey };
-}
-
-static void note_sges(const struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *from)
-{
-	struct builder *b;
-	struct event_wr *wr = find_last(qp, &b);
-	struct event_sge *sge;
-
-	if (!wr)
-		return;
-	sge = set_elements(b, wr, n);
-	for (unsigned int i = 0; i < wr->nsge; i++)
-		sge[i] = (struct event_sge){ from[i].addr, from[i].length, from[i].lkey };
-}
-
-static void note_inlines(const struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *from)
-{
-	struct builder *b;
-	struct event_wr *wr = find_last(qp, &b);
-	struct event_sge *sge;
-
-	if (!wr)
-		return;
-	wr->flags |= IBV_SEND_INLINE;
-	sge = set_elements(b, wr, n);
-	for (unsigned int i = 0; i < wr->nsge; i++)
-		sge[i] = (struct event_sge){ (uint64_t)(uintptr_t)from[i].addr,
-					     (uint32_t)from[i].length, 0 };
-	if (__builtin_expect(payload_on, 0))
-		payload_inline(qp, b, sge);
-}
-
-static void note_inline(const struct ibv_qp_ex *qp, void *addr, size_t length)
-{
-	const struct ibv_data_buf buf = { addr, length };
-
-	note_inlines(qp, 1, &buf);
-}
 
 /* Write what was built. False: nothing is written. */
 static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struct post *post)
@@ -484,7 +255,28 @@ static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 
 EACH_SLOT(STRICT_FUNCTIONS)
 
+/*
+ * With record --strict these stand for the operations that were not asked for, whose pointers the
+ * provider leaves NULL: the batch is in the trace, as one of which nothing was posted, and then
+ * the program jumps where it would have jumped.
+ */
+#define V(i, name, flag, params, args, noted)                    \
+	static void absent_##name params                         \
+	{                                                        \
+		noted;                                           \
+		note_abort(qp, __builtin_frame_address(0));      \
+		((typeof(((struct ibv_qp_ex *)0)->name))0) args; \
+	}
+BUILDER_VERBS(V, 0)
+#undef V
+
 /* clang-format off */
+static void *const absent[OPS] = {
+#define V(i, name, flag, params, args, noted) [OP_##name] = (void *)absent_##name,
+	BUILDER_VERBS(V, 0)
+#undef V
+};
+
 static void *const ours[OPS][SLOTS] = {
 #define V(i, name, flag, params, args, noted) [OP_##name] = SLOT_NAMES(name),
 	BUILDER_VERBS(V, 0)
@@ -562,11 +354,23 @@ static uint64_t known_ops(void)
 	return known;
 }
 
+static void watch_absent(struct ibv_qp_ex *qp, uint64_t asked)
+{
+	for (int op = 0; op < OPS; op++) {
+		void **pointer = op_pointer(qp, op);
+
+		if (absent[op] && was_always_there(op) && ops_info[op].flag & ~asked && !*pointer)
+			*pointer = absent[op];
+	}
+}
+
 static int watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 {
 	struct endpoint *e = endpoints_get(qp);
 	int err = patch_builders(ex, ops);
 
+	if (strict_is_on())
+		watch_absent(ex, ops);
 	if (!e)
 		return -ENOMEM; /* a later ibv_modify_qp() may undo the patch unnoticed */
 	e->ex = ex;
