@@ -22,16 +22,26 @@ static void free_place(struct replay *r, struct cm_place *place)
 	}
 }
 
+/*
+ * As what others know the port that @t->end is bound to. One that the system chose is told by what
+ * came to it later: a program gives it to its peer before it listens. NULL: nobody learns it.
+ */
+static const char *find_bound(const struct cm_task *t, const char *there, bool chosen)
+{
+	if (chosen)
+		return there;
+	return *t->end->src && !*t->end->dst ? t->end->src : NULL;
+}
+
 /* The port that stands for the recorded one; any free one, where it has none yet. */
 static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
 {
-	struct cm_place *place = cm_place_find(t->r, there, false);
-	bool chosen = *cm_address_port(address);
+	const char *bound = find_bound(t, there, *cm_address_port(address));
+	struct cm_place *place = bound ? cm_place_find(t->r, bound, false) : NULL;
 	int ret;
 
-	*cm_address_port(address) = chosen && place ? place->port : 0;
-	if (chosen)
-		free_place(t->r, place);
+	*cm_address_port(address) = place ? place->port : 0;
+	free_place(t->r, place);
 	ret = t->lib->bind_addr(t->end->id, (struct sockaddr *)address);
 	if (ret && errno == EADDRINUSE && !t->call->failed && *cm_address_port(address)) {
 		*cm_address_port(address) = 0;
@@ -39,8 +49,8 @@ static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storag
 	}
 	if (!ret && cm_note_port(t->r, t->end))
 		return log_err(-ENOMEM, "note a port");
-	if (!ret && chosen &&
-	    cm_place_note(t->r, there, false, t->lib->get_src_port(t->end->id), NULL))
+	if (!ret && bound &&
+	    cm_place_note(t->r, bound, false, t->lib->get_src_port(t->end->id), NULL))
 		return log_err(-ENOMEM, "note a port");
 	return ret;
 }

@@ -4,7 +4,7 @@
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1
-needs "$apps/cm_ends" "$apps/cm_calls"
+needs "$apps/cm_ends" "$apps/cm_calls" "$apps/cm_early"
 cd "$tmp" || exit 1
 ends=$apps/cm_ends how=(-q --payload=full --device soft)
 
@@ -102,6 +102,11 @@ calls_that_fail() {
 		goes_as_recorded t.db
 }
 try calls_that_fail
+
+a_port_that_the_system_chose_is_resolved_before_it_listens() {
+	"$VERBATIM" record -q --device soft -o t.db -- "$apps/cm_early" && goes_as_recorded t.db
+}
+try a_port_that_the_system_chose_is_resolved_before_it_listens
 
 # A server that is killed: its clients are told.
 a_killed_server() {
