@@ -16,10 +16,10 @@ ulimit -l unlimited # siw counts what root has registered, too
 list=tests/hardware/clients.list pair=tests/hardware/lib/pair
 read -ra words <<<"${CLIENTS:-$*}"
 
-# Numbers, and what is made of them, differ in each run; and which end hears first of the other's
-# disconnection, while it ends.
+# Numbers, and what is made of them, differ in each run; which end hears first of the other's
+# disconnection, while it ends; and what perftest says of a processor whose clock varies.
 plain() {
-	sed -E '/DISCONNECT EVENT/d
+	sed -E '/DISCONNECT EVENT|Conflicting CPU frequency/d
 		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/#/g
 		s/# *[kKMGTnum]?(B|b|bytes|bits|sec|Mpps|msg|us)?(\/sec)?\b/#/g
 		s/#[kmgs]?/#/g; s/[ \t]+/ /g' "$@"
@@ -49,19 +49,27 @@ reason() { # directory
 }
 
 recorded() {
-	local lost coverage
+	local lost coverage end
 	cmp -s "$dir/bare/status" "$dir/recorded/status" || { reason "$dir/recorded"; return; }
 	IFS='|' read -r lost coverage < <("$VERBATIM" sql "$dir/t.db" "SELECT
 		(SELECT coalesce(sum(events), 0) FROM loss), (SELECT group_concat(what)
 		FROM coverage WHERE what NOT IN ('polls', 'direct'))" 2>&1)
 	if [ "$lost" != 0 ] || [ -n "$coverage" ]; then
 		echo "lost $lost, unseen $coverage"
-	elif ! cmp -s <(plain "$dir/bare/server") <(plain "$dir/recorded/server") ||
-		! cmp -s <(plain "$dir/bare/client") <(plain "$dir/recorded/client"); then
-		echo "prints otherwise"
-	else
-		echo yes
+		return
 	fi
+	for end in server client; do
+		diff <(plain "$dir/bare/$end") <(plain "$dir/recorded/$end") >"$dir/diff" ||
+			{ echo "prints otherwise: $(sed -n 2p "$dir/diff" | tr '|' ' ')"; return; }
+	done
+	echo yes
+}
+
+# perftest listens twice with -R. A client whose second connection comes between is refused, and
+# uses the identifier that it has destroyed; which of the two is faster, differs in each run.
+is_refused_too_early() {
+	[[ $name == *" -R"* ]] && grep -q 'client 139' "$dir/recorded/status" &&
+		"$VERBATIM" dump --verb rdma_get_cm_event "$dir/t.db" | grep -q CM_EVENT_REJECTED
 }
 
 checked() {
@@ -77,9 +85,10 @@ checked() {
 	echo "true: $(cut -d' ' -f1 <<<"$found" | sort -u | tr '\n' ' ')"
 }
 
-replayed() { # on
-	local out=$dir/replay.$1 said
-	timeout 120 "$VERBATIM" replay -t 5 --device "$1" "$dir/t.db" >"$out" 2>"$out.err"
+replayed() { # on; where it was recorded, all devices are those that it used
+	local out=$dir/replay.$1 said there=()
+	[ "$1" = "$device" ] || there=(--device "$1")
+	timeout 120 "$VERBATIM" replay -t 5 "${there[@]}" "$dir/t.db" >"$out" 2>"$out.err"
 	case $? in
 	0) echo "as recorded" ;;
 	4) echo "lacks: $(sed -n 's/.*replay: needs \(.*\), which .*/\1/p' "$out.err")" ;;
@@ -91,9 +100,15 @@ replayed() { # on
 	esac
 }
 
+# A server that is told to end may be within a verb, which is left out of the replay.
+is_in_part() { # cell
+	grep -qxE 'no divergence; [0-9,]+ of [0-9,]+ calls left out: it never returned;?' <<<"$1"
+}
+
 # Is the cell of a replay elsewhere as it must be?
 is_known() { # on, cell
 	case $2 in "as recorded" | "lacks: "?*) return 0 ;; esac
+	is_in_part "$2" && return
 	grep -qxE "$elsewhere_known" <<<"$device $name on $1: $2"
 }
 
@@ -101,7 +116,7 @@ judge() { # how recorded, how checked, how replayed
 	local wrong=
 	[ "$1" = yes ] || wrong+=" recorded: $1;"
 	[[ $2 == clean || $2 == true:* ]] || wrong+=" checked: $2;"
-	[ "$3" = "as recorded" ] || wrong+=" replayed: $3;"
+	[ "$3" = "as recorded" ] || is_in_part "$3" || wrong+=" replayed: $3;"
 	for each in "${!there[@]}"; do
 		is_known "$each" "${there[$each]}" || wrong+=" on $each: ${there[$each]};"
 	done
@@ -119,6 +134,12 @@ row() { # how, server, client
 	fi
 	"$VERBATIM" record -q -o "$dir/t.db" -- "$pair" "$1" "$dir/recorded" "$2" "$3" \
 		>"$dir/record.out" 2>&1
+	if is_refused_too_early; then
+		rows+=("| $name | yes | its client was refused too early | | | | |")
+		skip "$device $name" "perftest's client was refused, and used an identifier" \
+			"that it had destroyed"
+		return
+	fi
 	how_recorded=$(recorded) how_checked=$(checked) how_replayed=$(replayed $device)
 	cells="yes | $how_recorded | $how_checked | $how_replayed"
 	for each in $others; do
