@@ -60,7 +60,7 @@ recorded() {
 	fi
 	for end in server client; do
 		diff <(plain "$dir/bare/$end") <(plain "$dir/recorded/$end") >"$dir/diff" ||
-			{ echo "prints otherwise: $(sed -n 2p "$dir/diff" | tr '|' ' ')"; return; }
+			{ echo "prints otherwise: $(sed 1d "$dir/diff" | tr '|\n' '  ')"; return; }
 	done
 	echo yes
 }
