@@ -22,7 +22,7 @@ plain() {
 	sed -E '/DISCONNECT EVENT|Conflicting CPU frequency/d
 		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/#/g
 		s/# *[kKMGTnum]?(B|b|bytes|bits|sec|Mpps|msg|us)?(\/sec)?\b/#/g
-		s/#[kmgs]?/#/g; s/[ \t]+/ /g' "$@"
+		s/#[kmgs]?/#/g; s/[ \t]+/ /g; s/ $//' "$@"
 }
 
 # Findings that are true: perftest leaves objects behind, as cmtime does, which destroys queues
