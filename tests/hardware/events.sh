@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Asynchronous events of kernel devices: a port that goes down and up again.
+# Asynchronous events of kernel devices: a port that goes down and up again, a device that goes.
 . tests/hardware/lib/machine.sh
 in_machine -l both -t 280
 cd "$tmp" || exit 1
@@ -40,7 +40,7 @@ outage_is_recorded() { # more arguments of the program
 }
 
 outage_of_rxe() { VERBATIM_DEVICE=rxe0 outage_is_recorded; }
-outage_of_siw() { rdma link delete rxe0 && VERBATIM_DEVICE=siw0 outage_is_recorded idle; }
+outage_of_siw() { VERBATIM_DEVICE=siw0 outage_is_recorded idle; }
 
 outage_is_the_cause() {
 	is "first error" "$(ask '.first_errors[0].status')" IBV_WC_LOC_QP_OP_ERR &&
@@ -56,8 +56,30 @@ outage_is_replayed() {
 		"$VERBATIM" replay --device soft "$t" >out || { cat out; return 1; }
 }
 
+# These drivers cannot take their device from a program: the kernel waits until it has ended.
+deletion_waits_and_tells_nothing() { # device, the first
+	local -x VERBATIM_DEVICE=$1
+	local pid deletes told
+	timeout 60 "$VERBATIM" record -q -o "$t" "$apps/port_events" 9 idle >out 2>&1 & pid=$!
+	await out ready || return
+	rdma link delete "$1" & deletes=$!
+	until grep -q ib_uverbs_remove_one /proc/$deletes/stack; do
+		kill -0 $deletes || return
+	done
+	told=$(result out)
+	pkill -KILL -x port_events
+	wait $deletes || { echo "rdma link delete: status $?"; return 1; }
+	wait $pid
+	is "what the program was told" "$told" ready && whole || return
+	"$VERBATIM" check "$t" | tr -s ' \n' ' ' >line
+	says 'by SIGKILL at .* its last verb, ibv_get_async_event()' line &&
+		says 'fatal events (0)' line
+}
+
 try outage_of_rxe
 try outage_is_the_cause
 try outage_is_replayed
+try "deletion of rxe waits and tells nothing" deletion_waits_and_tells_nothing rxe0
 try outage_of_siw
+try "deletion of siw waits and tells nothing" deletion_waits_and_tells_nothing siw0
 exit $failed
