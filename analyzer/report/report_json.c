@@ -14,6 +14,7 @@
 #include "analyzer/report/report.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
+#include "core/store/read/merged.h"
 #include "core/wire/log.h"
 
 /* ,"NAME": at the start of a member; no comma after an opening brace */
@@ -336,29 +337,53 @@ static void put_rules(struct text *t, const struct findings *findings)
 	text_char(t, ']');
 }
 
+/* What a time of a trace has to do with one of the report. */
+static void put_clock(struct text *t, const struct trace_clock clock, int64_t ahead)
+{
+	static const char *const sources[] = { "first", "same machine", "estimated", "unknown" };
+
+	put_text(t, "clock", sources[clock.source]);
+	put_number(t, "offset", clock.offset);
+	put_number(t, "ahead", ahead);
+	put_ppm(t, "fast_ppm", trace_clock_fast(&clock));
+	if (clock.error != INT64_MAX) {
+		put_number(t, "error", clock.error);
+		put_ppm(t, "fast_error_ppm", clock.drift_error * 1e6);
+	}
+	put_number(t, "joined", clock.pairs);
+	put_number(t, "messages", (int64_t)clock.messages);
+}
+
 /* Those of several. */
 static void put_traces(struct text *t, const struct report *report)
 {
-	static const char *const sources[] = { "first", "same machine", "estimated", "unknown" };
 	size_t n = trace_nparts(report->trace);
 
 	open_array(t, "traces");
 	for (size_t i = 0; i < n; i++) {
-		struct trace_clock clock = trace_clock(report->trace, i);
-
 		start_element(t);
 		text_char(t, '{');
 		put_text(t, "path", trace_part_path(report->trace, i));
 		put_text(t, "name", trace_part_name(report->trace, i));
-		put_text(t, "clock", sources[clock.source]);
-		put_number(t, "offset", clock.offset);
-		put_ppm(t, "fast_ppm", trace_clock_fast(&clock));
-		if (clock.error != INT64_MAX) {
-			put_number(t, "error", clock.error);
-			put_ppm(t, "fast_error_ppm", clock.drift_error * 1e6);
-		}
-		put_number(t, "joined", clock.pairs);
-		put_number(t, "messages", (int64_t)clock.messages);
+		put_clock(t, trace_clock(report->trace, i), trace_clock_ahead(report->trace, i));
+		text_char(t, '}');
+	}
+	text_char(t, ']');
+}
+
+/* Those that a merged one was made of. */
+static void put_merged(struct text *t, const struct report *report)
+{
+	size_t n = trace_nmerged(report->trace);
+
+	open_array(t, "merged");
+	for (size_t i = 0; i < n; i++) {
+		start_element(t);
+		text_char(t, '{');
+		put_text(t, "name", trace_merged_name(report->trace, i));
+		put_text(t, "host", trace_merged_host(report->trace, i));
+		put_clock(t, trace_merged_clock(report->trace, i),
+			  trace_merged_ahead(report->trace, i));
 		text_char(t, '}');
 	}
 	text_char(t, ']');
@@ -388,6 +413,8 @@ int report_json(const struct report *report)
 	put_text(&t, "trace", report->path);
 	if (trace_nparts(report->trace) > 1)
 		put_traces(&t, report);
+	if (trace_nmerged(report->trace))
+		put_merged(&t, report);
 	put_number(&t, "events", (int64_t)findings->events);
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));

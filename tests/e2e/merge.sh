@@ -101,6 +101,11 @@ all_commands_take_it() {
 		"$VERBATIM" trim --only process=2 -o part.db all.db >/dev/null &&
 		"$VERBATIM" check part.db >check && says "b.db: its clock is 10" check
 }
+json_has_the_clocks() {
+	is "$("$VERBATIM" check --format json all.db | jq -c '[.merged[] |
+		[.name, .clock, (.ahead / 1e9 | round), .error > 0, .messages > 0]]')" \
+		'[["a.db","first",0,false,false],["b.db","estimated",10,true,true]]'
+}
 an_unpacked_trace_is_taken() {
 	"$VERBATIM" unpack -o plain.db b.db && merges a.db plain.db -o plain_all.db &&
 		is "$("$VERBATIM" sql plain_all.db "SELECT count(*), sum(time) FROM wc")" \
@@ -172,6 +177,7 @@ try the_events_are_those_of_both
 try every_table_is_carried
 try payload_is_joined_to_its_requests
 try all_commands_take_it
+try json_has_the_clocks
 try an_unpacked_trace_is_taken
 try check_says_what_it_says_of_both
 try one_machine_needs_no_estimate
