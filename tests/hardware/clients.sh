@@ -66,10 +66,17 @@ recorded() {
 }
 
 # perftest listens twice with -R. A client whose second connection comes between is refused, and
-# uses the identifier that it has destroyed; which of the two is faster, differs in each run.
+# uses the identifier that it has destroyed. qperf's server tells its port before it listens there,
+# and a client that is refused ends. Which end is faster, differs in each run.
 is_refused_too_early() {
-	[[ $name == *" -R"* ]] && grep -q 'client 139' "$dir/recorded/status" &&
-		"$VERBATIM" dump --verb rdma_get_cm_event "$dir/t.db" | grep -q CM_EVENT_REJECTED
+	local ends
+	case $name in
+	*" -R"*) ends='client 139' ;;
+	"qperf -cm"*) ends='client 1' ;;
+	*) return 1 ;;
+	esac
+	grep -q "$ends\$" "$dir/recorded/status" && "$VERBATIM" dump "$dir/t.db" |
+		grep -qE 'rdma_get_cm_event.*CM_EVENT_REJECTED|rdma_connect.*ECONNREFUSED'
 }
 
 checked() {
@@ -136,8 +143,7 @@ row() { # how, server, client
 		>"$dir/record.out" 2>&1
 	if is_refused_too_early; then
 		rows+=("| $name | yes | its client was refused too early | | | | |")
-		skip "$device $name" "perftest's client was refused, and used an identifier" \
-			"that it had destroyed"
+		skip "$device $name" "its client came before its server listened, and was refused"
 		return
 	fi
 	how_recorded=$(recorded) how_checked=$(checked) how_replayed=$(replayed $device)
@@ -164,8 +170,9 @@ is_wanted() {
 # What stands for the device in @1.
 fill_in() {
 	local text=$1
-	text=${text//DEV/$device} text=${text//GID/${ibv[3]}} text=${text//IP/$address}
-	echo "${text//PORT/$port}"
+	text=${text//\{DEV\}/$device} text=${text//\{GID\}/${ibv[3]}}
+	text=${text//\{IP\}/$address}
+	echo "${text//\{PORT\}/$port}"
 }
 
 matrix() { # device, others
