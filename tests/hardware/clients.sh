@@ -32,13 +32,13 @@ true_findings='ib_.*: LIFE-004 .*
 cmtime: LIFE-00[34] .*
 rdma_xserver.*: QUEUE-005 ibv_post_send.*
 qperf.*: LIFE-00[34] .*
-fi_pingpong.*: LIFE-004 .*'
+fi_pingpong.*: LIFE-00[45] .*'
 
 # What cannot be elsewhere, beside what the device lacks, which the replay says first.
 elsewhere_known='siw0 .* on (soft|rxe0): .*of an iWARP device are connected by librdmacm.*
 rxe0 (rdma_server|rstream|riostream).* on siw0: [12] divergences?.*
 rxe0 rc_pingpong -N on siw0: 2 divergences.*
-rxe0 cmtime on siw0: .*'
+rxe0 (cmtime|qperf -cm 1) on siw0: .*'
 
 # @1: of what it is; the last line that it printed.
 reason() { # directory
