@@ -64,6 +64,13 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) -c -o $@ $<
 
+# what `verbatim report` writes is within the program
+D3 ?= /usr/share/javascript/d3/d3.min.js
+PAGE = $(patsubst %,cli/report/page.%,html css js) $(D3)
+PARTS = $(patsubst %,$(BUILD)/%/cli/report/page_parts.o,obj fuzz/obj)
+$(PARTS): $(PAGE)
+$(PARTS): PLAINFLAGS += -DPAGE_D3='"$(D3)"'
+
 # dlsym() of ours is asked by a sanitizer that has not started yet
 $(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import \
 	interpose/lookup): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)

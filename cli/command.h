@@ -52,6 +52,8 @@
 	  "TRACE...") \
 	C(export, "Turn a trace into what other programs draw", \
 	  "TRACE") \
+	C(report, "Make a page of a trace, or of two that are compared, for a browser", \
+	  "-o FILE TRACE") \
 	C(doctor, "Say what stops RDMA or recording on this machine, and what to do", \
 	  "[--] [PROGRAM]")
 /* clang-format on */

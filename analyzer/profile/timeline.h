@@ -1,0 +1,70 @@
+#pragma once
+/*
+ * A run over time, in a bounded number of bins: what was posted and completed, how long it took,
+ * and how full the queues were.
+ *
+ * A bin is as wide as it must be for all of them to reach from the first post to the last
+ * completion: the width doubles, and two bins become one, whenever a time lies behind the last one.
+ * Counted is what a profile counts (profile.h). Times are ns.
+ *
+ * One thread.
+ */
+#include "analyzer/profile/profile.h"
+#include "core/store/read/trace.h"
+
+enum {
+	TIMELINE_BINS = 512,
+	TIMELINE_CLASSES = 112, /* of latencies: 4 for each power of two, from 128 ns to 34 s */
+	TIMELINE_QUEUES = 64,   /* whose depth is followed: the first that were used */
+};
+
+struct timeline_bin {
+	uint64_t requests, bytes; /* of send queues */
+	uint64_t receives;        /* receives that were posted */
+	uint64_t completions, errors;
+	uint32_t doorbells; /* posts to send queues */
+};
+
+/* What was outstanding on a queue in a bin. */
+struct timeline_depth {
+	uint32_t least, most; /* least > most: it did not change there */
+};
+
+struct timeline_queue {
+	uint32_t object;
+	bool send;
+	bool unsure;   /* struct queue's doubt, at some time */
+	uint32_t room; /* 0: not known */
+	uint64_t requests;
+	struct timeline_depth depth[TIMELINE_BINS];
+};
+
+/* Requests of one opcode that completed in a bin, by latency. */
+struct timeline_heat {
+	uint32_t n[TIMELINE_BINS][TIMELINE_CLASSES];
+};
+
+struct timeline {
+	int64_t begin; /* of the first bin; -1: nothing was posted or completed */
+	int64_t width; /* of a bin */
+	size_t nbins;  /* up to the last that has anything */
+	uint32_t one_of;
+	struct timeline_bin bins[TIMELINE_BINS];
+	struct timeline_heat *heat[PROFILE_OPCODES]; /* NULL: none */
+	struct timeline_queue *queues;
+	size_t nqueues;
+	bool more; /* there were more queues */
+};
+
+/* 0 and a timeline to be given to timeline_free(); or -errno after log_err(). */
+int timeline_make(struct trace *trace, struct timeline **ret_timeline);
+
+/* Accepts NULL. */
+void timeline_free(struct timeline *timeline);
+
+/* The bin of @time, for which older bins become wider if need be. */
+size_t timeline_bin_of(struct timeline *timeline, int64_t time);
+
+/* The class of a latency, and the least latency of a class. */
+unsigned int timeline_class_of(int64_t ns);
+int64_t timeline_class_from(unsigned int class);

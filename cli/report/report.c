@@ -1,0 +1,272 @@
+/*
+ * verbatim report: a trace as one page that a browser shows
+ *
+ *	check, stat, diff, export	what they print, in their form for programs (documents.c)
+ *	timeline, rows of tables	page_data.c
+ *	the events named in these	what dump prints of each
+ *
+ * All of it is one JSON object in the page, which page.js draws.
+ *
+ * Not here: what the page looks like (page.html, page.css, page.js).
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/tables/tables.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/report/documents.h"
+#include "cli/report/page.h"
+#include "cli/report/page_data.h"
+#include "core/base/text.h"
+#include "core/store/vtab/views.h"
+#include "core/wire/log.h"
+
+enum { EVENTS = 48, EVENT_NAME = 32, AT_ONCE = 4 };
+
+struct settings {
+	const char *path, *base;
+	int64_t deadline;
+};
+
+/* clang-format off */
+const struct option_row cli_report_options[] = {
+	{ "output", 'o', "FILE", "the page to make", TEXT_AT(struct settings, path),
+	  .otherwise = "standard output, if that is no terminal" },
+	{ "compare", 'c', "BASE", "show this trace beside it, and what has changed since",
+	  TEXT_AT(struct settings, base), .otherwise = "none" },
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
+/* clang-format on */
+
+/* Events that the documents name */
+
+struct named {
+	char names[EVENTS][EVENT_NAME];
+	size_t n;
+};
+
+/* "3:1042" with its quotes, at @at; 0: something else is there. */
+static size_t event_length(const char *at)
+{
+	size_t n = 1, digits;
+
+	for (digits = n; isdigit((unsigned char)at[n]); n++)
+		;
+	if (n == digits || at[n] != ':')
+		return 0;
+	for (digits = ++n; isdigit((unsigned char)at[n]); n++)
+		;
+	return n > digits && at[n] == '"' && n < EVENT_NAME ? n : 0;
+}
+
+static void add_name(struct named *named, const char *name, size_t n)
+{
+	for (size_t i = 0; i < named->n; i++)
+		if (strlen(named->names[i]) == n && !memcmp(named->names[i], name, n))
+			return;
+	if (named->n == EVENTS)
+		return;
+	memcpy(named->names[named->n], name, n);
+	named->names[named->n++][n] = '\0';
+}
+
+static void find_names(struct named *named, const struct text *text)
+{
+	const char *at = text->at;
+
+	while (at && (at = strchr(at, '"')) != NULL) {
+		size_t n = event_length(at);
+
+		if (n)
+			add_name(named, at + 1, n - 1);
+		at += n ? n : 1;
+	}
+}
+
+static int put_some_events(struct json *json, const char *path, const struct named *named,
+			   size_t from)
+{
+	struct document documents[AT_ONCE] = { 0 };
+	size_t n = named->n - from < AT_ONCE ? named->n - from : AT_ONCE;
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *const words[] = { "dump", path, named->names[from + i] };
+
+		memcpy(documents[i].words, words, sizeof(words));
+	}
+	err = documents_make(documents, n);
+	for (size_t i = 0; i < n && !err; i++)
+		if (!documents[i].status && documents[i].text.used)
+			json_put_text(json, named->names[from + i], documents[i].text.at);
+	documents_fini(documents, n);
+	return err;
+}
+
+static int put_events(struct json *json, const char *path, const struct named *named)
+{
+	int err = 0;
+
+	json_open(json, "events", '{');
+	for (size_t i = 0; i < named->n && !err; i += AT_ONCE)
+		err = put_some_events(json, path, named, i);
+	json_close(json, '}');
+	return err;
+}
+
+/* A trace */
+
+enum which { CHECK, STAT, REQUESTS, TIME, BYTES, DIFF, DOCUMENTS };
+
+static void name_documents(struct document documents[DOCUMENTS], const char *path, const char *base)
+{
+	const struct document all[DOCUMENTS] = {
+		[CHECK] = { .words = { "check", "--format", "json", path } },
+		[STAT] = { .words = { "stat", "--format", "json", path } },
+		[REQUESTS] = { .words = { "export", "-f", "folded", path } },
+		[TIME] = { .words = { "export", "-f", "folded", "--value", "time", path } },
+		[BYTES] = { .words = { "export", "-f", "folded", "--value", "bytes", path } },
+		[DIFF] = { .words = { "diff", "--format", "json", base, path } },
+	};
+
+	memcpy(documents, all, sizeof(all));
+}
+
+/* The worst status of what is no result. */
+static int find_status(const struct document *documents, size_t n)
+{
+	int status = CLI_FINE;
+
+	for (size_t i = 0; i < n; i++)
+		if (documents[i].status > CLI_FINDINGS && documents[i].status > status)
+			status = documents[i].status;
+	return status;
+}
+
+static void put_document(struct json *json, const char *name, const struct document *document)
+{
+	json_put_name(json, name);
+	text_add(json->out, document->text.at, document->text.used);
+}
+
+static void put_documents(struct json *json, const struct document *documents, bool diff)
+{
+	static const char *const names[DOCUMENTS] = { "check", "stat",  "requests",
+						      "time",  "bytes", "diff" };
+
+	put_document(json, names[CHECK], &documents[CHECK]);
+	put_document(json, names[STAT], &documents[STAT]);
+	for (int i = REQUESTS; i <= BYTES; i++)
+		json_put_text(json, names[i], documents[i].text.used ? documents[i].text.at : "");
+	if (diff)
+		put_document(json, names[DIFF], &documents[DIFF]);
+}
+
+static int put_opened(struct json *json, struct trace *trace)
+{
+	struct model_tables *tables = NULL;
+	int err;
+
+	cli_tell_loss(trace);
+	cli_show_progress("report", trace);
+	err = model_tables_add(trace, &tables);
+	if (!err)
+		err = views_create(trace_db(trace), true);
+	if (!err)
+		err = page_data_put(json, trace);
+	trace_close(trace);
+	model_tables_free(tables);
+	return cli_status(err);
+}
+
+/* What is known of the trace at @path: @base is NULL, or what it is compared with. */
+static int put_trace(struct json *json, const char *path, const char *base, struct named *named)
+{
+	struct arguments arguments = { .at = (char *[]){ (char *)path }, .n = 1 };
+	struct document documents[DOCUMENTS];
+	size_t n = base ? DOCUMENTS : DIFF;
+	struct trace *trace;
+	int status = cli_open("report", &arguments, 1, &trace);
+
+	if (status)
+		return status;
+	json_put_text(json, "path", path);
+	status = put_opened(json, trace);
+	if (status)
+		return status;
+	name_documents(documents, path, base);
+	status = cli_status(documents_make(documents, n));
+	if (!status)
+		status = find_status(documents, n);
+	if (!status)
+		put_documents(json, documents, base);
+	if (!status && named) {
+		find_names(named, &documents[CHECK].text);
+		if (base)
+			find_names(named, &documents[DIFF].text);
+	}
+	documents_fini(documents, n);
+	return status;
+}
+
+static int put_all(struct text *data, const char *path, const char *base)
+{
+	struct json json = { .out = data };
+	struct named named = { .n = 0 };
+	int status;
+
+	json_open(&json, NULL, '{');
+	json_put_text(&json, "version", VERBATIM_VERSION);
+	json_open(&json, "after", '{');
+	status = put_trace(&json, path, base, &named);
+	json_close(&json, '}');
+	if (!status && base) {
+		json_open(&json, "before", '{');
+		status = put_trace(&json, base, NULL, NULL);
+		json_close(&json, '}');
+	}
+	if (!status)
+		status = cli_status(put_events(&json, path, &named));
+	json_close(&json, '}');
+	if (!status && data->failed)
+		status = cli_status(log_err(-ENOMEM, "report"));
+	return status;
+}
+
+static int make_page(const char *trace, const struct settings *set)
+{
+	struct text data = { 0 }, page = { 0 };
+	int status = put_all(&data, trace, set->base);
+
+	if (!status)
+		status = cli_status(page_write(&page, &data));
+	if (!status)
+		status = cli_status(output_put(set->path, &page));
+	text_fini(&data);
+	text_fini(&page);
+	return status;
+}
+
+int cli_report(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct arguments arguments;
+
+	cli_parse(argc, argv, &set, &arguments);
+	if (!arguments.n)
+		return cli_misuse("report", "no trace is given");
+	if (arguments.n > 1)
+		return cli_refuse_second("report", arguments.at[1]);
+	if (set.path && (cli_is_same_file(arguments.at[0], set.path) ||
+			 (set.base && cli_is_same_file(set.base, set.path))))
+		return cli_misuse("report", "'%s' would be written over", set.path);
+	if (!set.path && isatty(STDOUT_FILENO))
+		return cli_misuse("report", "a page is for a browser: -o FILE.html makes one");
+	cli_deadline(set.deadline);
+	return make_page(arguments.at[0], &set);
+}

@@ -1,0 +1,84 @@
+# The pages of `verbatim report`: what a browser makes of them, and what is no page.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+needs "$apps/guest" "$VERBATIM"
+traces=$root/tests/conformance/soft
+data() { # page: what it shows, as JSON
+	python3 -c 'import re, sys
+page = open(sys.argv[1]).read()
+print(re.search("<script type=.application/json. id=.data.>(.*?)</script>", page, re.S)[1])' "$1"
+}
+
+"$VERBATIM" record -q -o bw.db -- "$both" ib_send_bw -q 4 -n 500 >out 2>&1 || exit 1
+"$VERBATIM" record -q -o pingpong.db -- "$both" ibv_rc_pingpong >out 2>&1 || exit 1
+"$VERBATIM" record -q -o empty.db -- true >out 2>&1
+
+says_what_the_commands_say() {
+	"$VERBATIM" report bw.db -o bw.html && data bw.html >bw.json &&
+		is "$(jq -cS .after.stat bw.json)" "$("$VERBATIM" stat -f json bw.db | jq -cS .)" &&
+		is "$(jq -cS .after.check bw.json)" "$("$VERBATIM" check --format json bw.db |
+			jq -cS .)"
+}
+try says_what_the_commands_say
+the_time_line_has_all_that_was_counted() {
+	is "$(jq -c '[.after.timeline.bins | (map(.[0]) | add), (map(.[1]) | add),
+			(map(.[3]) | add), (map(.[4]) | add)]' bw.json)" \
+		"$(jq -c '.after.stat | [.posting.send.requests, .posting.send.bytes,
+			.summary.completions, .summary.errors]' bw.json)" &&
+		is "$(jq '[.after.timeline.heat[][] | .[2]] | add' bw.json)" \
+			"$(jq '[.after.stat.requests[].timed] | add' bw.json)"
+}
+try the_time_line_has_all_that_was_counted
+two_traces_are_compared() {
+	"$VERBATIM" report pingpong.db -c bw.db -o two.html && data two.html >two.json &&
+		is "$(jq -cS .after.diff two.json)" \
+			"$("$VERBATIM" diff --format json bw.db pingpong.db | jq -cS .)" &&
+		is "$(jq -r .before.path two.json)" bw.db
+}
+try two_traces_are_compared
+events_that_are_named_are_there() {
+	"$VERBATIM" report "$traces/first_error.db" -o error.html && data error.html >error.json &&
+		is "$(jq -r '.events["1:44"]' error.json)" \
+			"$("$VERBATIM" dump "$traces/first_error.db" 1:44)"
+}
+try events_that_are_named_are_there
+
+# Names that would be markup, were they not text.
+hostile_names() {
+	local odd='</script><script>hostile = 1</script><img src=x onerror="hostile = 1"><!--'
+	"$VERBATIM" unpack -o odd.db bw.db &&
+		sqlite3 odd.db "UPDATE meta SET value = '$odd' WHERE key IN ('command', 'host');
+			UPDATE process SET cmdline = '$odd', exe = '$odd';
+			UPDATE thread SET comm = '$odd'; UPDATE module SET path = '$odd';
+			UPDATE device SET name = '$odd'" && "$VERBATIM" report odd.db -o odd.html &&
+		data odd.html | jq -e --arg odd "$odd" \
+			'.after.tables.meta.rows | any(. == ["command", $odd])' >out
+}
+try hostile_names
+
+"$VERBATIM" report empty.db -o empty.html 2>err || not_ok "an empty trace" "$(cat err)"
+in_a_browser() {
+	/usr/bin/python3 "$root/tests/e2e/page.py" bw.html two.html error.html empty.html odd.html
+}
+if [ -x /usr/bin/chromedriver ] && /usr/bin/python3 -c 'import selenium' 2>err; then
+	try in_a_browser
+else
+	skip "in a browser" "chromium-driver or python3-selenium is not installed"
+fi
+
+refused() { # status, what is said, arguments...
+	local status=$1 says=$2
+	shift 2
+	rm -f x.html
+	"$VERBATIM" report "$@" >out 2>err
+	is "exit $?" "exit $status" && says "$says" err && ! [ -e x.html ]
+}
+head -c 100 /dev/urandom >noise.db
+try "a missing trace" refused 4 'none.db' -o x.html none.db
+try "a missing base" refused 4 'none.db' -o x.html -c none.db bw.db
+try "what is no trace" refused 3 'noise.db' -o x.html noise.db
+try "two traces" refused 2 'pingpong.db' -o x.html bw.db pingpong.db
+try "over its trace" refused 2 'written over' -o bw.db bw.db
+try "over its base" refused 2 'written over' -o pingpong.db -c pingpong.db bw.db
+try "no folder" refused 4 'none/x.html' -o none/x.html bw.db
+exit $failed
