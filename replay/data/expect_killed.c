@@ -1,5 +1,5 @@
 /*
- * A recorded completion whose sender was killed there
+ * Recorded completions of queue pairs whose peer was killed there
  */
 #include <string.h>
 
@@ -21,20 +21,31 @@ static bool is_nothing_sent(const struct expected *e, const struct replica_qp *p
 	return false;
 }
 
+static bool was_killed(const struct replay *r, uint32_t object)
+{
+	const struct object *o = trace_object(r->trace, object);
+	const struct process *process = o ? trace_process(r->trace, o->process) : NULL;
+
+	return process && process->ending && !strcmp(process->ending, "killed");
+}
+
+bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_status here)
+{
+	return side == SIDE_SEND && e->qp->type == IBV_QPT_RC &&
+	       e->wc->status == IBV_WC_WR_FLUSH_ERR && here == IBV_WC_SUCCESS &&
+	       was_killed(e->r, e->qp->peer);
+}
+
 bool expect_died_sending(const struct expected *e, enum side side, bool waited)
 {
 	const struct replica *peer = replica_of(e->r, e->qp->peer);
-	const struct object *object;
-	const struct process *process;
 
 	if (e->wc->status != IBV_WC_SUCCESS || side != SIDE_RECV || !peer || !peer->qp)
 		return false;
 	sent_settle(e->r, e->qp);
 	if (!waited && requests_count(&peer->qp->sent))
 		return false; /* as a rule */
-	object = trace_object(e->r->trace, e->qp->peer);
-	process = object ? trace_process(e->r->trace, object->process) : NULL;
-	if (!process || !process->ending || strcmp(process->ending, "killed"))
+	if (!was_killed(e->r, e->qp->peer))
 		return false;
 	return waited || (peer->qp->type == IBV_QPT_RC && is_nothing_sent(e, peer->qp));
 }

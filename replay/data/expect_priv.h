@@ -47,6 +47,12 @@ int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum 
  */
 bool expect_died_sending(const struct expected *e, enum side side, bool waited);
 
+/*
+ * Was its receiver killed before it could take the message, which it takes @here: nobody knows when
+ * exactly a process was killed, and what of it goes on here until its death is replayed?
+ */
+bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_status here);
+
 /* Was the queue of @e polled by several threads there? */
 bool expect_is_raced(const struct expected *e);
 
