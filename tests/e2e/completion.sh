@@ -21,7 +21,7 @@ whole_word() { tr ' ' '\n' | grep -x "$1" | sort -u; }
 
 completion_is_registered() { is "$(complete -p verbatim)" "complete -F _verbatim verbatim"; }
 commands_are_completed() {
-	is "$(completes re)" 'record reduce replay' && is "$(completes help do)" doctor &&
+	is "$(completes re)" 'record reduce replay report' && is "$(completes help do)" doctor &&
 		is "$(completes no-such '')" '' &&
 		is "$(completes '' | tr ' ' '\n' | grep -v '^-\|^help$')" "$(commands | sort)"
 }

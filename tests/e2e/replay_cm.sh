@@ -128,6 +128,14 @@ a_killed_server() {
 }
 try a_killed_server
 
+# A client's last message was flushed there, since its receiver was killed: here it may come in time.
+a_message_that_a_killed_server_did_not_take() {
+	zstd -qdf "$root/tests/e2e/replay/killed_receiver.db.zst" -o killed.db &&
+		replay killed.db --allow-partial && says '^no divergence' out &&
+		says 'killed before it could take' out
+}
+try a_message_that_a_killed_server_did_not_take
+
 # without the private data nothing can be sent, and nothing is compared but its length
 nothing_kept() {
 	next_port
