@@ -128,7 +128,7 @@ a_killed_server() {
 }
 try a_killed_server
 
-# A client's last message was flushed there, since its receiver was killed: here it may come in time.
+# A client's last message was flushed there, since its receiver was killed: here it may arrive.
 a_message_that_a_killed_server_did_not_take() {
 	zstd -qdf "$root/tests/e2e/replay/killed_receiver.db.zst" -o killed.db &&
 		replay killed.db --allow-partial && says '^no divergence' out &&
