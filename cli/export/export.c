@@ -1,14 +1,16 @@
 /*
  * verbatim export: a trace as what other programs draw
  *
- * A format is a function that appends it to a text, which is written when it is whole.
+ * A format is a function that appends it to a text, which is written when it is whole; or, of
+ * events, one that writes as it reads.
  *
- * Not here: the formats (dot.c, folded.c); rows of any table (verbatim sql), metrics (verbatim
- * stat).
+ * Not here: the formats (dot.c, folded.c, traffic.c); rows of any table (verbatim sql), metrics
+ * (verbatim stat).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyzer/profile/pass.h"
 #include "analyzer/report/report.h"
@@ -16,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/export/dot.h"
 #include "cli/export/folded.h"
+#include "cli/export/traffic.h"
 #include "cli/output.h"
 #include "cli/quantity.h"
 #include "cli/query/view.h"
@@ -23,7 +26,7 @@
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
-enum format { DOT, FOLDED };
+enum format { DOT, FOLDED, PCAPNG };
 
 struct settings {
 	unsigned int format, value;
@@ -35,7 +38,7 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_export_options[] = {
-	{ "format", 'f', "dot|folded", "what to make", CHOICE_AT(struct settings, format),
+	{ "format", 'f', "dot|folded|pcapng", "what to make", CHOICE_AT(struct settings, format),
 	  .preset = "dot" },
 	{ "output", 'o', "FILE", "the file to make", TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
@@ -134,10 +137,29 @@ static int find_misuse(const struct settings *set)
 	if (set->format == DOT && (part->from || part->to || part->phases.n))
 		return cli_misuse("export", "a graph is of one moment: --at, not --from, --to or "
 					    "--phase");
-	if (set->format == FOLDED && (set->at || set->alive))
-		return cli_misuse("export", "stacks are of a part: --from and --to, not --at or "
-					    "--alive");
+	if (set->format != DOT && (set->at || set->alive))
+		return cli_misuse("export", "%s of a part: --from and --to, not --at or --alive",
+				  set->format == FOLDED ? "stacks are" : "events are");
+	if (set->format == PCAPNG && part->phases.n)
+		return cli_misuse("export", "packets are of a time: --from and --to, not --phase");
+	if (set->format == PCAPNG && !set->path && isatty(STDOUT_FILENO))
+		return cli_misuse("export", "packets are not for a terminal: -o FILE, or a pipe");
 	return CLI_FINE;
+}
+
+/* A format that is written as the trace is read. */
+static int stream_trace(struct trace *trace, const struct settings *set)
+{
+	struct profile_select select;
+	struct output output;
+	int status = part_find("export", &set->part, trace, &select);
+
+	if (status)
+		return status;
+	status = cli_status(output_open(set->path, &output));
+	if (status)
+		return status;
+	return cli_status(output_close(&output, traffic_write(output.file, trace, &select)));
 }
 
 static int export_trace(struct trace *trace, const struct settings *set,
@@ -147,6 +169,8 @@ static int export_trace(struct trace *trace, const struct settings *set,
 	int status;
 
 	cli_show_progress("export", trace);
+	if (set->format == PCAPNG)
+		return stream_trace(trace, set);
 	status = cli_status(model_tables_add(trace, ret_tables));
 	if (!status)
 		status = set->format == DOT ? make_dot(&out, trace, set)

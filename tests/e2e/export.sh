@@ -134,3 +134,29 @@ a_file_is_made_whole_or_not() {
 }
 for each in stacks_add_up stacks_of_a_part_are_of_that what_goes_with_another_format_is_refused \
 	a_file_is_made_whole_or_not; do try $each; done
+
+# Packets: tshark decodes them, and they are those that the tables have.
+packets_are_those_of_the_trace() {
+	local each traces=()
+	for each in rc read write atomic not_ready errors ud uc two_ends payload; do
+		traces+=("$root/tests/conformance/soft/$each.db")
+	done
+	python3 "$root/tests/e2e/export_pcapng.py" "$VERBATIM" "${traces[@]}"
+}
+packets_of_a_part_are_of_that() {
+	local of=$root/tests/conformance/soft/rc.db posted
+	posted=$("$VERBATIM" sql "$of" "SELECT DISTINCT time FROM wr WHERE opcode >= 0 ORDER BY
+		time LIMIT 1 OFFSET 1") &&
+		"$VERBATIM" export -f pcapng --to "${posted}ns" "$of" >part.pcapng &&
+		is "$(tshark -r part.pcapng -Y 'infiniband.bth.opcode == 0' 2>/dev/null | wc -l)" 1
+}
+packets_are_made_whole_or_not() {
+	"$VERBATIM" export -f pcapng -o t.pcapng t.db && "$VERBATIM" export -f pcapng t.db |
+		cmp - t.pcapng &&
+		{ "$VERBATIM" export -f pcapng -o missing/t.pcapng t.db 2>err; is $? 4; } &&
+		{ "$VERBATIM" export -f pcapng t.db >/dev/full 2>err; is $? 4; } &&
+		{ "$VERBATIM" export -f pcapng --phase x t.db 2>err; is $? 2; } &&
+		is "$(echo t.pcapng*)" t.pcapng
+}
+for each in packets_are_those_of_the_trace packets_of_a_part_are_of_that \
+	packets_are_made_whole_or_not; do try $each; done

@@ -1,0 +1,71 @@
+#pragma once
+/*
+ * Queue pairs as ends of traffic: where their packets go, and how far they have come. One thread.
+ */
+#include "analyzer/model/qp.h"
+#include "analyzer/tables/pass.h"
+#include "cli/export/message.h"
+#include "core/base/map.h"
+#include "core/base/text.h"
+
+struct profile_select;
+
+enum { QPT_UD = 4, TRANSPORT_UC = 0x20, TRANSPORT_UD = 0x60, TRANSPORT_XRC = 0xa0 };
+
+/* A request that has not been answered. */
+struct request {
+	struct event_id id;
+	uint32_t index, psn, length;
+	uint8_t code; /* of its only packet: what answers it */
+};
+
+/* A queue pair. */
+struct flow {
+	struct way there, back;
+	int type;
+	uint8_t transport;
+	uint32_t number, psn, expected, messages, qkey, rnr_timer;
+	struct request *requests;
+	size_t first, nrequests, size;
+};
+
+struct traffic {
+	struct trace *trace;
+	const struct profile_select *select;
+	struct pass pass;
+	struct capture capture;
+	struct text comment;
+	struct map flows; /* by object: 1 + index */
+	struct flow **all;
+	size_t nall;
+	struct map interfaces; /* by object of the device and port */
+	uint32_t ninterfaces;
+	struct map numbers; /* of queue pairs of the trace */
+	struct map paths;   /* of address handles, by object: 1 + index */
+	struct qp_path *known;
+	size_t nknown;
+	struct map unsent; /* requests, by hash */
+	bool has_payloads;
+	uint64_t start, left_out;
+};
+
+/*
+ * The queue pair @life, which has an interface from then on; *@ret_flow is NULL where it sends
+ * nothing of RoCE. 0 or -ENOMEM.
+ */
+int flow_find(struct traffic *traffic, const struct life *life, struct flow **ret_flow);
+
+/* Take from the model where its packets go now. */
+void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life *life);
+
+/* A call has returned: PSNs, an address handle. 0 or -ENOMEM. */
+int flow_learn(struct traffic *traffic, const struct trace_event *event);
+
+/* Where a request of @process goes: of a datagram its address handle says that. */
+struct way flow_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
+		    uint32_t process, const struct wr *wr);
+
+/* A path without a GID: an address of IPv4 that shows the LID. */
+void flow_put_lid(uint8_t gid[ROCE_GID], uint16_t lid);
+
+void flow_free_all(struct traffic *traffic);

@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * A message of RoCE v2 as packets of a capture. One thread.
+ */
+#include "cli/export/roce.h"
+
+#include <stdio.h>
+
+/* Where packets go, and what they are named there. */
+struct capture {
+	FILE *file;
+	uint64_t time; /* ns since 1970 */
+	const char *comment;
+	bool off; /* it is not of the part that was asked for: nothing is written */
+};
+
+/* From one queue pair to another. */
+struct way {
+	uint32_t interface;
+	uint8_t from[ROCE_GID], to[ROCE_GID];
+	uint8_t traffic_class, hop_limit;
+	uint16_t port;
+	uint32_t qp;
+	uint32_t mtu;
+};
+
+/* Opcodes of the base transport header, by which packet of the message it is. */
+struct message_codes {
+	uint8_t first, middle, last, only;
+};
+
+struct message {
+	struct message_codes codes;
+	uint32_t psn;
+	uint32_t length;
+	bool solicited, acknowledge;
+	struct roce_fields each, start, end; /* headers of each packet, of the first, of the last */
+	const uint8_t *payload;
+	uint64_t npayload; /* known, from the first byte on */
+};
+
+/* How many packets of @mtu bytes a message of @length is: at least one. */
+uint32_t message_packets(uint32_t length, uint32_t mtu);
+
+void message_write(const struct capture *capture, const struct way *way,
+		   const struct message *message);
