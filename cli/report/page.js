@@ -632,7 +632,7 @@ function addTimeline() {
 
 /* Latency */
 
-const heatColours = ['#440154', '#3b528b', '#21918c', '#5ec962', '#fde725'];
+const heatColours = ['#7a5bb5', '#3f7fc0', '#1f9a94', '#58c05c', '#f0b400'];
 
 function addHeat(section, shown, opcode) {
 	const t = shown.trace.timeline, cells = t.heat[opcode], origin = originOf(shown.trace);
