@@ -1,5 +1,5 @@
 # Verbatim. `make`, `make test`, `make test-hardware`, `make demo`, `make bench`, `make soak`,
-# `make install PREFIX=...`
+# `make install PREFIX=...`, `make deb`
 # SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart.
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -277,11 +277,27 @@ install: all $(BUILD)/completion/verbatim
 	install -m 644 README.md LICENSE docs/*.md $(DESTDIR)$(PREFIX)/share/doc/verbatim/
 	install -m 644 $(BUILD)/completion/verbatim $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/
 
+# Debian's packages, from a copy of the tree, so that nothing is written beside it
+DEB = $(BUILD)/deb
+
+deb:
+	scripts/install-deps debhelper lintian
+	rm -rf $(DEB) && mkdir -p $(DEB)/verbatim-$(VERSION)
+	tar -cf - --exclude='./build*' --exclude=./.git . | tar -xf - -C $(DEB)/verbatim-$(VERSION)
+	cd $(DEB)/verbatim-$(VERSION) && dpkg-buildpackage -us -uc
+	rm -r $(DEB)/verbatim-$(VERSION)
+	lintian --fail-on error,warning $(DEB)/*.changes
+
+# in a Debian system of its own: needs root, a mirror and some minutes
+test-deb: deb
+	tests/package/deb.sh $(DEB)
+
 clean:
 	rm -rf build build-*
 
 FORCE:
 
-.PHONY: all tests deps test test-hardware demo bench soak fuzzers fuzz fuzz-table install clean
+.PHONY: all tests deps test test-hardware demo bench soak fuzzers fuzz fuzz-table install deb \
+	test-deb clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
