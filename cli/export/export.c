@@ -4,8 +4,8 @@
  * A format is a function that appends it to a text, which is written when it is whole; or, of
  * events, one that writes as it reads.
  *
- * Not here: the formats (dot.c, folded.c, traffic.c); rows of any table (verbatim sql), metrics
- * (verbatim stat).
+ * Not here: the formats (dot.c, folded.c, perfetto.c, traffic.c); rows of any table (verbatim sql),
+ * metrics (verbatim stat).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/export/dot.h"
 #include "cli/export/folded.h"
+#include "cli/export/perfetto.h"
 #include "cli/export/traffic.h"
 #include "cli/output.h"
 #include "cli/quantity.h"
@@ -26,7 +27,7 @@
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
-enum format { DOT, FOLDED, PCAPNG };
+enum format { DOT, FOLDED, PCAPNG, PERFETTO };
 
 struct settings {
 	unsigned int format, value;
@@ -38,8 +39,8 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_export_options[] = {
-	{ "format", 'f', "dot|folded|pcapng", "what to make", CHOICE_AT(struct settings, format),
-	  .preset = "dot" },
+	{ "format", 'f', "dot|folded|pcapng|perfetto", "what to make",
+	  CHOICE_AT(struct settings, format), .preset = "dot" },
 	{ "output", 'o', "FILE", "the file to make", TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
 	{ "at", 0, "TIME|EVENT", "dot: as it was then, or after that event: 12.5ms, 1.2s, 3:1042",
@@ -140,10 +141,10 @@ static int find_misuse(const struct settings *set)
 	if (set->format != DOT && (set->at || set->alive))
 		return cli_misuse("export", "%s of a part: --from and --to, not --at or --alive",
 				  set->format == FOLDED ? "stacks are" : "events are");
-	if (set->format == PCAPNG && part->phases.n)
-		return cli_misuse("export", "packets are of a time: --from and --to, not --phase");
-	if (set->format == PCAPNG && !set->path && isatty(STDOUT_FILENO))
-		return cli_misuse("export", "packets are not for a terminal: -o FILE, or a pipe");
+	if (set->format >= PCAPNG && part->phases.n)
+		return cli_misuse("export", "it is of a time: --from and --to, not --phase");
+	if (set->format >= PCAPNG && !set->path && isatty(STDOUT_FILENO))
+		return cli_misuse("export", "it is not for a terminal: -o FILE, or a pipe");
 	return CLI_FINE;
 }
 
@@ -152,14 +153,15 @@ static int stream_trace(struct trace *trace, const struct settings *set)
 {
 	struct profile_select select;
 	struct output output;
-	int status = part_find("export", &set->part, trace, &select);
+	int status = part_find("export", &set->part, trace, &select), err;
 
 	if (status)
 		return status;
 	status = cli_status(output_open(set->path, &output));
 	if (status)
 		return status;
-	return cli_status(output_close(&output, traffic_write(output.file, trace, &select)));
+	err = (set->format == PCAPNG ? traffic_write : perfetto_write)(output.file, trace, &select);
+	return cli_status(output_close(&output, err));
 }
 
 static int export_trace(struct trace *trace, const struct settings *set,
@@ -169,7 +171,7 @@ static int export_trace(struct trace *trace, const struct settings *set,
 	int status;
 
 	cli_show_progress("export", trace);
-	if (set->format == PCAPNG)
+	if (set->format >= PCAPNG)
 		return stream_trace(trace, set);
 	status = cli_status(model_tables_add(trace, ret_tables));
 	if (!status)

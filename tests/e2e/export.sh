@@ -160,3 +160,21 @@ packets_are_made_whole_or_not() {
 }
 for each in packets_are_those_of_the_trace packets_of_a_part_are_of_that \
 	packets_are_made_whole_or_not; do try $each; done
+
+# Perfetto: protoc decodes it, and each request is a slice.
+tracks_have_each_request() {
+	local each traces=()
+	for each in rc errors two_ends srq rping limits; do
+		traces+=("$root/tests/conformance/soft/$each.db")
+	done
+	python3 "$root/tests/e2e/export_perfetto.py" "$VERBATIM" "${traces[@]}" >out ||
+		{ cat out; return 1; }
+	is "$(head -n 1 out)" "1040 requests, 36 calls, 40 received by the peer"
+}
+tracks_are_made_whole_or_not() {
+	"$VERBATIM" export -f perfetto -o t.perfetto-trace t.db &&
+		"$VERBATIM" export -f perfetto t.db | cmp - t.perfetto-trace &&
+		{ "$VERBATIM" export -f perfetto t.db >/dev/full 2>err; is $? 4; } &&
+		{ "$VERBATIM" export -f perfetto --alive t.db 2>err; is $? 2; }
+}
+for each in tracks_have_each_request tracks_are_made_whole_or_not; do try $each; done

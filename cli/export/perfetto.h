@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * A trace as the events of a Perfetto trace. One thread.
+ */
+#include <stdio.h>
+
+struct profile_select;
+struct trace;
+
+/*
+ * Write the events of @select, without phases. Returns 0 or -errno after log_err(); what became of
+ * @file its owner asks.
+ */
+int perfetto_write(FILE *file, struct trace *trace, const struct profile_select *select);

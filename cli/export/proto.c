@@ -1,0 +1,58 @@
+/*
+ * Messages of protocol buffers, field by field
+ *
+ *	field << 3 | wire type, as a varint; then the number, or a length and as many bytes
+ *
+ * A varint has seven bits a byte, the least significant first, and a bit that says more follow.
+ */
+#include "cli/export/proto.h"
+
+#include <string.h>
+
+#include "core/base/text.h"
+
+enum { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
+
+static void add_varint(struct text *to, uint64_t number)
+{
+	for (; number > 0x7f; number >>= 7)
+		text_char(to, (char)(number | 0x80));
+	text_char(to, (char)number);
+}
+
+static void add_key(struct text *to, unsigned int field, unsigned int type)
+{
+	add_varint(to, (uint64_t)field << 3 | type);
+}
+
+void proto_number(struct text *to, unsigned int field, uint64_t number)
+{
+	add_key(to, field, WIRE_VARINT);
+	add_varint(to, number);
+}
+
+void proto_fixed(struct text *to, unsigned int field, uint64_t number)
+{
+	add_key(to, field, WIRE_FIXED64);
+	for (int i = 0; i < 8; i++)
+		text_char(to, (char)(number >> 8 * i));
+}
+
+static void add_bytes(struct text *to, unsigned int field, const char *bytes, size_t n)
+{
+	add_key(to, field, WIRE_BYTES);
+	add_varint(to, n);
+	if (n)
+		text_add(to, bytes, n);
+}
+
+void proto_string(struct text *to, unsigned int field, const char *string)
+{
+	add_bytes(to, field, string, strlen(string));
+}
+
+void proto_message(struct text *to, unsigned int field, const struct text *message)
+{
+	add_bytes(to, field, message->at, message->used);
+	to->failed = to->failed || message->failed;
+}

@@ -1,0 +1,12 @@
+#pragma once
+/*
+ * Messages of protocol buffers, field by field. One thread.
+ */
+#include <stdint.h>
+
+struct text;
+
+void proto_number(struct text *to, unsigned int field, uint64_t number);
+void proto_fixed(struct text *to, unsigned int field, uint64_t number); /* fixed64 */
+void proto_string(struct text *to, unsigned int field, const char *string);
+void proto_message(struct text *to, unsigned int field, const struct text *message);

@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * Packets of a Perfetto trace: tracks, and events on them. One thread.
+ *
+ * Times do not go back from packet to packet: tracks_event() keeps them in order.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/map.h"
+#include "core/base/text.h"
+
+struct tracks {
+	FILE *file;
+	struct text packet, message, part;
+	struct map known; /* descriptors that were written, by track */
+	int64_t time;     /* of the last event */
+	bool failed;      /* out of memory */
+};
+
+enum track_event { TRACK_BEGIN = 1, TRACK_END, TRACK_INSTANT, TRACK_COUNTER };
+
+/* Names that events have by number: NAME_VERB + a verb, NAME_OPCODE + an opcode. */
+enum { NAME_RECEIVE = 1, NAME_REQUEST, NAME_OPCODE, NAME_VERB = NAME_OPCODE + 32 };
+
+enum track_note { NOTE_EVENT = 1, NOTE_ID, NOTE_BYTES, NOTE_STATUS, NOTE_RESULT, NOTE_END };
+
+/* A track; 0 as @parent: none. */
+struct track {
+	uint64_t id, parent;
+	const char *name;
+	int pid, tid; /* of a process: pid; of a thread both; else 0 */
+	bool counter, bytes;
+};
+
+/* The beginning, with all names; @realtime: ns since 1970 when time was 0. */
+void tracks_begin(struct tracks *tracks, uint64_t realtime);
+
+/* Write what @track is, unless that was done. */
+void tracks_describe(struct tracks *tracks, const struct track *track);
+bool tracks_has(const struct tracks *tracks, uint64_t id);
+
+/* An event is begun, given notes and flows, and ended. */
+void tracks_event(struct tracks *tracks, enum track_event type, uint64_t track, uint32_t name);
+void tracks_note(struct tracks *tracks, enum track_note note, int64_t number);
+void tracks_note_text(struct tracks *tracks, enum track_note note, const char *text);
+void tracks_flow(struct tracks *tracks, uint64_t flow);
+void tracks_put(struct tracks *tracks, int64_t time);
+
+/* The value of a counter. */
+void tracks_count(struct tracks *tracks, uint64_t track, int64_t time, uint64_t value);
+
+void tracks_fini(struct tracks *tracks);
