@@ -590,8 +590,9 @@ function addControl(section, trace) {
 		x: {domain: span, format: formatMoment},
 		y: {domain: [threads.length, 0], none: true, format: String},
 		draw: to => {
-			threads.forEach((t, i) => to.layer.append('text').attr({x: 2, y: to.y(i + .75)})
-				.text(`thread ${t}`).style('opacity', .55));
+			const labels = d3.select(to.layer.node().parentNode); /* beside what is clipped */
+			threads.forEach((t, i) => labels.append('text').attr({x: -8, y: to.y(i + .75),
+				'text-anchor': 'end'}).text(`thread ${t}`));
 			calls.filter(c => row(c) >= 0).forEach(c => to.layer.append('rect')
 				.attr({x: to.x(c.begin), y: to.y(row(c) + .1), height: 14,
 					width: Math.max(1.5, to.x(c.begin + c.duration) - to.x(c.begin))})
