@@ -213,8 +213,8 @@ function addFigure(parent, what) {
 	what.drawing = add(figure, 'div', null, {class: 'drawing'});
 	what.view = what.x.domain.slice();
 	what.pointed = null;
-	drawFigure(what);
 	figures.push(what);
+	drawFigure(what);
 	figure.addEventListener('keydown', event => steerFigure(what, event));
 	return figure;
 }
