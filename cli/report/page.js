@@ -706,10 +706,10 @@ function addDistribution(section, title, sets, format) {
 		y: {format: v => `${(v * 100).toFixed(v < .01 ? 2 : v < .1 ? 1 : 0)} %`,
 			domain: (from, to) => [0, d3.max(shown, s => d3.max(s.classes.filter(
 				c => c[1] >= from && c[0] <= to), share(s))) || 1]},
-		draw: to => shown.forEach(s => s.classes.forEach(c => to.layer.append('rect').attr({
+		draw: to => shown.forEach((s, i) => s.classes.forEach(c => to.layer.append('rect').attr({
 			x: to.x(Math.max(c[0], .5)), y: to.y(share(s)(c)), height: to.y(0) - to.y(share(s)(c)),
 			width: Math.max(1.5, to.x(c[1] + 1) - to.x(Math.max(c[0], .5)))})
-			.style({fill: s.colour, 'fill-opacity': shown.length > 1 ? .6 : 1}))),
+			.style(i ? {fill: 'none', stroke: s.colour} : {fill: s.colour}))),
 		hover: x => [format(x), ...shown.map(s => {
 			const c = s.classes.find(k => x >= k[0] && x < k[1] + 1);
 			const below = countOf(s.classes.filter(k => k[1] < x));
