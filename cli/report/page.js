@@ -213,6 +213,7 @@ function addFigure(parent, what) {
 	what.drawing = add(figure, 'div', null, {class: 'drawing'});
 	what.view = what.x.domain.slice();
 	what.pointed = null;
+	what.level = 10;
 	figures.push(what);
 	drawFigure(what);
 	figure.addEventListener('keydown', event => steerFigure(what, event));
@@ -315,10 +316,12 @@ function attachPointer(what, to, x, y, width, height) {
 	};
 	what.yScale = y;
 	what.wide = width;
+	what.high = height;
 }
 
 function pointAt(what, px, py, y, clientX, clientY) {
 	what.pointed = px;
+	what.level = py;
 	what.cross.style('display', null).attr({x1: px, x2: px});
 	const lines = what.hover ? what.hover(what.scale.invert(px), y.invert(py)) : [];
 	showHover(lines, clientX, clientY);
@@ -346,14 +349,22 @@ function moveFigure(what, share) {
 	showPart(what, [from(a + by), from(b + by)]);
 }
 
+/* By a fiftieth of the width, and by half a row. */
+function pointBeside(what, side, rise) {
+	const within = (value, least, most) => Math.max(least, Math.min(most, value));
+	const from = what.pointed === null ? what.wide / 2 : what.pointed;
+	const px = within(from + side * what.wide / 50, 0, what.wide);
+	const py = within(what.level + rise * 10, 1, what.high - 1);
+	const box = what.drawing.getBoundingClientRect();
+	pointAt(what, px, py, what.yScale, box.left + px + (what.left || LEFT), box.top + py);
+}
+
 /* Shift and an arrow point at what is there, which is said. */
 function steerFigure(what, event) {
-	const side = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-	if (side && event.shiftKey) {
-		const px = Math.max(0, Math.min(what.wide, (what.pointed === null ? what.wide / 2 :
-			what.pointed) + side * what.wide / 50));
-		const box = what.drawing.getBoundingClientRect();
-		pointAt(what, px, 20, what.yScale, box.left + px + (what.left || LEFT), box.top + 20);
+	const side = {ArrowLeft: -1, ArrowRight: 1}[event.key] || 0;
+	const rise = {ArrowUp: -1, ArrowDown: 1}[event.key] || 0;
+	if ((side || rise) && event.shiftKey) {
+		pointBeside(what, side, rise);
 	} else if (side) {
 		moveFigure(what, side / 4);
 	} else if (event.key === '+' || event.key === '=') {
