@@ -201,6 +201,8 @@ static void print_faults(struct trace *trace)
 		print_meta("EXCERPT: ", trace, "excerpt", "\n");
 	else if (*meta_text(trace, "snapshot"))
 		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
+	if (*meta_text(trace, "anonymised"))
+		printf("ANONYMISED: names, addresses and payload stand for others\n");
 }
 
 /* Quick where it lies in chunks. */

@@ -1,0 +1,222 @@
+/*
+ * Replacing a value by what it is
+ */
+#include "core/store/anonymise/replace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/json_tree.h"
+#include "core/store/anonymise/addresses.h"
+#include "core/store/anonymise/names.h"
+
+enum { OPTION_DIGITS = 16 }; /* of a number as hex text; longer ones may hold addresses */
+
+static void add_substitute(struct substitutes *s, enum substitute_kind kind, const char *text,
+			   struct text *to)
+{
+	text_addf(to, "%s", substitute_text(s, kind, text, strlen(text)));
+}
+
+static void add_zeroes(const char *hex, struct text *to)
+{
+	for (size_t n = strlen(hex); n; n--)
+		text_char(to, '0');
+}
+
+static void replace_hash(struct substitutes *s, const char *text, struct text *to)
+{
+	uint64_t hash = strtoull(text, NULL, 16);
+
+	if (*text)
+		text_addf(to, "%016" PRIx64, substitute_number(s, SUBSTITUTE_HASH, hash, 64));
+}
+
+/* "/sys/class/infiniband/mlx5_0" */
+static void replace_folder(struct substitutes *s, const char *path, struct text *to)
+{
+	const char *slash = strrchr(path, '/');
+	struct text folder = { 0 };
+
+	if (slash) {
+		text_add(&folder, path, (size_t)(slash - path) + 1);
+		replace_path(s, folder.at ? folder.at : "", to);
+		text_fini(&folder);
+	}
+	replace_device(s, slash ? slash + 1 : path, to);
+}
+
+bool replace_text(struct substitutes *s, enum identity identity, const char *text, struct text *to)
+{
+	switch (identity) {
+	case IDENTITY_NONE:
+		text_add(to, text, strlen(text));
+		break;
+	case IDENTITY_HOST:
+		replace_host(s, text, to);
+		break;
+	case IDENTITY_PATH:
+		replace_path(s, text, to);
+		break;
+	case IDENTITY_COMMAND:
+		replace_command(s, text, to);
+		break;
+	case IDENTITY_NAME:
+		add_substitute(s, SUBSTITUTE_NAME, text, to);
+		break;
+	case IDENTITY_MARK:
+		add_substitute(s, SUBSTITUTE_MARK, text, to);
+		break;
+	case IDENTITY_VALUE:
+		replace_value(s, text, to);
+		break;
+	case IDENTITY_RELEASE:
+		replace_release(text, to);
+		break;
+	case IDENTITY_FILTER:
+		if (strstr(text, "device="))
+			add_substitute(s, SUBSTITUTE_TEXT, text, to);
+		else
+			text_add(to, text, strlen(text));
+		break;
+	case IDENTITY_BOOT:
+		add_substitute(s, SUBSTITUTE_BOOT, text, to);
+		break;
+	case IDENTITY_DEVICE:
+		replace_device(s, text, to);
+		break;
+	case IDENTITY_FOLDER:
+		replace_folder(s, text, to);
+		break;
+	case IDENTITY_GID:
+		if (!replace_gid_text(s, text, to))
+			add_substitute(s, SUBSTITUTE_TEXT, text, to);
+		break;
+	case IDENTITY_ADDRESS:
+		if (!replace_address(s, text, to))
+			add_substitute(s, SUBSTITUTE_TEXT, text, to);
+		break;
+	case IDENTITY_SERVICE:
+		if (text[strspn(text, "0123456789")])
+			add_substitute(s, SUBSTITUTE_TEXT, text, to);
+		else
+			text_add(to, text, strlen(text));
+		break;
+	case IDENTITY_PRIVATE:
+		add_zeroes(text, to);
+		break;
+	case IDENTITY_OPTION:
+		if (strlen(text) > OPTION_DIGITS)
+			add_zeroes(text, to);
+		else
+			text_add(to, text, strlen(text));
+		break;
+	case IDENTITY_HASH:
+		replace_hash(s, text, to);
+		break;
+	case IDENTITY_ARGUMENTS:
+		replace_arguments(s, text, strlen(text), to);
+		break;
+	case IDENTITY_UNKNOWN:
+	case IDENTITY_DROPPED:
+	case IDENTITY_GUID: /* the rest: not as a text */
+	case IDENTITY_RETURNED:
+	case IDENTITY_OBJECT:
+	case IDENTITY_META:
+	case IDENTITY_BYTES:
+	case IDENTITY_CHUNK:
+		return false;
+	case IDENTITY_TEXT:
+		add_substitute(s, SUBSTITUTE_TEXT, text, to);
+		break;
+	}
+	return true;
+}
+
+int64_t replace_number(struct substitutes *s, enum identity identity, int64_t number)
+{
+	if (identity == IDENTITY_GUID)
+		return (int64_t)replace_guid(s, (uint64_t)number);
+	if (identity == IDENTITY_HASH)
+		return (int64_t)substitute_number(s, SUBSTITUTE_HASH, (uint64_t)number, 64);
+	return number;
+}
+
+/* Arguments */
+
+/* IBV_QPS_RTS, RDMA_CM_EVENT_REJECTED: never a program's, whose texts are in the list */
+static bool is_enumerator(const char *text)
+{
+	return (!strncmp(text, "IBV_", 4) || !strncmp(text, "RDMA_", 5)) &&
+	       !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
+}
+
+static void add_text(struct substitutes *s, enum identity identity, const struct json_node *node,
+		     struct text *to)
+{
+	struct text text = { 0 };
+
+	if (identity == IDENTITY_UNKNOWN)
+		identity = is_enumerator(node->text) ? IDENTITY_NONE : IDENTITY_TEXT;
+	if (!replace_text(s, identity, node->text, &text))
+		text_addf(to, "null");
+	else
+		text_json(to, text.at ? text.at : "", text.used);
+	to->failed |= text.failed;
+	text_fini(&text);
+}
+
+/* What is known of private data: its length, a hash, its first bytes. */
+static enum identity identity_of_member(const struct json_node *node, enum identity outer)
+{
+	if (outer == IDENTITY_PRIVATE && node->name && !strcmp(node->name, "hash"))
+		return IDENTITY_HASH;
+	if (outer == IDENTITY_PRIVATE || !node->name) /* an element is what its array is */
+		return outer;
+	return identity_of_argument(node->name, node->name_length);
+}
+
+static void add_node(struct substitutes *s, enum identity identity, const struct json_node *node,
+		     struct text *to)
+{
+	bool object = node->kind == JSON_OBJECT;
+	const struct json_node *first = json_first(node);
+
+	if (node->kind == JSON_TEXT) {
+		add_text(s, identity, node, to);
+		return;
+	}
+	if (node->kind == JSON_INT && identity == IDENTITY_GUID) {
+		text_addf(to, "%" PRId64, replace_number(s, identity, node->number));
+		return;
+	}
+	if (!object && node->kind != JSON_ARRAY) {
+		text_add(to, node->raw, node->raw_length);
+		return;
+	}
+	text_char(to, object ? '{' : '[');
+	for (const struct json_node *each = first; each; each = json_next(each)) {
+		if (each != first)
+			text_char(to, ',');
+		if (object) {
+			text_json(to, each->name, each->name_length);
+			text_char(to, ':');
+		}
+		add_node(s, identity_of_member(each, identity), each, to);
+	}
+	text_char(to, object ? '}' : ']');
+}
+
+void replace_arguments(struct substitutes *s, const char *json, size_t n, struct text *to)
+{
+	struct json_node *root;
+
+	if (json_parse(json, n, &root)) {
+		text_addf(to, "{}");
+		return;
+	}
+	add_node(s, IDENTITY_UNKNOWN, root, to);
+	free(root);
+}

@@ -1,0 +1,46 @@
+#pragma once
+/*
+ * What stands for what, in an anonymised trace.
+ *
+ * The same gets the same substitute, and two get two: texts are numbered as they come, numbers are
+ * drawn at random. The table is in memory only and nothing is derived from what is replaced, so
+ * that who has all substitutes can compute none of the originals. One thread.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+enum substitute_kind {
+	SUBSTITUTE_HOST,
+	SUBSTITUTE_NAME, /* of a file, a folder, a thread */
+	SUBSTITUTE_ARGUMENT,
+	SUBSTITUTE_VALUE, /* of a variable */
+	SUBSTITUTE_DEVICE,
+	SUBSTITUTE_MARK,
+	SUBSTITUTE_TEXT, /* any other */
+	SUBSTITUTE_BOOT,
+	SUBSTITUTE_MAC,
+	SUBSTITUTE_INTERFACE, /* the lower half of an address, a GUID */
+	SUBSTITUTE_PREFIX,    /* the upper half */
+	SUBSTITUTE_NET,       /* the first three bytes of an IPv4 address */
+	SUBSTITUTE_HOST_BYTE,
+	SUBSTITUTE_HASH,
+};
+
+struct substitutes;
+
+/* 0 or -errno after log_err(). */
+int substitutes_new(struct substitutes **ret_substitutes);
+
+/* Accepts NULL. */
+void substitutes_free(struct substitutes *substitutes);
+
+/* Did memory or randomness run out? What was given since is not to be used. 0 or -errno. */
+int substitutes_error(const struct substitutes *substitutes);
+
+/* "host1" for @n bytes, valid as long as the table; "" for none. */
+const char *substitute_text(struct substitutes *substitutes, enum substitute_kind kind,
+			    const char *text, size_t n);
+
+/* A number of 1 to 64 @bits, not 0; 0 for 0. */
+uint64_t substitute_number(struct substitutes *substitutes, enum substitute_kind kind,
+			   uint64_t value, unsigned int bits);
