@@ -25,7 +25,7 @@ LTTNG_LIBS = -llttng-ust
 CTF_LIBS   = -lbabeltrace2
 EDIT_LIBS  = -ledit
 VERBS_LIBS = -libverbs
-SEAL_LIBS  = -lnettle
+SEAL_LIBS  = -lnettle -larchive
 TEST_LIBS  = -lcmocka
 
 # of all sources below these folders

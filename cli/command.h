@@ -54,6 +54,10 @@
 	  "TRACE") \
 	C(report, "Make a page of a trace, or of two that are compared, for a browser", \
 	  "-o FILE TRACE") \
+	C(bundle, "Put what a bug report needs into one file", \
+	  "TRACE") \
+	C(unbundle, "Verify and unpack what bundle has made", \
+	  "BUNDLE") \
 	C(doctor, "Say what stops RDMA or recording on this machine, and what to do", \
 	  "[--] [PROGRAM]")
 /* clang-format on */

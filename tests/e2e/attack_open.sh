@@ -3,7 +3,7 @@
 lay() { python3 "$root/tests/e2e/lib/journal.py" "$@"; }
 guest=$apps/guest
 needs "$guest"
-commands="info dump stat sql unpack trim check replay emit export report"
+commands="info dump stat sql unpack trim check replay emit export report bundle"
 cd "$tmp" || exit 1
 
 # a command that reads the trace $1, with all that it needs besides

@@ -1,6 +1,7 @@
-# Real clients on the software device: bare, recorded, checked clean, replayed;
-# and what a trace must hold, counted.
+# Real clients on the software device: bare, recorded, checked clean, replayed,
+# all the same when it is anonymised; and what a trace must hold, counted.
 . tests/e2e/lib/try.sh
+. tests/e2e/lib/anonymised.sh
 
 client() {
 	timeout 60 "$VERBATIM" run --device soft -- "$both" "$@" >"$tmp/out" ||
@@ -16,6 +17,7 @@ client() {
 		timeout 60 "$VERBATIM" replay --device soft $way "$t" >"$tmp/out" ||
 			{ echo "replay $way: $(cat "$tmp/out")"; return 1; }
 	done
+	anonymised_is_same "$t" || return
 	[ "$("$VERBATIM" sql "$t" "select coalesce(sum(events), 0) from loss")" = 0 ] ||
 		{ echo "events were lost"; return 1; }
 }

@@ -109,6 +109,8 @@ static const struct form forms[] = {
 	{ "trace", "export --format perfetto -o o.trace t.db", "03", NULL, NULL },
 	{ "trace", "report t.db", "03", NULL, NULL },
 	{ "trace", "report --compare u.db t.db", "03", NULL, NULL },
+	{ "trace", "bundle -o o.bundle t.db", "03", "unbundle -l o.bundle", "0" },
+	{ "trace", "bundle --list --anonymise t.db", "03", NULL, NULL },
 	{ "trace", "emit t.db", "03", NULL, NULL },
 	{ "trace", "emit --allow-partial t.db u.db", "03", NULL, NULL },
 	{ "session", "collect -q --keep -o o.db .", "034", "info o.db", "01" },

@@ -1,0 +1,230 @@
+/*
+ * A tar archive compressed by zstd
+ *
+ * Of libarchive's formats and filters only these two are switched on for reading: the file may be
+ * anybody's.
+ */
+#include "cli/bundle/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/wire/log.h"
+
+enum { BLOCK = 1 << 16 };
+
+struct archive_writer {
+	struct archive *archive;
+	char *path;
+	int fd;
+};
+
+struct archive_reader {
+	struct archive *archive;
+	char *path;
+	int fd;
+};
+
+static int fail_writing(const struct archive_writer *writer)
+{
+	int err = archive_errno(writer->archive);
+
+	return log_err(err > 0 ? -err : -EIO, "write %s", writer->path);
+}
+
+static int begin_archive(struct archive_writer *writer)
+{
+	struct archive *archive = writer->archive;
+
+	if (archive_write_add_filter_zstd(archive) ||
+	    archive_write_set_format_pax_restricted(archive) ||
+	    archive_write_set_bytes_per_block(archive, BLOCK) ||
+	    archive_write_set_bytes_in_last_block(archive, 1) ||
+	    archive_write_open_fd(archive, writer->fd))
+		return fail_writing(writer);
+	return 0;
+}
+
+static void free_writer(struct archive_writer *writer)
+{
+	archive_write_free(writer->archive);
+	if (writer->fd >= 0)
+		close(writer->fd);
+	free(writer->path);
+	free(writer);
+}
+
+int archive_create(const char *path, struct archive_writer **ret_writer)
+{
+	struct archive_writer *writer = calloc(1, sizeof(*writer));
+	int err;
+
+	if (!writer)
+		return log_err(-ENOMEM, "write %s", path);
+	writer->archive = archive_write_new();
+	writer->path = strdup(path);
+	writer->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (writer->fd < 0)
+		err = log_err(-errno, "write %s", path);
+	else if (!writer->archive || !writer->path)
+		err = log_err(-ENOMEM, "write %s", path);
+	else
+		err = begin_archive(writer);
+	if (err)
+		free_writer(writer);
+	else
+		*ret_writer = writer;
+	return err;
+}
+
+static int put_header(struct archive_writer *writer, const char *name, long long bytes)
+{
+	struct archive_entry *entry = archive_entry_new();
+	int err = 0;
+
+	if (!entry)
+		return log_err(-ENOMEM, "write %s", writer->path);
+	archive_entry_set_pathname(entry, name);
+	archive_entry_set_size(entry, bytes);
+	archive_entry_set_filetype(entry, AE_IFREG);
+	archive_entry_set_perm(entry, 0600);
+	archive_entry_set_mtime(entry, 0, 0);
+	if (archive_write_header(writer->archive, entry) != ARCHIVE_OK)
+		err = fail_writing(writer);
+	archive_entry_free(entry);
+	return err;
+}
+
+static int put_bytes(struct archive_writer *writer, const void *bytes, size_t n)
+{
+	la_ssize_t put = archive_write_data(writer->archive, bytes, n);
+
+	return put < 0 || (size_t)put != n ? fail_writing(writer) : 0;
+}
+
+int archive_add_bytes(struct archive_writer *writer, const char *name, const void *bytes, size_t n)
+{
+	return put_header(writer, name, (long long)n) ?: put_bytes(writer, bytes, n);
+}
+
+int archive_add_file(struct archive_writer *writer, const char *name, const char *path,
+		     long long bytes)
+{
+	FILE *file = fopen(path, "rbe");
+	char block[BLOCK];
+	int err;
+	size_t n;
+
+	if (!file)
+		return log_err(-errno, "read %s", path);
+	err = put_header(writer, name, bytes);
+	while (!err && (n = fread(block, 1, sizeof(block), file)) > 0) {
+		err = put_bytes(writer, block, n);
+		bytes -= (long long)n;
+	}
+	if (!err && (ferror(file) || bytes))
+		err = log_err(-EIO, "read %s: it has changed", path);
+	fclose(file);
+	return err;
+}
+
+int archive_finish(struct archive_writer *writer, int err)
+{
+	if (!err && archive_write_close(writer->archive) != ARCHIVE_OK)
+		err = fail_writing(writer);
+	if (!err && fsync(writer->fd))
+		err = log_err(-errno, "write %s", writer->path);
+	free_writer(writer);
+	return err;
+}
+
+/* Reading */
+
+static int fail_reading(const struct archive_reader *reader)
+{
+	const char *why = archive_error_string(reader->archive);
+
+	return log_err(-EINVAL, "%s is no bundle, or is damaged or cut off (%s); copy it again",
+		       reader->path, why ? why : "libarchive");
+}
+
+static int begin_reading(struct archive_reader *reader)
+{
+	struct archive *archive = reader->archive;
+
+	if (archive_read_support_filter_zstd(archive) || archive_read_support_format_tar(archive) ||
+	    archive_read_open_fd(archive, reader->fd, BLOCK))
+		return fail_reading(reader);
+	return 0;
+}
+
+int archive_open(const char *path, struct archive_reader **ret_reader)
+{
+	struct archive_reader *reader = calloc(1, sizeof(*reader));
+	struct stat st;
+	int err;
+
+	if (!reader)
+		return log_err(-ENOMEM, "read %s", path);
+	reader->archive = archive_read_new();
+	reader->path = strdup(path);
+	reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (reader->fd < 0 || fstat(reader->fd, &st))
+		err = log_err(-errno, "open %s", path);
+	else if (!reader->archive || !reader->path)
+		err = log_err(-ENOMEM, "read %s", path);
+	else if (!S_ISREG(st.st_mode))
+		err = log_err(-EINVAL, "%s is not a file; take one made by `verbatim bundle`",
+			      path);
+	else
+		err = begin_reading(reader);
+	if (err)
+		archive_close(reader);
+	else
+		*ret_reader = reader;
+	return err;
+}
+
+void archive_close(struct archive_reader *reader)
+{
+	if (!reader)
+		return;
+	archive_read_free(reader->archive);
+	if (reader->fd >= 0)
+		close(reader->fd);
+	free(reader->path);
+	free(reader);
+}
+
+int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
+{
+	struct archive_entry *entry;
+	int code = archive_read_next_header(reader->archive, &entry);
+
+	if (code == ARCHIVE_EOF)
+		return 0;
+	if (code != ARCHIVE_OK)
+		return fail_reading(reader);
+	ret_found->name = archive_entry_pathname(entry);
+	ret_found->bytes = archive_entry_size(entry);
+	if (!ret_found->name || archive_entry_filetype(entry) != AE_IFREG ||
+	    archive_entry_hardlink(entry) || archive_entry_symlink(entry) ||
+	    !archive_entry_size_is_set(entry))
+		return log_err(-EINVAL, "%s: '%s' in it is no file; nothing was unpacked",
+			       reader->path, ret_found->name ? ret_found->name : "");
+	return 1;
+}
+
+long long archive_read(struct archive_reader *reader, void *bytes, size_t size)
+{
+	la_ssize_t n = archive_read_data(reader->archive, bytes, size);
+
+	return n < 0 ? fail_reading(reader) : (long long)n;
+}

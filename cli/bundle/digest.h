@@ -1,0 +1,19 @@
+#pragma once
+/*
+ * SHA-256 (FIPS 180-4) by libnettle, as hex text. One thread.
+ */
+#include <stddef.h>
+
+enum { DIGEST_TEXT = 65 };
+
+struct digest;
+
+/* NULL without memory. */
+struct digest *digest_new(void);
+void digest_add(struct digest *digest, const void *bytes, size_t n);
+
+/* Frees it; NULL only frees. */
+void digest_end(struct digest *digest, char *ret_text);
+
+/* Of the file at @path, and its length. 0 or -errno after log_err(). */
+int digest_file(const char *path, char ret_text[DIGEST_TEXT], long long *ret_bytes);

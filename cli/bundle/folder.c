@@ -1,0 +1,89 @@
+/*
+ * A folder that is made beside what it is to become
+ */
+#include "cli/bundle/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/wire/log.h"
+
+static int refuse_existing(const char *to)
+{
+	return log_err(-EEXIST, "%s is there already, and is left alone; choose another name", to);
+}
+
+int folder_make(struct folder *folder, const char *to)
+{
+	size_t n = strlen(to);
+	struct stat st;
+
+	while (n > 1 && to[n - 1] == '/')
+		n--;
+	if (!lstat(to, &st))
+		return refuse_existing(to);
+	if ((size_t)snprintf(folder->path, sizeof(folder->path), "%.*s.XXXXXX", (int)n, to) >=
+	    sizeof(folder->path)) {
+		folder->path[0] = '\0';
+		return log_err(-ENAMETOOLONG, "write %s", to);
+	}
+	if (mkdtemp(folder->path))
+		return 0;
+	folder->path[0] = '\0';
+	return log_err(-errno, "write %s", to);
+}
+
+/* Never over anything, also where the file system cannot promise that itself. */
+static int rename_new(const char *from, const char *to)
+{
+	struct stat st;
+
+	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return errno == EEXIST ? refuse_existing(to) : log_err(-errno, "write %s", to);
+	if (!lstat(to, &st))
+		return refuse_existing(to);
+	return rename(from, to) ? log_err(-errno, "write %s", to) : 0;
+}
+
+int folder_keep(struct folder *folder, const char *to)
+{
+	int err = rename_new(folder->path, to);
+
+	if (!err)
+		folder->path[0] = '\0';
+	return err;
+}
+
+int folder_give(const struct folder *folder, const char *name, const char *to)
+{
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/%s", folder->path, name);
+	return rename_new(path, to);
+}
+
+void folder_remove(struct folder *folder)
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+	struct dirent *entry;
+	DIR *dir = *folder->path ? opendir(folder->path) : NULL;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name);
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			unlink(path);
+	}
+	if (dir)
+		closedir(dir);
+	if (*folder->path)
+		rmdir(folder->path);
+	folder->path[0] = '\0';
+}

@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * What is in a bundle: manifest.json, its first file. One thread.
+ *
+ *	{"format":"verbatim bundle","version":1,"verbatim":"0.1","anonymised":false,
+ *	 "files":[{"name":"trace.db","bytes":4096,"sha256":"..."}]}
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/bundle/digest.h"
+#include "core/base/text.h"
+
+#define MANIFEST_NAME "manifest.json"
+
+enum { MANIFEST_FILES = 16, MANIFEST_BYTES = 1 << 16, MANIFEST_FILE_NAME = 64 };
+
+struct manifest_file {
+	char name[MANIFEST_FILE_NAME];
+	char digest[DIGEST_TEXT];
+	long long bytes;
+	const char *what; /* for a reader; not in the file */
+	bool seen;        /* for who unpacks */
+};
+
+struct manifest {
+	bool anonymised;
+	size_t n;
+	struct manifest_file files[MANIFEST_FILES];
+};
+
+/* The next file, to be filled in by the caller. */
+struct manifest_file *manifest_add(struct manifest *manifest, const char *name, const char *what);
+
+void manifest_write(const struct manifest *manifest, struct text *to);
+
+/* It is not trusted. NULL, or what is wrong with it. */
+const char *manifest_read(const char *json, size_t n, struct manifest *ret_manifest);
+
+struct manifest_file *manifest_find(struct manifest *manifest, const char *name);
+
+/* A file's own name, that leads nowhere else: letters, digits, "-", "_", and "." not in front. */
+bool manifest_is_name(const char *name);

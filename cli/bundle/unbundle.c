@@ -1,0 +1,242 @@
+/*
+ * verbatim unbundle: the files of a bundle
+ *
+ * A bundle comes from somebody else. Its files are written into a folder of our own making, beside
+ * the one to be, and only when all of them are what the manifest says does it get its name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/bundle/archive.h"
+#include "cli/bundle/folder.h"
+#include "cli/bundle/manifest.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "core/base/printable.h"
+#include "core/wire/log.h"
+
+struct settings {
+	const char *folder;
+	bool list;
+};
+
+/* clang-format off */
+const struct option_row cli_unbundle_options[] = {
+	{ "directory", 'd', "DIR", "the folder to make, which must not be there yet",
+	  TEXT_AT(struct settings, folder), .otherwise = "the bundle's name without .bundle" },
+	{ "list", 'l', NULL, "only say what is in it, and verify it",
+	  FLAG_AT(struct settings, list) },
+	{ 0 },
+};
+/* clang-format on */
+
+struct unbundle {
+	const char *path;
+	struct archive_reader *reader;
+	struct manifest manifest;
+	struct folder folder;
+};
+
+static int refuse_entry(const struct unbundle *u, const char *name, const char *why)
+{
+	return log_err(-EINVAL, "%s: '%s' in it %s; nothing was unpacked", u->path, name, why);
+}
+
+/* All of an entry that may have @most bytes, into memory. */
+static int read_small(struct unbundle *u, char *bytes, size_t most, size_t *ret_n)
+{
+	long long n;
+
+	for (*ret_n = 0; *ret_n < most; *ret_n += (size_t)n) {
+		n = archive_read(u->reader, bytes + *ret_n, most - *ret_n);
+		if (n <= 0)
+			return (int)n;
+	}
+	return 0;
+}
+
+static int read_manifest(struct unbundle *u)
+{
+	char json[MANIFEST_BYTES];
+	struct archive_found found;
+	const char *wrong;
+	size_t n;
+	int err = archive_next(u->reader, &found);
+
+	if (err < 0)
+		return err;
+	if (!err || strcmp(found.name, MANIFEST_NAME) != 0)
+		return log_err(-EINVAL,
+			       "%s does not begin with a manifest; take one made by `verbatim "
+			       "bundle`",
+			       u->path);
+	err = read_small(u, json, sizeof(json), &n);
+	if (err)
+		return err;
+	wrong = n == sizeof(json) ? "it is too long" : manifest_read(json, n, &u->manifest);
+	return wrong ? log_err(-EINVAL, "%s has a manifest that cannot be used: %s", u->path, wrong)
+		     : 0;
+}
+
+/* A bundle may say that it has more than there is on any disk. */
+static int check_room(const struct unbundle *u)
+{
+	unsigned long long room, need = 0;
+	struct statvfs fs;
+
+	for (size_t i = 0; i < u->manifest.n; i++)
+		need += (unsigned long long)u->manifest.files[i].bytes;
+	if (statvfs(u->folder.path, &fs))
+		return 0;
+	room = (unsigned long long)fs.f_bavail * fs.f_frsize;
+	return need > room ? log_err(-ENOSPC, "unpack %s: it needs %llu bytes, %s has %llu",
+				     u->path, need, u->folder.path, room)
+			   : 0;
+}
+
+/* Without a file @fd is -1: it is only verified. */
+static int copy_entry(struct unbundle *u, const struct manifest_file *file, int fd)
+{
+	struct digest *digest = digest_new();
+	char bytes[1 << 16], text[DIGEST_TEXT] = "";
+	long long left = file->bytes, n = 0;
+	int err = digest ? 0 : log_err(-ENOMEM, "unpack %s", u->path);
+
+	while (!err && (n = archive_read(u->reader, bytes, sizeof(bytes))) > 0) {
+		left -= n;
+		if (left < 0)
+			break;
+		digest_add(digest, bytes, (size_t)n);
+		if (fd >= 0 && write(fd, bytes, (size_t)n) != n)
+			err = log_err(errno ? -errno : -EIO, "write %s", u->folder.path);
+	}
+	digest_end(digest, text);
+	if (err || n < 0)
+		return err ? err : (int)n;
+	if (left)
+		return refuse_entry(u, file->name, "is not as long as the manifest says");
+	return strcmp(text, file->digest)
+		       ? refuse_entry(u, file->name, "is not what the manifest says")
+		       : 0;
+}
+
+static int take_entry(struct unbundle *u, const struct archive_found *found, bool list)
+{
+	struct manifest_file *file;
+	char path[PATH_MAX + 1 + MANIFEST_FILE_NAME];
+	int fd = -1, err;
+
+	if (!manifest_is_name(found->name))
+		return refuse_entry(u, found->name, "would lie elsewhere");
+	file = manifest_find(&u->manifest, found->name);
+	if (!file || file->seen)
+		return refuse_entry(u, found->name,
+				    file ? "is there twice" : "is not in the manifest");
+	file->seen = true;
+	if (!list) {
+		snprintf(path, sizeof(path), "%s/%s", u->folder.path, file->name);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0)
+			return log_err(-errno, "make %s", path);
+	}
+	err = copy_entry(u, file, fd);
+	if (fd >= 0 && close(fd) && !err)
+		err = log_err(-errno, "write %s", path);
+	return err;
+}
+
+static int take_all(struct unbundle *u, bool list)
+{
+	struct archive_found found;
+	int err;
+
+	while ((err = archive_next(u->reader, &found)) > 0) {
+		err = take_entry(u, &found, list);
+		if (err)
+			return err;
+	}
+	for (size_t i = 0; i < u->manifest.n && !err; i++)
+		if (!u->manifest.files[i].seen)
+			err = log_err(-EINVAL, "%s is cut off: '%s' is missing; copy it again",
+				      u->path, u->manifest.files[i].name);
+	return err;
+}
+
+/* "t" for "dir/t.bundle"; NULL where that leaves nothing. */
+static char *name_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t n = strlen(name);
+
+	n -= n > 7 && !strcmp(name + n - 7, ".bundle") ? 7 : 0;
+	return name[n] ? strndup(name, n) : NULL;
+}
+
+static void print_files(const struct unbundle *u, const char *where)
+{
+	char bytes[FORMAT_TEXT];
+
+	if (where) {
+		print_foreign(stdout, where);
+		printf(": ");
+	}
+	printf("%zu files, as the manifest has them%s\n", u->manifest.n,
+	       u->manifest.anonymised ? "; anonymised" : "");
+	for (size_t i = 0; i < u->manifest.n; i++)
+		printf("  %-14s %10s  %s\n", u->manifest.files[i].name,
+		       format_bytes((uint64_t)u->manifest.files[i].bytes, bytes),
+		       u->manifest.files[i].digest);
+}
+
+static int unpack_bundle(struct unbundle *u, const char *where, bool list)
+{
+	int err = read_manifest(u);
+
+	if (!err && !list)
+		err = folder_make(&u->folder, where) ?: check_room(u);
+	if (!err)
+		err = take_all(u, list);
+	if (!err && !list)
+		err = folder_keep(&u->folder, where);
+	if (!err)
+		print_files(u, list ? NULL : where);
+	return err;
+}
+
+int cli_unbundle(int argc, char **argv)
+{
+	struct unbundle u = { 0 };
+	struct settings set = { 0 };
+	struct arguments arguments;
+	char *name = NULL;
+	int err;
+
+	cli_parse(argc, argv, &set, &arguments);
+	if (arguments.n != 1)
+		return cli_misuse("unbundle",
+				  arguments.n ? "one bundle at a time: '%s' is another"
+					      : "no bundle is given",
+				  arguments.n ? arguments.at[1] : "");
+	u.path = arguments.at[0];
+	if (!set.folder && !set.list) {
+		name = name_folder(u.path);
+		if (!name)
+			return cli_misuse("unbundle",
+					  "its name does not end in .bundle: where to? -d DIR");
+		set.folder = name;
+	}
+	err = archive_open(u.path, &u.reader);
+	if (!err)
+		err = unpack_bundle(&u, set.folder, set.list);
+	archive_close(u.reader);
+	folder_remove(&u.folder);
+	free(name);
+	return cli_status(err);
+}

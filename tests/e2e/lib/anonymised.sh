@@ -1,0 +1,12 @@
+# Sourced where a trace must say the same when it is anonymised.
+#
+#	anonymised_is_same TRACE [OPTION of replay]...
+anonymised_is_same() {
+	local trace=$1
+	shift
+	rm -rf "$tmp/anonymised" "$tmp/anonymised.bundle"
+	"$VERBATIM" bundle --anonymise -o "$tmp/anonymised.bundle" "$trace" >"$tmp/listed" &&
+		"$VERBATIM" unbundle -d "$tmp/anonymised" "$tmp/anonymised.bundle" >"$tmp/listed" &&
+		python3 "$root/tests/e2e/lib/anonymised.py" "$VERBATIM" "$trace" \
+			"$tmp/anonymised/trace.db" "$@"
+}
