@@ -1,5 +1,6 @@
 # The calls of librdmacm, recorded: rping, ucmatose, ib_send_bw -R on the software device.
 . tests/e2e/lib/try.sh
+. tests/e2e/lib/anonymised.sh
 calls=$PWD/$BUILD/tests/apps/cm_calls
 
 # server ($1) and client ($2) recorded into one trace; the client is started until somebody listens
@@ -39,7 +40,8 @@ rping_is_recorded() {
 	record "rping -s -C 5 -a 127.0.0.1 -p 7471" "rping -c -C 5 -a 127.0.0.1 -p 7471" &&
 		is_sound &&
 		is "$(events)" \
-			"ADDR_RESOLVED CONNECT_REQUEST DISCONNECTED ESTABLISHED ROUTE_RESOLVED"
+			"ADDR_RESOLVED CONNECT_REQUEST DISCONNECTED ESTABLISHED ROUTE_RESOLVED" &&
+		anonymised_is_same "$t"
 }
 
 # rping opens no device: librdmacm does, and keeps it
