@@ -91,23 +91,10 @@ static void describe_trace(struct profiler *p)
 
 static int make_rows(struct profiler *p)
 {
-	struct profile *profile = p->profile;
-
-	while (trace_process(p->trace, (uint32_t)profile->nprocesses + 1))
-		profile->nprocesses++;
-	while (trace_thread(p->trace, (uint32_t)profile->nthreads + 1))
-		profile->nthreads++;
-	profile->processes = calloc(profile->nprocesses + 1, sizeof(*profile->processes));
-	profile->threads = calloc(profile->nthreads + 1, sizeof(*profile->threads));
-	p->ninside = p->select->nphases ? profile->nprocesses + 1 : 0;
+	rows_grow(p);
+	p->ninside = p->select->nphases ? p->profile->nprocesses + 1 : 0;
 	p->inside = calloc(p->ninside + 1, sizeof(*p->inside));
-	if (!profile->processes || !profile->threads || !p->inside)
-		return log_err(-ENOMEM, "profile");
-	for (size_t i = 0; i < profile->nprocesses; i++) {
-		profile->processes[i].id = (uint32_t)i + 1;
-		profile->processes[i].first = profile->processes[i].last = -1;
-	}
-	return 0;
+	return p->no_memory || !p->inside ? log_err(-ENOMEM, "profile") : 0;
 }
 
 static int prepare_profiler(struct profiler *p)
@@ -119,11 +106,16 @@ static int prepare_profiler(struct profiler *p)
 		return log_err(-ENOMEM, "profile");
 	describe_trace(p);
 	err = make_rows(p);
-	return err ? err : make_model(p);
+	if (!err)
+		err = make_model(p);
+	p->next_wait = INT64_MAX;
+	return err || trace_is_live(p->trace) ? err : waits_open(p);
 }
 
-static void fini_profiler(struct profiler *p)
+void profiler_close(struct profiler *p)
 {
+	if (!p)
+		return;
 	model_free(p->model);
 	messages_fini(p);
 	waits_close(p);
@@ -133,6 +125,26 @@ static void fini_profiler(struct profiler *p)
 	free(p->workers);
 	free(p->inside);
 	profile_free(p->profile);
+	free(p);
+}
+
+int profiler_open(struct trace *trace, const struct profile_select *select,
+		  struct profiler **ret_profiler)
+{
+	static const struct profile_select all;
+	struct profiler *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return log_err(-ENOMEM, "profile");
+	p->trace = trace;
+	p->select = select ? select : &all;
+	err = prepare_profiler(p);
+	if (err)
+		profiler_close(p);
+	else
+		*ret_profiler = p;
+	return err;
 }
 
 /* Phases */
@@ -273,6 +285,7 @@ static void count_event(struct profiler *p, const struct trace_event *event)
 
 static int see_event(struct profiler *p, const struct trace_event *event)
 {
+	p->now = event->time;
 	if (event->time >= p->next_wait && count_waits(p, event->time))
 		return log_err(-EIO, "table waited");
 	if (event->kind == TRACE_MARK && p->select->nphases)
@@ -289,70 +302,107 @@ static int see_event(struct profiler *p, const struct trace_event *event)
 	return model_end(p->model, event->process, event->time, MODEL_UNKNOWN);
 }
 
-static int read_events(struct profiler *p)
+int profiler_event(struct profiler *p, const struct trace_event *event)
 {
-	const struct trace_event *event;
-	struct reader *reader;
-	int64_t last = 0;
-	int err = waits_open(p);
+	int err = see_event(p, event);
 
-	if (!err)
-		err = reader_open(p->trace, &reader);
-	if (err < 0)
-		return err;
-	while (!err && (err = reader_next(reader, &event)) == 1) {
-		last = event->time;
-		err = see_event(p, event);
-		if (!err && p->no_memory)
-			err = log_err(-ENOMEM, "profile");
-	}
-	reader_close(reader);
-	if (!err)
-		err = count_waits(p, INT64_MAX - 1);
-	for (size_t i = 1; i < p->ninside; i++)
-		end_phases(p, (uint32_t)i, last);
-	return err < 0 ? err : 0;
+	return !err && p->no_memory ? log_err(-ENOMEM, "profile") : err;
+}
+
+/* Of a trace that is still written the rows were not there when it was opened. */
+static int count_last_waits(struct profiler *p)
+{
+	int err = trace_is_live(p->trace) ? waits_open(p) : 0;
+
+	return err ? err : count_waits(p, INT64_MAX - 1);
 }
 
 /* Of a part by time: that part, as far as the trace goes. */
-static int finish_profile(struct profiler *p)
+static void finish_duration(struct profiler *p)
 {
 	struct profile *profile = p->profile;
 	const char *text = trace_meta(p->trace, "duration");
 	int64_t end = text ? strtoll(text, NULL, 10) : profile->last;
-	int err = 0;
 
-	data_finish(p);
-	if (!p->select->from && !p->select->to && !p->select->nphases)
-		err = empty_count(p);
-	scale_profile(profile);
 	if (end < profile->last)
 		end = profile->last;
 	if (profile->to > end)
 		profile->to = end;
 	if (!p->select->nphases)
 		profile->duration = profile->to > profile->from ? profile->to - profile->from : 0;
+}
+
+int profiler_finish(struct profiler *p)
+{
+	struct profile *profile = p->profile;
+	int err = count_last_waits(p);
+
+	if (err)
+		return err;
+	for (size_t i = 1; i < p->ninside; i++)
+		end_phases(p, (uint32_t)i, p->now);
+	data_finish(p);
+	if (!p->select->from && !p->select->to && !p->select->nphases)
+		err = empty_count(p);
+	scale_profile(profile);
+	finish_duration(p);
 	for (size_t i = 0; i < profile->nobjects; i++)
 		if (profile->queues[i] && rows_process(p, profile->queues[i]->process))
 			rows_process(p, profile->queues[i]->process)->queues++;
 	return err;
 }
 
+/* What is still being made */
+
+const struct profile *profiler_profile(const struct profiler *p)
+{
+	return p->profile;
+}
+
+int profiler_waits(struct profiler *p, struct profile_waited *ret_waited)
+{
+	return waits_sum(p, ret_waited);
+}
+
+const struct life *profiler_life(const struct profiler *p, uint32_t process, uint32_t object)
+{
+	struct life *life = NULL;
+
+	while ((life = model_next_life(p->model, process, life)) != NULL)
+		if (life->id == object)
+			break;
+	return life;
+}
+
+static int read_events(struct profiler *p)
+{
+	const struct trace_event *event;
+	struct reader *reader;
+	int err = reader_open(p->trace, &reader);
+
+	if (err < 0)
+		return err;
+	while (!err && (err = reader_next(reader, &event)) == 1)
+		err = profiler_event(p, event);
+	reader_close(reader);
+	return err < 0 ? err : 0;
+}
+
 int profile_trace(struct trace *trace, const struct profile_select *select,
 		  struct profile **ret_profile)
 {
-	static const struct profile_select all;
-	struct profiler p = { .trace = trace, .select = select ? select : &all };
-	int err = prepare_profiler(&p);
+	struct profiler *p;
+	int err = profiler_open(trace, select, &p);
 
+	if (err)
+		return err;
+	err = read_events(p);
 	if (!err)
-		err = read_events(&p);
-	if (!err)
-		err = finish_profile(&p);
+		err = profiler_finish(p);
 	if (!err) {
-		*ret_profile = p.profile;
-		p.profile = NULL;
+		*ret_profile = p->profile;
+		p->profile = NULL;
 	}
-	fini_profiler(&p);
+	profiler_close(p);
 	return err;
 }

@@ -41,6 +41,7 @@ struct profiler {
 	size_t ninside;
 	uint32_t in_phase; /* processes that are in one */
 	int64_t phase_since;
+	int64_t now;         /* time of the last event */
 	bool counts;         /* the event is of the part that was asked for */
 	struct map by_stack; /* (stack, verb) to an index of profile.places, + 1 */
 	struct map by_key;   /* (key, verb) likewise */

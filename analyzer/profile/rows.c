@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
+
 /* Room for element @i, in an array of @n elements. NULL without memory. */
 static void *make_room(struct profiler *p, void *array, size_t *n, size_t i, size_t each)
 {
@@ -83,15 +85,50 @@ struct profile_cq *rows_cq(struct profiler *p, uint32_t object, uint32_t process
 	return cq;
 }
 
-struct profile_process *rows_process(struct profiler *p, uint32_t id)
+static void grow_processes(struct profiler *p)
 {
 	struct profile *profile = p->profile;
-	struct profile_process *row;
 
-	if (!id || id > profile->nprocesses)
-		return NULL;
-	row = &profile->processes[id - 1];
-	return row;
+	while (trace_process(p->trace, (uint32_t)profile->nprocesses + 1)) {
+		struct profile_process *row = vec_push(profile->processes, profile->nprocesses);
+
+		if (!row) {
+			profiler_fail(p);
+			return;
+		}
+		row->id = (uint32_t)profile->nprocesses;
+		row->first = row->last = -1;
+	}
+}
+
+static void grow_threads(struct profiler *p)
+{
+	struct profile *profile = p->profile;
+
+	while (trace_thread(p->trace, (uint32_t)profile->nthreads + 1))
+		if (!vec_push(profile->threads, profile->nthreads)) {
+			profiler_fail(p);
+			return;
+		}
+}
+
+void rows_grow(struct profiler *p)
+{
+	grow_processes(p);
+	grow_threads(p);
+}
+
+/* A trace that is still written has more of them as time goes by. */
+static bool has_number(struct profiler *p, uint32_t id, const size_t *n)
+{
+	if (id > *n && trace_is_live(p->trace))
+		rows_grow(p);
+	return id && id <= *n;
+}
+
+struct profile_process *rows_process(struct profiler *p, uint32_t id)
+{
+	return has_number(p, id, &p->profile->nprocesses) ? &p->profile->processes[id - 1] : NULL;
 }
 
 struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t process)
@@ -99,7 +136,7 @@ struct profile_thread *rows_thread(struct profiler *p, uint32_t id, uint32_t pro
 	struct profile *profile = p->profile;
 	struct profile_thread *row;
 
-	if (!id || id > profile->nthreads)
+	if (!has_number(p, id, &profile->nthreads))
 		return NULL;
 	row = &profile->threads[id - 1];
 	if (!row->id) {

@@ -5,6 +5,9 @@
  */
 #include "analyzer/profile/profiler.h"
 
+/* Rows for all processes and threads that the trace has by now. */
+void rows_grow(struct profiler *p);
+
 struct profile_queue *rows_queue(struct profiler *p, uint32_t object, uint32_t process);
 struct profile_cq *rows_cq(struct profiler *p, uint32_t object, uint32_t process);
 struct profile_process *rows_process(struct profiler *p, uint32_t id);

@@ -70,6 +70,25 @@ void waits_count(struct profiler *p, const struct wait_row *row)
 	profiler_add(&thread->waited_ns, row->ns);
 }
 
+int waits_sum(const struct profiler *p, struct profile_waited *ret_waited)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(p->trace), "SELECT sum(times), sum(ns), max(ns) FROM waited",
+			      &stmt);
+
+	*ret_waited = (struct profile_waited){ .known = true };
+	if (err)
+		return err;
+	err = sql_step(stmt);
+	if (err == 1) {
+		ret_waited->times = (uint64_t)sqlite3_column_int64(stmt, 0);
+		ret_waited->ns = sqlite3_column_int64(stmt, 1);
+		ret_waited->most = sqlite3_column_int64(stmt, 2);
+	}
+	sqlite3_finalize(stmt);
+	return err < 0 ? err : 0;
+}
+
 void waits_close(struct profiler *p)
 {
 	sqlite3_finalize(p->waits);

@@ -22,4 +22,7 @@ int waits_next(struct profiler *p);
 struct wait_row waits_row(const struct profiler *p);
 void waits_count(struct profiler *p, const struct wait_row *row);
 
+/* What the table has by now: times, ns and most. 0 or -errno after log_err(). */
+int waits_sum(const struct profiler *p, struct profile_waited *ret_waited);
+
 void waits_close(struct profiler *p);
