@@ -76,6 +76,35 @@ void histogram_merge(struct histogram *histogram, const struct histogram *from)
 	}
 }
 
+/* From the classes that are left. */
+static void bound_values(struct histogram *histogram)
+{
+	uint64_t from, to, max = 0, least = UINT64_MAX;
+
+	for (unsigned int c = 0; c < HISTOGRAM_CLASSES; c++)
+		if (histogram_class(histogram, c, &from, &to)) {
+			least = least < from ? least : from;
+			max = to;
+		}
+	histogram->max = histogram->max < max ? histogram->max : max;
+	histogram->least =
+		least == UINT64_MAX || histogram->least > least ? histogram->least : least;
+}
+
+void histogram_subtract(struct histogram *histogram, const struct histogram *before)
+{
+	if (!before->count)
+		return;
+	histogram->count -= before->count;
+	histogram->total -= before->total;
+	for (unsigned int r = 0; r < HISTOGRAM_ROWS; r++)
+		for (int i = 0; before->rows[r] && histogram->rows[r] && i < HISTOGRAM_ROW; i++)
+			histogram->rows[r][i] -= before->rows[r][i];
+	bound_values(histogram);
+	if (!histogram->count)
+		histogram->least = histogram->max = 0;
+}
+
 void histogram_fini(struct histogram *histogram)
 {
 	for (int i = 0; i < HISTOGRAM_ROWS; i++)

@@ -33,6 +33,12 @@ void histogram_add(struct histogram *histogram, int64_t value);
 /* Add all that @from has. If memory runs out only the total grows. */
 void histogram_merge(struct histogram *histogram, const struct histogram *from);
 
+/*
+ * Take away all that @before has, of which this one was made by adding more. `max` is then that of
+ * its class, where it is not the same as it was.
+ */
+void histogram_subtract(struct histogram *histogram, const struct histogram *before);
+
 /* The value that @percent of all do not exceed; -1 where there are none. */
 int64_t histogram_percentile(const struct histogram *histogram, double percent);
 

@@ -33,6 +33,7 @@
 #include "cli/record/launch.h"
 #include "cli/record/idle.h"
 #include "cli/record/progress.h"
+#include "cli/record/vitals.h"
 #include "cli/record/watch.h"
 #include "cli/record/test_clock.h"
 #include "core/wire/log.h"
@@ -55,6 +56,7 @@ struct recording {
 	struct session session;
 	struct writer *writer;
 	struct collector *collector;
+	struct vitals *vitals;
 	struct watch *watch; /* NULL without --check */
 	struct signal_witness witness;
 	struct spot spot;
@@ -166,11 +168,11 @@ static uint64_t longest_sleep(const struct recording *r)
 		return SETTLE_MS / 2 * MS;
 	if (r->ended)
 		return descendants_pause(&r->descendants);
-	if (collector_idle(r->collector))
+	if (collector_idle(r->collector) && !vitals_is_on(r->vitals))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
 	if (r->set->stop.finding || r->spot.nstopped || r->spot.core.writer)
 		return IDLE_STOP_MS * MS;
-	return (r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
+	return (r->set->check || vitals_is_on(r->vitals) ? IDLE_CHECK_MS : IDLE_MS) * MS;
 }
 
 static void sleep_until_due(struct recording *r, int fullest)
@@ -240,6 +242,14 @@ static bool step_watch(struct recording *r, int fullest)
 	return !err && watch_step(r->watch, collector_seen(r->collector), fullest);
 }
 
+/* Those who read the trace while it is written. */
+static bool step_followers(struct recording *r, int fullest)
+{
+	bool more = r->watch && step_watch(r, fullest);
+
+	return (!r->error && vitals_step(r->vitals, collector_seen(r->collector), fullest)) || more;
+}
+
 static void follow_program(struct recording *r)
 {
 	bool over = false;
@@ -250,8 +260,8 @@ static void follow_program(struct recording *r)
 
 		if (fullest < 0)
 			fail_recording(r, fullest);
-		else if (r->watch)
-			more = step_watch(r, fullest);
+		else
+			more = step_followers(r, fullest);
 		err = r->error ? 0 : retention_cut(&r->retention);
 		if (err)
 			fail_recording(r, err);
@@ -320,7 +330,7 @@ static int create_trace(struct recording *r)
 	return err;
 }
 
-static int start_check(struct recording *r)
+static int start_followers(struct recording *r)
 {
 	struct watch_options options = { .session = &r->session,
 					 .writer = r->writer,
@@ -330,8 +340,11 @@ static int start_check(struct recording *r)
 					 .known = r->set->known,
 					 .stop = r->set->stop.finding,
 					 .in_parts = retention_cuts(&r->retention) };
+	int err = vitals_new(&r->session, r->writer, &r->vitals);
 
-	int err = r->set->check ? watch_new(&options, &r->watch) : 0;
+	options.vitals = r->vitals;
+	if (!err && r->set->check)
+		err = watch_new(&options, &r->watch);
 
 	r->retention.watch = r->watch;
 	return err;
@@ -402,7 +415,7 @@ static int prepare_session(struct recording *r)
 	if (!err)
 		err = create_trace(r);
 	if (!err)
-		err = start_check(r);
+		err = start_followers(r);
 	return err;
 }
 
@@ -477,6 +490,8 @@ static int finish_recording(struct recording *r)
 	tell_unseen(r);
 	processes = collector_processes(r->collector);
 	watch_finish(r->watch);
+	vitals_finish(r->vitals);
+	vitals_free(r->vitals);
 	done = writer_progress(r->writer);
 	collector_free(r->collector);
 	look_for_impatience(r);
@@ -500,6 +515,7 @@ static int give_up(struct recording *r, int status)
 {
 	signal_witness_stop(&r->witness);
 	watch_free(r->watch);
+	vitals_free(r->vitals);
 	collector_free(r->collector);
 	if (r->session.page)
 		session_remove(&r->session);

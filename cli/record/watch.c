@@ -29,7 +29,9 @@
 #include "analyzer/report/groups.h"
 #include "analyzer/report/report.h"
 #include "analyzer/report/row.h"
+#include "cli/record/follow.h"
 #include "cli/record/guests.h"
+#include "cli/record/vitals.h"
 #include "cli/record/recheck.h"
 #include "cli/screen.h"
 #include "core/wire/log.h"
@@ -41,16 +43,13 @@ enum {
 	ROUND_NS = 100 * MS,
 	STOP_WINDOW_NS = 20 * MS, /* with --stop-on: sooner after the event, in smaller chunks */
 	STOP_ROUND_NS = 10 * MS,
-	SLICE_NS = 2 * MS,
-	SLICE_EVENTS = 256, /* between two looks at the clock */
-	BUSY = 25,          /* percent of a ring: reading comes first */
+	BUSY = 25, /* percent of a ring: reading comes first */
 	TELL_NS = 1000 * MS,
 };
 
 struct watch {
 	struct watch_options options;
-	struct trace *trace;
-	struct cursor *cursor;
+	struct follow follow;
 	struct checker *checker;
 	struct report report;
 	bool told[RULE_COUNT];
@@ -60,27 +59,22 @@ struct watch {
 	uint64_t *stored_times;  /* for each of these: how many there were at its place */
 	uint64_t *said;          /* for each finding: how many at its place when it was printed */
 	struct told_list printed;
-	bool unsure;          /* something may be judged otherwise in the finished trace */
-	bool again;           /* so it is to be checked */
-	bool found;           /* findings for which `verbatim check` ends with 1 */
-	bool more;            /* the cursor has more to give */
-	bool over;            /* after a failure */
-	bool behind;          /* it was reported that the check is behind */
-	uint64_t extended_at; /* CLOCK_MONOTONIC */
-	int64_t now;          /* time of the last event that was checked */
-	pid_t stopped;        /* the last process that --stop-on has stopped */
-	int64_t stopped_at;   /* time of the trace */
+	bool unsure;        /* something may be judged otherwise in the finished trace */
+	bool again;         /* so it is to be checked */
+	bool found;         /* findings for which `verbatim check` ends with 1 */
+	bool over;          /* after a failure */
+	bool behind;        /* it was reported that the check is behind */
+	pid_t stopped;      /* the last process that --stop-on has stopped */
+	int64_t stopped_at; /* time of the trace */
 };
 
-/* Once the cursor is closed, the writer may delete chunks again. */
 static void close_watch(struct watch *w)
 {
-	cursor_close(w->cursor);
+	vitals_detach(w->options.vitals);
+	w->options.vitals = NULL;
 	check_close(w->checker);
-	trace_close(w->trace);
-	w->cursor = NULL;
 	w->checker = NULL;
-	w->trace = NULL;
+	follow_close(&w->follow);
 }
 
 void watch_free(struct watch *w)
@@ -104,18 +98,18 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	if (!w)
 		return log_err(-ENOMEM, "start the check");
 	w->options = *options;
-	err = trace_follow(options->writer, &w->trace);
+	err = follow_open(&w->follow, options->writer);
 	if (!err)
-		err = cursor_open(w->trace, NULL, &w->cursor);
+		err = vitals_attach(options->vitals, w->follow.trace);
 	if (!err)
-		err = check_open(w->trace, &options->check->check, &w->checker);
+		err = check_open(w->follow.trace, &options->check->check, &w->checker);
 	if (!err)
 		err = symbols_open(&w->report.symbols);
 	if (err) {
 		watch_free(w);
 		return err;
 	}
-	w->report.trace = w->trace;
+	w->report.trace = w->follow.trace;
 	w->report.path = options->path;
 	w->report.known = options->known;
 	w->report.full = options->check->preset != PRESET_NONE;
@@ -158,7 +152,7 @@ static void block_end(struct watch *w, struct block *block)
 
 static void stop_process(struct watch *w, uint32_t process, int64_t time)
 {
-	const struct process *p = trace_process(w->trace, process);
+	const struct process *p = trace_process(w->follow.trace, process);
 	const struct clock *clock = &w->options.session->clock;
 
 	if (!w->options.stop || !p || (w->stopped == p->pid && time <= w->stopped_at))
@@ -181,7 +175,7 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 /* Errors of one cause are shown once. */
 static bool was_shown(struct watch *w, const struct first_error *error)
 {
-	uint64_t key = group_key_of_error(w->trace, error), shown;
+	uint64_t key = group_key_of_error(w->follow.trace, error), shown;
 
 	if (map_get(&w->shown, key, &shown))
 		return true;
@@ -239,50 +233,38 @@ static int show_findings(struct watch *w, const struct findings *findings)
 
 /* Steps */
 
-/* Give up to @events, fewer if there are no more. Returns whether there are; or -errno. */
-static int check_some(struct watch *w, unsigned int events)
+static int check_one(void *arg, const struct trace_event *event)
 {
-	const struct trace_event *event;
+	struct watch *w = arg;
+	int err = check_event(w->checker, event);
 
-	while (events--) {
-		int err = cursor_next(w->cursor, &event);
-
-		if (err <= 0)
-			return err;
-		w->now = event->time;
-		err = check_event(w->checker, event);
-		if (!err)
-			err = show_findings(w, check_findings(w->checker));
-		if (err)
-			return err;
-	}
-	return 1;
+	if (!err)
+		err = show_findings(w, check_findings(w->checker));
+	if (!err)
+		vitals_event(w->options.vitals, event);
+	return err;
 }
 
 static int extend_cursor(struct watch *w, int64_t to)
 {
-	int err = writer_settle(w->options.writer);
+	int err = follow_extend(&w->follow, to);
 
-	if (!err)
-		err = cursor_extend(w->cursor, to);
 	if (!err)
 		err = check_gaps(w->checker);
 	w->unsure |= err > 0;
-	w->extended_at = clock_monotonic();
-	w->more = true;
 	return err < 0 ? err : 0;
 }
 
 static void tell_behind(struct watch *w, int64_t seen)
 {
-	bool behind = w->more && seen - w->now > TELL_NS;
+	bool behind = w->follow.more && seen - w->follow.now > TELL_NS;
 
 	if (behind && !w->behind) {
 		progress_clear(w->options.progress);
 		log_note("the check is behind the program and goes on when it has time; nothing "
 			 "is lost");
 	}
-	w->behind = behind || (w->behind && w->more);
+	w->behind = behind || (w->behind && w->follow.more);
 }
 
 bool watch_step(struct watch *w, int64_t seen, int fullest)
@@ -293,22 +275,19 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 
 	if (w->over)
 		return false;
-	if (!w->more) {
-		if (start - w->extended_at < (uint64_t)(stop ? STOP_ROUND_NS : ROUND_NS))
+	if (!w->follow.more) {
+		if (start - w->follow.extended_at < (uint64_t)(stop ? STOP_ROUND_NS : ROUND_NS))
 			return false;
 		more = extend_cursor(w, seen - (stop ? STOP_WINDOW_NS : WINDOW_NS));
-		w->now = seen;
+		w->follow.now = seen;
 	}
 	tell_behind(w, seen);
 	if (more >= 0 && fullest > BUSY)
 		return true;
-	do
-		more = more < 0 ? more : check_some(w, SLICE_EVENTS);
-	while (more > 0 && clock_monotonic() - start < SLICE_NS);
-	w->more = more > 0;
+	more = more < 0 ? more : follow_slice(&w->follow, start, check_one, w);
 	if (more < 0)
 		fail_watch(w);
-	return w->more;
+	return more > 0;
 }
 
 /* The end */
@@ -333,7 +312,7 @@ static void show_rest(struct watch *w, const struct findings *findings)
 /* Parts of the trace are other traces, or gone: it cannot be checked as a whole. */
 static void tell_unsure(struct watch *w, const struct findings *findings)
 {
-	uint64_t late = cursor_late(w->cursor);
+	uint64_t late = cursor_late(w->follow.cursor);
 
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->skip[findings->all[i]->rule])
@@ -395,9 +374,10 @@ static int finish_watch(struct watch *w)
 	/* a process that has ended cannot be stopped, and one that has not is no longer recorded */
 	w->options.stop = false;
 	err = extend_cursor(w, INT64_MAX);
-	while (!err && (err = check_some(w, SLICE_EVENTS)) > 0)
-		err = 0;
-	w->again = !err && !w->options.in_parts && (w->unsure || cursor_late(w->cursor));
+	if (!err)
+		err = follow_all(&w->follow, check_one, w);
+	vitals_finish(w->options.vitals);
+	w->again = !err && !w->options.in_parts && (w->unsure || cursor_late(w->follow.cursor));
 	if (w->again) {
 		close_watch(w);
 		return 0;

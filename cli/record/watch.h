@@ -24,6 +24,7 @@ struct watch_options {
 	const char *path;          /* of the trace */
 	const struct check_settings *check;
 	struct known *known; /* findings that do not count; NULL: none */
+	struct vitals *vitals;   /* is given each event as well; NULL: none */
 	bool stop;           /* --stop-on=finding */
 	bool in_parts;       /* the trace will not have all of the recording */
 };

@@ -1,0 +1,82 @@
+/*
+ * Reading the trace while it is written
+ */
+#include "cli/record/follow.h"
+
+#include "core/store/write/writer.h"
+#include "core/wire/clock.h"
+
+enum {
+	SLICE_NS = 2000000,
+	SLICE_EVENTS = 256, /* between two looks at the clock */
+};
+
+int follow_open(struct follow *follow, struct writer *writer)
+{
+	int err = trace_follow(writer, &follow->trace);
+
+	follow->writer = writer;
+	if (!err)
+		err = cursor_open(follow->trace, NULL, &follow->cursor);
+	if (err)
+		follow_close(follow);
+	return err;
+}
+
+void follow_close(struct follow *follow)
+{
+	cursor_close(follow->cursor);
+	trace_close(follow->trace);
+	*follow = (struct follow){ 0 };
+}
+
+int follow_extend(struct follow *follow, int64_t to)
+{
+	int err = writer_settle(follow->writer);
+
+	if (!err)
+		err = cursor_extend(follow->cursor, to);
+	follow->extended_at = clock_monotonic();
+	follow->more = true;
+	return err;
+}
+
+/* Up to SLICE_EVENTS. 1: there may be more; 0 or -errno. */
+static int give_some(struct follow *follow, follow_visit *visit, void *arg)
+{
+	const struct trace_event *event;
+
+	for (int i = 0; i < SLICE_EVENTS; i++) {
+		int err = cursor_next(follow->cursor, &event);
+
+		if (err <= 0)
+			return err;
+		follow->now = event->time;
+		err = visit(arg, event);
+		if (err)
+			return err;
+	}
+	return 1;
+}
+
+int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg)
+{
+	int more;
+
+	do
+		more = give_some(follow, visit, arg);
+	while (more > 0 && clock_monotonic() - start < SLICE_NS);
+	follow->more = more > 0;
+	return more;
+}
+
+int follow_all(struct follow *follow, follow_visit *visit, void *arg)
+{
+	int more;
+
+	do
+		more = give_some(follow, visit, arg);
+	while (more > 0);
+	follow->more = false;
+	return more;
+}

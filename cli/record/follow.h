@@ -1,0 +1,42 @@
+#pragma once
+/*
+ * Reading the trace while it is written: one cursor behind the writer, in slices.
+ *
+ * The writer keeps what one such reader has not read (writer_follow()), so there is one of these at
+ * a time. One thread, which is the writer's.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/store/read/trace.h"
+
+struct writer;
+
+/* Zeroed it is closed. */
+struct follow {
+	struct writer *writer;
+	struct trace *trace;
+	struct cursor *cursor;
+	bool more;            /* the cursor has more to give */
+	uint64_t extended_at; /* CLOCK_MONOTONIC */
+	int64_t now;          /* time of the last event that was given */
+};
+
+/* From the first event that the trace has. 0 or -errno after log_err(). */
+int follow_open(struct follow *follow, struct writer *writer);
+
+/* Then the writer may delete chunks again. Accepts one that is closed. */
+void follow_close(struct follow *follow);
+
+/* Go on to events up to @to; as cursor_extend(). */
+int follow_extend(struct follow *follow, int64_t to);
+
+/* 0 or -errno, which ends the slice. */
+typedef int follow_visit(void *arg, const struct trace_event *event);
+
+/*
+ * Give events, for a slice of time that began at @start (CLOCK_MONOTONIC), or all that there are.
+ * 1: there are more; 0 or -errno.
+ */
+int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg);
+int follow_all(struct follow *follow, follow_visit *visit, void *arg);

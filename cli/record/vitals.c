@@ -1,0 +1,534 @@
+/*
+ * What the program does while it runs, counted for who looks
+ *
+ *	trace, as it is written --> profile (analyzer/profile/) --> state, once a second --> vitals_page.c
+ *
+ * Not here: who looks (cli/top/).
+ */
+#include "cli/record/vitals.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/model/lives.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/profile/pass.h"
+#include "cli/record/follow.h"
+#include "cli/record/vitals_page.h"
+#include "core/wire/log.h"
+
+#define MS 1000000
+
+enum {
+	WINDOW_NS = 100 * MS, /* how much later than others an event may be published */
+	ROUND_NS = 100 * MS,
+	BUSY = 25, /* percent of a ring: reading comes first */
+};
+
+/* Latencies of a queue pair that had a row, as they were when it was published. */
+struct before {
+	uint32_t object;
+	struct histogram latency;
+};
+
+struct vitals {
+	const struct session *session;
+	struct writer *writer;
+	int fd;                    /* of the page; -1: nobody has looked yet */
+	bool asked;                /* somebody looks */
+	struct follow follow;      /* closed where another follows */
+	struct trace *trace;       /* that is followed */
+	struct profiler *profiler; /* NULL: nobody looks */
+	bool attached;             /* another follows, and gives us what it reads */
+	bool over;                 /* after a failure, or the end */
+	uint64_t looked_at;        /* CLOCK_MONOTONIC: when it was seen whether somebody looks */
+	uint64_t published_at;
+	int64_t now;   /* of the trace: all until then is counted */
+	int64_t limit; /* of the trace: what there is now to count goes up to it */
+	int64_t seen;  /* of the trace: what was read from the rings */
+
+	/* as it was when it was published last */
+	struct vitals_totals totals;
+	int64_t time;
+	struct vitals_counts *counts; /* by object */
+	size_t ncounts;
+	struct before befores[VITALS_QUEUES];
+	struct histogram opcodes[PROFILE_OPCODES];
+};
+
+int vitals_new(const struct session *session, struct writer *writer, struct vitals **ret_vitals)
+{
+	struct vitals *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return log_err(-ENOMEM, "count what the program does");
+	v->session = session;
+	v->writer = writer;
+	v->fd = -1;
+	*ret_vitals = v;
+	return 0;
+}
+
+/* What is published next has no before. */
+static void forget(struct vitals *v)
+{
+	free(v->counts);
+	v->counts = NULL;
+	v->ncounts = 0;
+	v->totals = (struct vitals_totals){ 0 };
+	v->time = 0;
+	for (size_t i = 0; i < VITALS_QUEUES; i++)
+		histogram_fini(&v->befores[i].latency);
+	for (size_t i = 0; i < PROFILE_OPCODES; i++)
+		histogram_fini(&v->opcodes[i]);
+}
+
+static void stop_counting(struct vitals *v)
+{
+	profiler_close(v->profiler);
+	follow_close(&v->follow);
+	v->profiler = NULL;
+	v->trace = NULL;
+	forget(v);
+}
+
+void vitals_free(struct vitals *v)
+{
+	if (!v)
+		return;
+	stop_counting(v);
+	if (v->fd >= 0)
+		close(v->fd);
+	free(v);
+}
+
+static void fail_vitals(struct vitals *v)
+{
+	struct vitals_state state = { .phase = VITALS_FAILED };
+
+	stop_counting(v);
+	v->over = true;
+	if (v->fd >= 0)
+		vitals_page_put(v->fd, &state);
+	log_note("`verbatim top` has no more numbers; the recording goes on");
+}
+
+/* Counts */
+
+/* Errors are all recorded, also by a sample. */
+static uint64_t estimate(uint64_t n, uint64_t completions, uint64_t errors)
+{
+	return (completions - errors) * n + errors;
+}
+
+static struct vitals_counts subtract(const struct vitals_counts *now,
+				     const struct vitals_counts *before)
+{
+	return (struct vitals_counts){
+		.requests = now->requests - before->requests,
+		.receives = now->receives - before->receives,
+		.sent = now->sent - before->sent,
+		.received = now->received - before->received,
+		.completions = now->completions - before->completions,
+		.errors = now->errors - before->errors,
+	};
+}
+
+static struct vitals_totals sum_profile(const struct profile *profile, uint64_t n)
+{
+	struct vitals_totals totals = {
+		.data = { .requests = n * profile->send.requests,
+			  .receives = n * profile->receive.requests,
+			  .sent = n * profile->sent,
+			  .received = n * profile->received,
+			  .completions = estimate(n, profile->completions, profile->errors),
+			  .errors = profile->errors },
+		.flushed = profile->flushed,
+		.registered = profile->registered,
+		.registered_bytes = profile->registered_bytes,
+	};
+
+	for (int v = 0; v < VERB_COUNT; v++)
+		if (verb_infos[v].plane != PLANE_DATA) {
+			totals.calls += profile->verbs[v].calls;
+			totals.failed += profile->verbs[v].errors;
+		}
+	return totals;
+}
+
+static int put_totals(struct vitals *v, struct vitals_state *state, const struct profile *profile,
+		      uint64_t n)
+{
+	struct vitals_totals *all = &state->all;
+	const struct vitals_totals *was = &v->totals;
+	struct profile_waited waited;
+	int err = profiler_waits(v->profiler, &waited);
+
+	*all = sum_profile(profile, n);
+	all->waits = waited.times;
+	all->waited_ns = waited.ns;
+	state->waited_most = waited.most;
+	state->since = (struct vitals_totals){
+		.data = subtract(&all->data, &was->data),
+		.flushed = all->flushed - was->flushed,
+		.calls = all->calls - was->calls,
+		.failed = all->failed - was->failed,
+		.registered = all->registered - was->registered,
+		.registered_bytes = all->registered_bytes - was->registered_bytes,
+		.waits = all->waits - was->waits,
+		.waited_ns = all->waited_ns - was->waited_ns,
+	};
+	v->totals = *all;
+	return err;
+}
+
+/* Latencies since @before, which becomes what @all is. */
+static struct vitals_latency take_latency(const struct histogram *all, struct histogram *before)
+{
+	struct histogram since = { 0 };
+	struct vitals_latency latency;
+
+	histogram_merge(&since, all);
+	histogram_subtract(&since, before);
+	latency = (struct vitals_latency){
+		.count = since.count,
+		.half = histogram_percentile(&since, 50),
+		.most_of_all = histogram_percentile(&since, 99),
+		.longest = since.count ? (int64_t)since.max : -1,
+	};
+	histogram_fini(&since);
+	histogram_fini(before);
+	histogram_merge(before, all);
+	return latency;
+}
+
+static void put_latencies(struct vitals *v, struct vitals_state *state,
+			  const struct profile *profile)
+{
+	for (unsigned int o = 0; o < PROFILE_OPCODES && profile->one_of < 2; o++) {
+		struct histogram all = { 0 };
+		struct vitals_latency latency;
+
+		profile_latency(profile, o, &all);
+		latency = take_latency(&all, &v->opcodes[o]);
+		latency.opcode = o;
+		if (all.count && state->nlatencies < VITALS_OPCODES)
+			state->latencies[state->nlatencies++] = latency;
+		histogram_fini(&all);
+	}
+}
+
+/* Queue pairs */
+
+static struct vitals_counts count_queue(const struct profile_queue *queue, uint64_t n)
+{
+	return (struct vitals_counts){
+		.requests = n * queue->send.requests,
+		.receives = n * queue->receive.requests,
+		.sent = n * queue->sent,
+		.received = n * queue->received,
+		.completions =
+			n * (queue->send.completions + queue->receive.completions) + queue->errors,
+		.errors = queue->errors,
+	};
+}
+
+/* Those with most traffic since the last time come first, then those with most of all. */
+struct candidate {
+	const struct profile_queue *queue;
+	struct vitals_counts all, since;
+};
+
+static uint64_t traffic_of(const struct vitals_counts *counts)
+{
+	return counts->requests + counts->receives + counts->completions;
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+	uint64_t x = traffic_of(&left->since), y = traffic_of(&right->since);
+
+	if (x == y) {
+		x = traffic_of(&left->all);
+		y = traffic_of(&right->all);
+	}
+	if (x == y)
+		return left->queue->object < right->queue->object ? -1 : 1;
+	return x > y ? -1 : 1;
+}
+
+/* The counts of each queue, and from now on these as those before. NULL: no memory. */
+static struct candidate *list_candidates(struct vitals *v, const struct profile *profile,
+					 uint64_t n, size_t *ret_n)
+{
+	struct candidate *all = calloc(profile->nobjects + 1, sizeof(*all));
+	struct vitals_counts *counts =
+		realloc(v->counts, (profile->nobjects + 1) * sizeof(*counts));
+
+	*ret_n = 0;
+	v->counts = counts ? counts : v->counts;
+	if (!all || !counts) {
+		free(all);
+		return NULL;
+	}
+	for (; v->ncounts < profile->nobjects; v->ncounts++)
+		counts[v->ncounts] = (struct vitals_counts){ 0 };
+	for (size_t i = 0; i < profile->nobjects; i++) {
+		struct candidate *each = &all[*ret_n];
+
+		if (!profile->queues[i])
+			continue;
+		each->queue = profile->queues[i];
+		each->all = count_queue(each->queue, n);
+		each->since = subtract(&each->all, &counts[i]);
+		counts[i] = each->all;
+		++*ret_n;
+	}
+	return all;
+}
+
+static struct vitals_depth depth_of(const struct queue *queue)
+{
+	if (!queue)
+		return (struct vitals_depth){ 0 };
+	return (struct vitals_depth){
+		.outstanding = queue->outstanding,
+		.capacity = queue->limits.given ? queue->limits.given : queue->limits.asked,
+		.known = !queue->doubt,
+	};
+}
+
+/* The latencies that @object had, or room for them. */
+static struct histogram *find_before(struct vitals *v, uint32_t object, struct before *next)
+{
+	for (size_t i = 0; i < VITALS_QUEUES; i++)
+		if (v->befores[i].object == object) {
+			*next = v->befores[i];
+			v->befores[i] = (struct before){ 0 };
+			return &next->latency;
+		}
+	*next = (struct before){ .object = object };
+	return &next->latency;
+}
+
+static void put_queue(struct vitals *v, struct vitals_queue *row, const struct candidate *from,
+		      struct before *next)
+{
+	static const struct histogram none;
+	const struct profile_queue *queue = from->queue;
+	const struct object *object = trace_object(v->trace, queue->object);
+	const struct life *life = profiler_life(v->profiler, queue->process, queue->object);
+
+	*row = (struct vitals_queue){ .object = queue->object,
+				      .process = queue->process,
+				      .number = object ? object->number : 0,
+				      .all = from->all,
+				      .since = from->since,
+				      .gone = !life };
+	snprintf(row->name, sizeof(row->name), "%s", object ? object->name : "?");
+	if (life) {
+		row->send = depth_of(life->sq);
+		row->receive = depth_of(life->rq);
+	}
+	row->latency = take_latency(queue->latency ? queue->latency : &none,
+				    find_before(v, queue->object, next));
+}
+
+static int put_queues(struct vitals *v, struct vitals_state *state, const struct profile *profile,
+		      uint64_t n)
+{
+	struct before next[VITALS_QUEUES] = { 0 };
+	size_t ncandidates;
+	struct candidate *all = list_candidates(v, profile, n, &ncandidates);
+
+	if (!all)
+		return log_err(-ENOMEM, "count what the program does");
+	qsort(all, ncandidates, sizeof(*all), compare_candidates);
+	state->queues_of_all = (uint32_t)ncandidates;
+	for (size_t i = 0; i < ncandidates && i < VITALS_QUEUES; i++)
+		put_queue(v, &state->queues[state->nqueues++], &all[i], &next[i]);
+	for (size_t i = 0; i < VITALS_QUEUES; i++)
+		histogram_fini(&v->befores[i].latency);
+	memcpy(v->befores, next, sizeof(next));
+	free(all);
+	return 0;
+}
+
+/* Publishing */
+
+static int publish(struct vitals *v, enum vitals_phase phase)
+{
+	const struct profile *profile = profiler_profile(v->profiler);
+	struct writer_progress done = writer_progress(v->writer);
+	/* at the end it was estimated already */
+	uint64_t n = phase == VITALS_ENDED || !profile->one_of ? 1 : profile->one_of;
+	struct vitals_state *state = calloc(1, sizeof(*state));
+	int err = state ? put_totals(v, state, profile, n) : log_err(-ENOMEM, "publish counts");
+
+	if (!err) {
+		state->phase = phase;
+		state->one_of = profile->one_of;
+		state->time = v->now;
+		state->seen = v->seen;
+		state->interval = v->now - v->time;
+		state->events = done.events;
+		state->lost = done.lost;
+		state->bytes = done.bytes;
+		state->processes = (uint32_t)profile->nprocesses;
+		state->threads = (uint32_t)profile->nthreads;
+		v->time = v->now;
+		put_latencies(v, state, profile);
+		err = put_queues(v, state, profile, n);
+	}
+	if (!err) {
+		err = vitals_page_put(v->fd, state);
+		err = err ? log_err(err, "publish counts") : 0;
+	}
+	v->published_at = clock_monotonic();
+	free(state);
+	return err;
+}
+
+static int publish_if_due(struct vitals *v, bool behind)
+{
+	if (!v->asked || clock_monotonic() - v->published_at < VITALS_ROUND_NS)
+		return 0;
+	return publish(v, behind ? VITALS_BEHIND : VITALS_RUNNING);
+}
+
+/* Steps */
+
+static int start_counting(struct vitals *v)
+{
+	int err = follow_open(&v->follow, v->writer);
+
+	v->trace = v->follow.trace;
+	if (!err)
+		err = profiler_open(v->trace, NULL, &v->profiler);
+	v->published_at = 0;
+	v->now = 0;
+	return err;
+}
+
+static int count_event(void *arg, const struct trace_event *event)
+{
+	struct vitals *v = arg;
+
+	v->now = event->time;
+	return profiler_event(v->profiler, event);
+}
+
+static void look_who_asks(struct vitals *v)
+{
+	if (v->fd < 0)
+		v->fd = vitals_page_find(v->session);
+	v->asked = v->fd >= 0 && vitals_page_asked(v->fd);
+}
+
+/* Once in a round: whether somebody looks, and how far there is something to count. */
+static int begin_round(struct vitals *v, uint64_t start)
+{
+	int err = 0;
+
+	v->looked_at = start;
+	look_who_asks(v);
+	if (v->attached)
+		return 0;
+	if (!v->asked && v->profiler)
+		stop_counting(v);
+	if (v->asked && !v->profiler)
+		err = start_counting(v);
+	if (err || !v->asked || v->follow.more)
+		return err;
+	v->limit = v->seen > WINDOW_NS ? v->seen - WINDOW_NS : 0;
+	return follow_extend(&v->follow, v->limit);
+}
+
+/* 1: there is more to count; 0 or -errno. */
+static int count_some(struct vitals *v, uint64_t start, int fullest)
+{
+	int more;
+
+	if (!v->follow.more || fullest > BUSY)
+		return v->follow.more;
+	more = follow_slice(&v->follow, start, count_event, v);
+	if (!more && v->limit > v->now)
+		v->now = v->limit;
+	return more;
+}
+
+bool vitals_step(struct vitals *v, int64_t seen, int fullest)
+{
+	uint64_t start = clock_monotonic();
+	int err = 0, more = 0;
+
+	v->seen = seen;
+	if (v->over)
+		return false;
+	if (start - v->looked_at >= ROUND_NS)
+		err = begin_round(v, start);
+	if (!err && v->profiler) {
+		more = count_some(v, start, fullest);
+		err = more < 0 ? more : publish_if_due(v, more);
+	}
+	if (err)
+		fail_vitals(v);
+	return !err && more;
+}
+
+bool vitals_is_on(const struct vitals *v)
+{
+	return v->asked && !v->over;
+}
+
+/* Beside a check, which counts whether somebody looks or not */
+
+int vitals_attach(struct vitals *v, struct trace *trace)
+{
+	if (!v)
+		return 0;
+	v->attached = true;
+	v->trace = trace;
+	return profiler_open(trace, NULL, &v->profiler);
+}
+
+void vitals_event(struct vitals *v, const struct trace_event *event)
+{
+	if (v && !v->over && count_event(v, event))
+		fail_vitals(v);
+}
+
+void vitals_detach(struct vitals *v)
+{
+	if (!v || !v->attached)
+		return;
+	if (!v->over)
+		fail_vitals(v);
+	stop_counting(v);
+	v->attached = false;
+}
+
+/* The end */
+
+void vitals_finish(struct vitals *v)
+{
+	int err = 0;
+
+	if (!v || !v->profiler || v->over)
+		return;
+	look_who_asks(v);
+	if (v->asked) {
+		if (!v->attached)
+			err = follow_extend(&v->follow, INT64_MAX)
+				      ?: follow_all(&v->follow, count_event, v);
+		if (!err)
+			err = profiler_finish(v->profiler) ?: publish(v, VITALS_ENDED);
+	}
+	if (err)
+		fail_vitals(v);
+	v->over = true;
+}

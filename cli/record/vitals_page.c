@@ -1,0 +1,157 @@
+/*
+ * What a recorder tells of the program that it records
+ */
+#include "cli/record/vitals_page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAGIC 0x6576694c65735676ull /* "vVseLive" */
+#define NAME  "session.vitals"      /* session_remove() takes it away */
+
+enum {
+	VERSION = 1,
+	PATIENCE = 10, /* seconds that nobody has looked */
+	TRIES = 16,    /* to read what is being written */
+};
+
+struct head {
+	uint64_t magic;
+	uint32_t version;
+};
+
+struct vitals_page {
+	struct head head;
+	uint32_t turn;  /* odd while it is written */
+	uint64_t asked; /* CLOCK_MONOTONIC: when somebody looked last */
+	struct vitals_state state;
+};
+
+/* Opens NAME in the session's directory. A descriptor or -errno. */
+static int open_file(const struct session *session, int flags)
+{
+	int at = session_open_dir(session), fd;
+
+	if (at < 0)
+		return at;
+	fd = openat(at, NAME, flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = fd < 0 ? -errno : fd;
+	close(at);
+	return fd;
+}
+
+#define PUT(fd, member, value) \
+	put_bytes(fd, value, sizeof(*(value)), offsetof(struct vitals_page, member))
+#define GET(fd, member, value) \
+	get_bytes(fd, value, sizeof(*(value)), offsetof(struct vitals_page, member))
+
+static int put_bytes(int fd, const void *bytes, size_t n, size_t at)
+{
+	ssize_t put = pwrite(fd, bytes, n, (off_t)at);
+
+	return put == (ssize_t)n ? 0 : put < 0 ? -errno : -EIO;
+}
+
+static int get_bytes(int fd, void *bytes, size_t n, size_t at)
+{
+	ssize_t got = pread(fd, bytes, n, (off_t)at);
+
+	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EPROTO;
+}
+
+/* Several may look, and write the same. */
+int vitals_page_make(const struct session *session)
+{
+	struct head head;
+	int fd = open_file(session, O_CREAT | O_NONBLOCK), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (get_bytes(fd, &head, sizeof(head), 0) == -EPROTO) {
+		struct vitals_page page = { .head = { .magic = MAGIC, .version = VERSION } };
+
+		err = put_bytes(fd, &page, sizeof(page), 0);
+	}
+	close(fd);
+	return err ? err : vitals_page_find(session);
+}
+
+int vitals_page_find(const struct session *session)
+{
+	struct head head;
+	int fd = open_file(session, O_NONBLOCK), err;
+
+	if (fd < 0)
+		return fd;
+	err = get_bytes(fd, &head, sizeof(head), 0);
+	if (!err && head.magic == MAGIC && head.version == VERSION)
+		return fd;
+	close(fd);
+	return err ? err : -EPROTO;
+}
+
+int vitals_page_put(int fd, const struct vitals_state *state)
+{
+	uint32_t turn = 0;
+	int err = GET(fd, turn, &turn);
+
+	turn |= 1;
+	if (!err)
+		err = PUT(fd, turn, &turn);
+	if (!err)
+		err = PUT(fd, state, state);
+	turn++;
+	return err ? err : PUT(fd, turn, &turn);
+}
+
+/* Texts end, and no count leads out of its array. */
+static void bound_state(struct vitals_state *state)
+{
+	if (state->nqueues > VITALS_QUEUES)
+		state->nqueues = VITALS_QUEUES;
+	if (state->nlatencies > VITALS_OPCODES)
+		state->nlatencies = VITALS_OPCODES;
+	for (uint32_t i = 0; i < state->nqueues; i++)
+		state->queues[i].name[VITALS_NAME - 1] = '\0';
+}
+
+int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn)
+{
+	for (int i = 0; i < TRIES; i++) {
+		uint32_t before, after;
+		int err = GET(fd, turn, &before);
+
+		if (!err && (before == *turn || before & 1))
+			return 0;
+		if (!err)
+			err = GET(fd, state, ret_state);
+		if (!err)
+			err = GET(fd, turn, &after);
+		if (err)
+			return err;
+		if (before != after)
+			continue;
+		*turn = before;
+		bound_state(ret_state);
+		return 1;
+	}
+	return 0;
+}
+
+int vitals_page_ask(int fd)
+{
+	uint64_t now = clock_monotonic();
+
+	return PUT(fd, asked, &now);
+}
+
+bool vitals_page_asked(int fd)
+{
+	uint64_t asked;
+
+	return !GET(fd, asked, &asked) && asked &&
+	       clock_monotonic() - asked < PATIENCE * 1000000000ull;
+}

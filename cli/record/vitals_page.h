@@ -1,0 +1,100 @@
+#pragma once
+/*
+ * What a recorder tells of the program that it records: file DIR/session.vitals of its session.
+ *
+ * Who looks makes the file; the recorder counts as long as somebody looks, and publishes about once a second. The program
+ * could write to the file, or cut it off: so it is read and written, not mapped, and nothing in it
+ * is believed. One writer; any number of readers.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/wire/session.h"
+
+enum {
+	VITALS_QUEUES = 64, /* rows: those with most traffic */
+	VITALS_OPCODES = 8,
+	VITALS_NAME = 24,
+	VITALS_ROUND_NS = 1000000000,
+};
+
+enum vitals_phase {
+	VITALS_NONE,    /* nothing was published yet */
+	VITALS_BEHIND,  /* what was recorded before is still being counted */
+	VITALS_RUNNING, /* all is counted up to a moment ago */
+	VITALS_ENDED,   /* the program has ended, and all of the trace is counted */
+	VITALS_FAILED,  /* the recorder counts no longer, and records on */
+};
+
+/* Requests are of send queues, receives those posted; bytes and completions as stat has them. */
+struct vitals_counts {
+	uint64_t requests, receives, sent, received, completions, errors;
+};
+
+struct vitals_totals {
+	struct vitals_counts data;
+	uint64_t flushed;       /* of the errors */
+	uint64_t calls, failed; /* of control verbs */
+	uint64_t registered, registered_bytes;
+	uint64_t waits; /* of the program for the recorder */
+	int64_t waited_ns;
+};
+
+/* Since the last publication; ns, -1: none. */
+struct vitals_latency {
+	uint32_t opcode; /* of struct profile */
+	uint64_t count;
+	int64_t half, most_of_all, longest; /* p50, p99 */
+};
+
+/* What is outstanding now; `known` is false where that is not certain. */
+struct vitals_depth {
+	uint32_t outstanding, capacity; /* 0: not known */
+	bool known;
+};
+
+struct vitals_queue {
+	char name[VITALS_NAME];
+	uint32_t object, process, number;
+	struct vitals_counts all, since;
+	struct vitals_depth send, receive;
+	struct vitals_latency latency;
+	bool gone; /* it was destroyed */
+};
+
+struct vitals_state {
+	uint32_t phase;        /* enum vitals_phase */
+	uint32_t one_of;       /* of so many data verbs one was recorded: counts are estimates */
+	int64_t time;          /* of the trace, up to which all is counted */
+	int64_t seen;          /* the same, recorded */
+	int64_t interval;      /* ns of the trace since the last publication */
+	int64_t waited_most;   /* ns */
+	uint64_t events, lost; /* of the trace */
+	uint64_t bytes;
+	uint32_t processes, threads;
+	struct vitals_totals all, since;
+	struct vitals_latency latencies[VITALS_OPCODES];
+	uint32_t nlatencies;
+	uint32_t nqueues, queues_of_all; /* rows; queues that were used */
+	struct vitals_queue queues[VITALS_QUEUES];
+};
+
+/*
+ * For who looks: make the file, or open the one that is there. For the recorder: open it, -ENOENT
+ * as long as nobody has looked. A descriptor or -errno.
+ */
+int vitals_page_make(const struct session *session);
+int vitals_page_find(const struct session *session);
+
+/* 0 or -errno. */
+int vitals_page_put(int fd, const struct vitals_state *state);
+
+/*
+ * What was published last, with counts of rows that fit; @turn is 0 at first. 1, or 0: that has not
+ * changed since @turn, which is updated; -errno.
+ */
+int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn);
+
+/* Somebody looks, now; does somebody? */
+int vitals_page_ask(int fd);
+bool vitals_page_asked(int fd);
