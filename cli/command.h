@@ -18,6 +18,8 @@
 	  "DIR") \
 	C(snapshot, "Write what a flight recorder holds by now", \
 	  "[PID|DIR]") \
+	C(top, "Show what a recorded program does, once a second", \
+	  "[PID|DIR]") \
 	C(run, "Run a program on the software device, recording nothing", \
 	  "[--] PROGRAM [ARG...]") \
 	C(info, "Say what is in a trace", \

@@ -10,6 +10,7 @@
 #include "cli/record/device.h"
 #include "cli/record/filter.h"
 #include "cli/record/launch.h"
+#include "cli/record/onlooker.h"
 #include "cli/record/output_name.h"
 #include "cli/record/recording.h"
 #include "core/wire/budget.h"
@@ -79,6 +80,8 @@ const struct option_row cli_record_options[] = {
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
 	CHECK_ROWS(SET, findings),
+	{ "live", 0, NULL, "what the program does, once a second, as `verbatim top` shows it",
+	  FLAG_AT(SET, live) },
 	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program there, for a debugger",
 	  PARSED_AT(SET, stop, stop_read) },
 	{ "core", 0, NULL, "write a core there and go on, by gdb's gcore", FLAG_AT(SET, core) },
@@ -108,6 +111,12 @@ static int complete_settings(struct recording_settings *set, const struct argume
 		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
 	if (output_name_make(set->path, 0, path, complaint))
 		return cli_misuse("record", "%s", complaint);
+	if (set->live) {
+		int status = onlooker_check();
+
+		if (status)
+			return status;
+	}
 	set->program = arguments->at;
 	set->ring_bytes = power_of_two(set->ring_bytes);
 	if (set->core && !set->stop.rule.on)

@@ -32,6 +32,7 @@
 #include "cli/record/guests.h"
 #include "cli/record/launch.h"
 #include "cli/record/idle.h"
+#include "cli/record/onlooker.h"
 #include "cli/record/progress.h"
 #include "cli/record/vitals.h"
 #include "cli/record/watch.h"
@@ -57,6 +58,7 @@ struct recording {
 	struct writer *writer;
 	struct collector *collector;
 	struct vitals *vitals;
+	pid_t onlooker;      /* 0 without --live */
 	struct watch *watch; /* NULL without --check */
 	struct signal_witness witness;
 	struct spot spot;
@@ -386,6 +388,14 @@ static void set_bounds(const struct recording_settings *set, struct session_page
 	page->max_wait = (uint64_t)set->max_wait;
 }
 
+static int start_onlooker(struct recording *r)
+{
+	pid_t pid = r->set->live ? onlooker_start(&r->session) : 0;
+
+	r->onlooker = pid > 0 ? pid : 0;
+	return pid < 0 ? pid : 0;
+}
+
 /* The session, the trace and what the program needs to find both. */
 static int prepare_session(struct recording *r)
 {
@@ -408,6 +418,8 @@ static int prepare_session(struct recording *r)
 	r->session.page->memory = r->set->memory;
 	r->session.page->strict = r->set->strict;
 	err = test_clock_set(&r->session);
+	if (!err)
+		err = start_onlooker(r);
 	if (!err)
 		err = device_environment(r->session.dir, r->set->soft);
 	if (!err && r->set->memory)
@@ -496,6 +508,7 @@ static int finish_recording(struct recording *r)
 	collector_free(r->collector);
 	look_for_impatience(r);
 	tell_withheld(r);
+	onlooker_wait(r->onlooker);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
 	if (err && !r->error)
@@ -519,6 +532,7 @@ static int give_up(struct recording *r, int status)
 	collector_free(r->collector);
 	if (r->session.page)
 		session_remove(&r->session);
+	onlooker_wait(r->onlooker);
 	if (r->writer && !writer_finish(r->writer))
 		unlink(r->set->path);
 	return status;

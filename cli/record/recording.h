@@ -20,6 +20,7 @@ struct recording_settings {
 	bool lttng;
 	bool memory;
 	bool strict;
+	bool live;
 	bool check;
 	struct check_settings findings; /* with --check */
 	struct known *known;            /* those that do not count; NULL: none */

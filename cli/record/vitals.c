@@ -1,7 +1,7 @@
 /*
  * What the program does while it runs, counted for who looks
  *
- *	trace, as it is written --> profile (analyzer/profile/) --> state, once a second --> vitals_page.c
+ *	trace, as it is written --> profile --> state, once a second --> vitals_page.c
  *
  * Not here: who looks (cli/top/).
  */
@@ -73,7 +73,7 @@ int vitals_new(const struct session *session, struct writer *writer, struct vita
 }
 
 /* What is published next has no before. */
-static void forget(struct vitals *v)
+static void forget_before(struct vitals *v)
 {
 	free(v->counts);
 	v->counts = NULL;
@@ -92,7 +92,7 @@ static void stop_counting(struct vitals *v)
 	follow_close(&v->follow);
 	v->profiler = NULL;
 	v->trace = NULL;
-	forget(v);
+	forget_before(v);
 }
 
 void vitals_free(struct vitals *v)
@@ -119,13 +119,13 @@ static void fail_vitals(struct vitals *v)
 /* Counts */
 
 /* Errors are all recorded, also by a sample. */
-static uint64_t estimate(uint64_t n, uint64_t completions, uint64_t errors)
+static uint64_t scale_completions(uint64_t n, uint64_t completions, uint64_t errors)
 {
 	return (completions - errors) * n + errors;
 }
 
-static struct vitals_counts subtract(const struct vitals_counts *now,
-				     const struct vitals_counts *before)
+static struct vitals_counts subtract_counts(const struct vitals_counts *now,
+					    const struct vitals_counts *before)
 {
 	return (struct vitals_counts){
 		.requests = now->requests - before->requests,
@@ -144,7 +144,8 @@ static struct vitals_totals sum_profile(const struct profile *profile, uint64_t 
 			  .receives = n * profile->receive.requests,
 			  .sent = n * profile->sent,
 			  .received = n * profile->received,
-			  .completions = estimate(n, profile->completions, profile->errors),
+			  .completions =
+				  scale_completions(n, profile->completions, profile->errors),
 			  .errors = profile->errors },
 		.flushed = profile->flushed,
 		.registered = profile->registered,
@@ -172,7 +173,7 @@ static int put_totals(struct vitals *v, struct vitals_state *state, const struct
 	all->waited_ns = waited.ns;
 	state->waited_most = waited.most;
 	state->since = (struct vitals_totals){
-		.data = subtract(&all->data, &was->data),
+		.data = subtract_counts(&all->data, &was->data),
 		.flushed = all->flushed - was->flushed,
 		.calls = all->calls - was->calls,
 		.failed = all->failed - was->failed,
@@ -284,7 +285,7 @@ static struct candidate *list_candidates(struct vitals *v, const struct profile 
 			continue;
 		each->queue = profile->queues[i];
 		each->all = count_queue(each->queue, n);
-		each->since = subtract(&each->all, &counts[i]);
+		each->since = subtract_counts(&each->all, &counts[i]);
 		counts[i] = each->all;
 		++*ret_n;
 	}
@@ -360,7 +361,7 @@ static int put_queues(struct vitals *v, struct vitals_state *state, const struct
 
 /* Publishing */
 
-static int publish(struct vitals *v, enum vitals_phase phase)
+static int publish_state(struct vitals *v, enum vitals_phase phase)
 {
 	const struct profile *profile = profiler_profile(v->profiler);
 	struct writer_progress done = writer_progress(v->writer);
@@ -397,7 +398,7 @@ static int publish_if_due(struct vitals *v, bool behind)
 {
 	if (!v->asked || clock_monotonic() - v->published_at < VITALS_ROUND_NS)
 		return 0;
-	return publish(v, behind ? VITALS_BEHIND : VITALS_RUNNING);
+	return publish_state(v, behind ? VITALS_BEHIND : VITALS_RUNNING);
 }
 
 /* Steps */
@@ -526,7 +527,7 @@ void vitals_finish(struct vitals *v)
 			err = follow_extend(&v->follow, INT64_MAX)
 				      ?: follow_all(&v->follow, count_event, v);
 		if (!err)
-			err = profiler_finish(v->profiler) ?: publish(v, VITALS_ENDED);
+			err = profiler_finish(v->profiler) ?: publish_state(v, VITALS_ENDED);
 	}
 	if (err)
 		fail_vitals(v);

@@ -4,8 +4,8 @@
  *
  * In the recorder's own thread, in slices between two rounds of reading, as the check is (watch.h).
  * It follows the trace itself, from its first event, as soon as somebody looks, and no longer than
- * that; beside a check it is given each event that is checked, from the start. A failure ends it and
- * not the recording. One thread.
+ * that; beside a check it is given each event that is checked, from the start. A failure ends it
+ * and not the recording. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +32,8 @@ bool vitals_step(struct vitals *vitals, int64_t seen, int fullest);
 bool vitals_is_on(const struct vitals *vitals);
 
 /*
- * Another follows @trace, and gives each event before vitals_detach(). Accept NULL. 0 or -errno after
- * log_err().
+ * Another follows @trace, and gives each event before vitals_detach(). Accept NULL. 0 or -errno
+ * after log_err().
  */
 int vitals_attach(struct vitals *vitals, struct trace *trace);
 void vitals_event(struct vitals *vitals, const struct trace_event *event);

@@ -2,9 +2,9 @@
 /*
  * What a recorder tells of the program that it records: file DIR/session.vitals of its session.
  *
- * Who looks makes the file; the recorder counts as long as somebody looks, and publishes about once a second. The program
- * could write to the file, or cut it off: so it is read and written, not mapped, and nothing in it
- * is believed. One writer; any number of readers.
+ * Who looks makes the file; the recorder counts as long as somebody looks, and publishes about once
+ * a second. The program could write to the file, or cut it off: so it is read and written, not
+ * mapped, and nothing in it is believed. One writer; any number of readers.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -23,10 +23,10 @@ struct watch_options {
 	struct progress *progress; /* its line is cleared before something is printed */
 	const char *path;          /* of the trace */
 	const struct check_settings *check;
-	struct known *known; /* findings that do not count; NULL: none */
-	struct vitals *vitals;   /* is given each event as well; NULL: none */
-	bool stop;           /* --stop-on=finding */
-	bool in_parts;       /* the trace will not have all of the recording */
+	struct known *known;   /* findings that do not count; NULL: none */
+	struct vitals *vitals; /* is given each event as well; NULL: none */
+	bool stop;             /* --stop-on=finding */
+	bool in_parts;         /* the trace will not have all of the recording */
 };
 
 /*

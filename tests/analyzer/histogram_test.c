@@ -169,3 +169,28 @@ TEST(between_counts_whole_classes)
 	assert_int_equal(histogram_between(&h, 64, 65), 2);
 	assert_int_equal(histogram_between(&h, 65, 66), 4);
 }
+
+TEST(what_was_added_since_is_left)
+{
+	struct histogram before = { 0 }, now = { 0 };
+
+	for (int i = 0; i < 1000; i++)
+		histogram_add(&before, i);
+	histogram_merge(&now, &before);
+	for (int i = 0; i < 100; i++)
+		histogram_add(&now, 5000 + i);
+	histogram_subtract(&now, &before);
+	assert_int_equal(now.count, 100);
+	assert_in_range(histogram_mean(&now), 5000, 5099);
+	assert_in_range(histogram_percentile(&now, 1), 5000, 5000 + 5000 / 32);
+	assert_int_equal(now.max, 5099);
+	assert_in_range(now.least, 4800, 5000);
+	histogram_fini(&before);
+	histogram_merge(&before, &now);
+	histogram_subtract(&now, &before);
+	assert_int_equal(now.count, 0);
+	assert_int_equal(now.max, 0);
+	assert_int_equal(histogram_percentile(&now, 50), -1);
+	histogram_fini(&now);
+	histogram_fini(&before);
+}

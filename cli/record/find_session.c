@@ -1,0 +1,109 @@
+/*
+ * Finding the session that a running recorder has
+ */
+#include "cli/record/find_session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/quantity.h"
+#include "cli/record/guests.h"
+#include "core/wire/log.h"
+
+bool find_session_alive(const struct session *session)
+{
+	return session->collector &&
+	       session_process_alive((pid_t)session->collector, session->collector_start);
+}
+
+bool find_session_records(const struct session *session)
+{
+	return session_running(session) && find_session_alive(session);
+}
+
+/* Is it the session that @pid records, or is recorded in? @pid 0: any, of @which recorders. */
+static bool is_wanted(const struct session *session, pid_t pid, enum find_session which)
+{
+	pid_t pids[GUESTS_MAX];
+	unsigned int n;
+
+	if (!find_session_records(session))
+		return false;
+	if (!pid)
+		return which == FIND_ANY || session->page->flight;
+	if ((pid_t)session->collector == pid)
+		return true;
+	n = guests_scan(session->dir, pids, GUESTS_MAX);
+	for (unsigned int i = 0; i < n && i < GUESTS_MAX; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Look through all sessions of this user. Returns how many fit; the first in @found. */
+static unsigned int find_recorders(pid_t pid, enum find_session which, struct session *found)
+{
+	char path[SESSION_PATH + 256];
+	DIR *list = opendir(session_parent());
+	unsigned int n = 0;
+
+	for (struct dirent *d; list && (d = readdir(list));) {
+		struct session session = { 0 };
+
+		snprintf(path, sizeof(path), "%s/%s", session_parent(), d->d_name);
+		if (!session_is_collectors(d->d_name) || session_join(&session, path))
+			continue;
+		if (is_wanted(&session, pid, which) && !n++)
+			*found = session;
+		else
+			session_leave(&session);
+	}
+	if (list)
+		closedir(list);
+	return n;
+}
+
+static pid_t parse_pid(const char *text)
+{
+	uint64_t pid;
+
+	return quantity_number(text, INT32_MAX, &pid) ? (pid_t)pid : 0;
+}
+
+static int join_named(const char *name, struct session *session)
+{
+	int err = session_join(session, name);
+
+	if (err)
+		return log_err(err, "open the session %s", name);
+	return find_session_records(session)
+		       ? 0
+		       : log_err(-ESRCH, "nobody records in %s any more", name);
+}
+
+int find_session(const char *name, enum find_session which, struct session *session)
+{
+	const char *what = which == FIND_FLIGHT ? "flight recorder" : "recorder";
+	pid_t pid = name ? parse_pid(name) : 0;
+	unsigned int n;
+
+	if (name && !pid)
+		return join_named(name, session);
+	n = find_recorders(pid, which, session);
+	if (n == 1)
+		return 0;
+	if (pid)
+		return log_err(-ESRCH, "process %d is neither a recorder nor recorded", (int)pid);
+	return n ? log_err(-EINVAL, "%u %ss are running: name one by its PID", n, what)
+		 : log_err(-ESRCH, "no %s is running: start one by 'verbatim record%s'", what,
+			   which == FIND_FLIGHT ? " --flight SIZE" : "");
+}
+
+const char *find_session_text(const char *text, char copy[SESSION_TEXT])
+{
+	memcpy(copy, text, SESSION_TEXT - 1);
+	copy[SESSION_TEXT - 1] = '\0';
+	return copy;
+}

@@ -1,0 +1,23 @@
+#pragma once
+/*
+ * Finding the session that a running recorder of this user has. One thread.
+ */
+#include <stdbool.h>
+
+#include "core/wire/session.h"
+
+enum find_session { FIND_ANY, FIND_FLIGHT };
+
+/*
+ * Join the session that @name means: the PID of a recorder or of a recorded process, or a
+ * directory; NULL: the only one that is running. 0 with a session for session_leave(), or -errno
+ * after log_err(): -ESRCH there is none.
+ */
+int find_session(const char *name, enum find_session which, struct session *session);
+
+/* Does its recorder record; does it run at all, as it does for a while after that? */
+bool find_session_records(const struct session *session);
+bool find_session_alive(const struct session *session);
+
+/* A copy of a text of the page, with its end: the program can write to the page. */
+const char *find_session_text(const char *text, char copy[SESSION_TEXT]);

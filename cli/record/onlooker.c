@@ -1,0 +1,65 @@
+/*
+ * `verbatim top` beside a recording
+ *
+ * It is a process of its own: a terminal that is held (Ctrl-S), slow or gone must not hold up the
+ * recorder, for which the program would wait.
+ */
+#include "cli/record/onlooker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/wire/log.h"
+#include "core/wire/session.h"
+
+#define TERMINAL "/dev/tty"
+
+int onlooker_check(void)
+{
+	int fd;
+
+	if (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO))
+		return cli_misuse("record", "--live takes the terminal, which the program writes "
+					    "to: send that elsewhere (>out 2>err), or run "
+					    "`verbatim top` in another terminal");
+	fd = open(TERMINAL, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0) {
+		log_err(-errno, "open the terminal for --live; `verbatim top --batch` needs none");
+		return CLI_ENVIRONMENT;
+	}
+	close(fd);
+	return 0;
+}
+
+static void run_top(const struct session *session)
+{
+	int fd = open(TERMINAL, O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (fd >= 0 && dup2(fd, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0)
+		execl("/proc/self/exe", "verbatim", "top", session->dir, (char *)NULL);
+	log_note("the screen of --live cannot be shown; the recording goes on");
+	_exit(CLI_ENVIRONMENT);
+}
+
+pid_t onlooker_start(const struct session *session)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		run_top(session);
+	return pid < 0 ? log_err(-errno, "start the screen of --live") : pid;
+}
+
+void onlooker_wait(pid_t pid)
+{
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}

@@ -1,0 +1,149 @@
+/*
+ * A terminal that is drawn anew, and its keys
+ */
+#include "cli/top/display.h"
+
+#include <curses.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/wire/log.h"
+
+struct display {
+	SCREEN *screen;
+	FILE *out; /* standard output as it is: what is printed else is filtered (cli/screen.h) */
+	bool colour;
+};
+
+static bool wants_colour(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return !(no && *no) && has_colors();
+}
+
+static void free_display(struct display *display)
+{
+	if (display->screen)
+		delscreen(display->screen);
+	if (display->out)
+		fclose(display->out);
+	free(display);
+}
+
+/* "dumb" is a known kind, and cannot. */
+static bool can_move_cursor(void)
+{
+	const char *move = tigetstr("cup");
+
+	return move && move != (const char *)-1;
+}
+
+int display_open(struct display **ret_display)
+{
+	const char *kind = getenv("TERM");
+	struct display *display;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return log_err(-ENOTTY,
+			       "draw on what is no terminal: `verbatim top --batch` prints");
+	display = calloc(1, sizeof(*display));
+	if (!display)
+		return log_err(-ENOMEM, "draw");
+	display->out = fdopen(dup(STDOUT_FILENO), "w");
+	if (display->out && kind && *kind)
+		display->screen = newterm(NULL, display->out, stdin);
+	if (!display->screen || !can_move_cursor()) {
+		if (display->screen)
+			endwin();
+		free_display(display);
+		return log_err(
+			-EINVAL,
+			"draw on a terminal of kind '%s' (TERM): `verbatim top --batch` prints",
+			kind ? kind : "");
+	}
+	cbreak();
+	noecho();
+	nonl();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	display->colour = wants_colour() && start_color() == OK && use_default_colors() == OK;
+	if (display->colour) {
+		init_pair(SCREEN_RED, COLOR_RED, -1);
+		init_pair(SCREEN_YELLOW, COLOR_YELLOW, -1);
+	}
+	*ret_display = display;
+	return 0;
+}
+
+void display_close(struct display *display)
+{
+	if (!display)
+		return;
+	endwin();
+	free_display(display);
+}
+
+unsigned int display_columns(const struct display *display)
+{
+	(void)display;
+	return COLS > 0 ? (unsigned int)COLS : 1;
+}
+
+unsigned int display_rows(const struct display *display)
+{
+	(void)display;
+	return LINES > 0 ? (unsigned int)LINES : 1;
+}
+
+static attr_t attributes_of(const struct display *display, enum screen_style style)
+{
+	switch (style) {
+	case SCREEN_BOLD:
+		return A_BOLD;
+	case SCREEN_DIM:
+		return A_DIM;
+	case SCREEN_RED:
+	case SCREEN_YELLOW:
+		return display->colour ? (attr_t)COLOR_PAIR(style) : A_BOLD;
+	default:
+		return A_NORMAL;
+	}
+}
+
+static void put_row(const struct display *display, int row, enum screen_style style,
+		    const char *text)
+{
+	attrset((int)attributes_of(display, style));
+	mvaddnstr(row, 0, text, COLS);
+	attrset(A_NORMAL);
+}
+
+void display_show(struct display *display, const struct frame *frame, const char *keys)
+{
+	int rows = LINES - 1;
+
+	erase();
+	for (int i = 0; i < rows && i < (int)frame->n; i++)
+		put_row(display, i, frame->lines[i].style, frame->lines[i].text);
+	attrset(A_REVERSE);
+	mvaddnstr(LINES - 1, 0, keys, COLS - 1); /* the last cell of all would scroll */
+	attrset(A_NORMAL);
+	refresh();
+}
+
+int display_key(struct display *display, int ms)
+{
+	int key;
+
+	(void)display;
+	timeout(ms);
+	key = getch();
+	if (key == KEY_RESIZE)
+		return DISPLAY_RESIZED;
+	if (key == ERR)
+		return DISPLAY_NONE;
+	return key > DISPLAY_RESIZED && key < 128 ? key : DISPLAY_OTHER;
+}

@@ -1,0 +1,39 @@
+#pragma once
+/*
+ * What a recorder tells (cli/record/vitals_page.h), as lines for a terminal or for JSON. One
+ * thread.
+ */
+#include <stdbool.h>
+
+#include "cli/record/vitals_page.h"
+#include "cli/screen.h"
+#include "core/base/text.h"
+
+enum { FRAME_COLUMNS = 160, FRAME_LINES = 24 + VITALS_QUEUES };
+
+enum frame_sort { FRAME_TRAFFIC, FRAME_ERRORS, FRAME_LATENCY, FRAME_OUTSTANDING, FRAME_SORTS };
+
+/* As the key says it. */
+extern const char *const frame_sorts[FRAME_SORTS];
+
+struct frame_line {
+	char text[FRAME_COLUMNS + 1]; /* ASCII */
+	enum screen_style style;
+};
+
+struct frame {
+	unsigned int n;
+	struct frame_line lines[FRAME_LINES];
+};
+
+/*
+ * At most @rows lines of at most @columns each (80 show all); the queue pairs in order of @sort.
+ * @trace and @command are foreign.
+ */
+void frame_make(const struct vitals_state *state, const char *trace, const char *command,
+		enum frame_sort sort, unsigned int columns, unsigned int rows,
+		struct frame *ret_frame);
+
+/* All of it as one line of JSON. */
+void frame_json(const struct vitals_state *state, const char *trace, const char *command,
+		struct text *to);

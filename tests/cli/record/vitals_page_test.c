@@ -1,0 +1,131 @@
+/*
+ * The file in which a recorder tells what its program does
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/record/vitals_page.h"
+#include "tests/test.h"
+
+static struct session session;
+static int fd;
+
+static int make_page(void **state)
+{
+	(void)state;
+	assert_int_equal(session_create(&session, "/tmp", 1 << 16, ON_FULL_WAIT), 0);
+	assert_int_equal(vitals_page_find(&session), -ENOENT); /* nobody has looked */
+	fd = vitals_page_make(&session);
+	return fd < 0;
+}
+
+static int remove_page(void **state)
+{
+	(void)state;
+	close(fd);
+	session_remove(&session);
+	assert_int_equal(access(session.dir, F_OK), -1); /* with the page */
+	return 0;
+}
+
+FIXTURE(make_page, remove_page);
+
+TEST(nothing_is_there_until_it_is_published)
+{
+	struct vitals_state vitals;
+	uint32_t turn = 0;
+
+	assert_int_equal(vitals_page_get(fd, &vitals, &turn), 0);
+}
+
+TEST(what_is_published_is_read_once)
+{
+	struct vitals_state vitals = { .phase = VITALS_RUNNING, .nqueues = 1, .events = 7 }, got;
+	uint32_t turn = 0;
+
+	assert_int_equal(vitals_page_put(fd, &vitals), 0);
+	assert_int_equal(vitals_page_get(fd, &got, &turn), 1);
+	assert_memory_equal(&got, &vitals, sizeof(vitals));
+	assert_int_equal(vitals_page_get(fd, &got, &turn), 0);
+	assert_int_equal(vitals_page_put(fd, &vitals), 0);
+	assert_int_equal(vitals_page_get(fd, &got, &turn), 1);
+}
+
+TEST(several_may_look)
+{
+	int other = vitals_page_make(&session), recorder = vitals_page_find(&session);
+
+	assert_true(other >= 0 && recorder >= 0);
+	assert_false(vitals_page_asked(recorder));
+	assert_int_equal(vitals_page_ask(other), 0);
+	assert_true(vitals_page_asked(recorder));
+	close(other);
+	close(recorder);
+}
+
+TEST(nothing_in_it_is_believed)
+{
+	struct vitals_state vitals = { .nqueues = UINT32_MAX, .nlatencies = UINT32_MAX };
+	uint32_t turn = 0;
+
+	memset(vitals.queues, 'x', sizeof(vitals.queues));
+	assert_int_equal(vitals_page_put(fd, &vitals), 0);
+	assert_int_equal(vitals_page_get(fd, &vitals, &turn), 1);
+	assert_int_equal(vitals.nqueues, VITALS_QUEUES);
+	assert_int_equal(vitals.nlatencies, VITALS_OPCODES);
+	assert_int_equal(strlen(vitals.queues[0].name), VITALS_NAME - 1);
+}
+
+TEST(one_that_was_cut_off_is_an_error)
+{
+	struct vitals_state vitals = { 0 };
+	uint32_t turn = 0;
+
+	assert_int_equal(ftruncate(fd, 4), 0);
+	assert_int_equal(vitals_page_get(fd, &vitals, &turn), -EPROTO);
+	assert_int_equal(vitals_page_put(fd, &vitals), -EPROTO);
+	assert_false(vitals_page_asked(fd));
+	assert_int_equal(vitals_page_find(&session), -EPROTO);
+}
+
+TEST(a_link_is_not_followed)
+{
+	char path[SESSION_PATH + 32];
+
+	snprintf(path, sizeof(path), "%s/session.vitals", session.dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/tmp/elsewhere", path), 0);
+	assert_int_equal(vitals_page_make(&session), -ELOOP);
+	assert_int_equal(vitals_page_find(&session), -ELOOP);
+}
+
+/* All of a vitals has the same number, whoever reads it when. */
+static void *publish_numbers(void *arg)
+{
+	static struct vitals_state vitals;
+
+	(void)arg;
+	for (uint64_t i = 1; i <= 2000; i++) {
+		vitals.events = i;
+		vitals.queues[VITALS_QUEUES - 1].all.errors = i;
+		assert_int_equal(vitals_page_put(fd, &vitals), 0);
+	}
+	return NULL;
+}
+
+TEST(a_state_is_read_as_a_whole)
+{
+	static struct vitals_state vitals;
+	uint32_t turn = 0;
+	pthread_t writer;
+
+	assert_int_equal(pthread_create(&writer, NULL, publish_numbers, NULL), 0);
+	while (vitals.events < 2000)
+		if (vitals_page_get(fd, &vitals, &turn) == 1)
+			assert_int_equal(vitals.events,
+					 vitals.queues[VITALS_QUEUES - 1].all.errors);
+	pthread_join(writer, NULL);
+}

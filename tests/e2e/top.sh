@@ -1,0 +1,147 @@
+# What a recorder tells of a program that runs: totals are those of stat, the screen is 80x24.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+needs "$apps/guest" "$VERBATIM"
+top() { timeout 120 "$VERBATIM" top "$@"; }
+terminal() { # columns, keys, command...
+	local columns=$1 keys=$2
+	shift 2
+	TERM=${TERM_OF:-xterm} timeout 120 python3 "$root/tests/e2e/lib/on_terminal.py" "$columns" \
+		${keys:+--keys "$keys"} "$@"
+}
+
+# A recording that does $1, waits until something is written to `go`, and does $2.
+start_recording() { # first, then, options of record
+	local first=$1 second=$2
+	shift 2
+	rm -f go && mkfifo go && exec 4<>go
+	"$VERBATIM" record -q -o t.db "$@" -- \
+		bash -c "$first; read -t 100 -r line <go; $second" >out 2>err &
+	recorder=$!
+	await runs
+}
+runs() { [ -n "$recorder" ] && timeout 60 "$VERBATIM" top -b -n 1 $recorder >first 2>told; }
+is_counted() { top -b -n 1 $recorder >first 2>told && grep -q ^SEND first; }
+go_on() { echo on >&4; }
+pingpong="$both ibv_rc_pingpong -n 1000"
+
+data='_(post|poll|req_notify|wr)_|_(start|next|end)_poll'
+totals_of_stat() {
+	"$VERBATIM" stat -f json t.db | jq -c '[.posting.send.requests, .posting.receive.requests,
+		.summary.completions, .summary.errors, .summary.sent_bytes, .summary.received_bytes,
+		.summary.flushed,
+		([.verbs[] | select(.verb | test("'"$data"'") | not) | .calls] | add),
+		.waited.times, .waited.total_ns]'
+}
+totals_of_top() {
+	tail -1 "$1" | jq -c '.all | [.data.requests, .data.receives, .data.completions,
+		.data.errors, .data.sent_bytes, .data.received_bytes, .flushed, .calls,
+		.waits, .waited_ns]'
+}
+registrations() {
+	"$VERBATIM" sql t.db "SELECT count(*) FROM object WHERE kind = 'mr'"
+}
+# Look from now to the end of the recording.
+see_all() {
+	top -b -f json $recorder >samples & local pid=$!
+	await grep -q '"receives":[1-9]' samples && go_on && wait $pid || return
+	wait $recorder
+	[ $? -le 1 ] # of a check
+}
+# from the first event on, though somebody looked only in the middle
+totals_are_those_of_stat() { # options of record
+	start_recording "$pingpong" "$both ib_send_bw -n 5000" "$@" && see_all || return
+	is "totals" "$(totals_of_top samples)" "$(totals_of_stat)" &&
+		is "phase" "$(tail -1 samples | jq -r .phase)" ended &&
+		is "registrations" "$(tail -1 samples | jq .all.registered)" "$(registrations)" &&
+		is "queues" "$(tail -1 samples | jq .queues_of_all)" 4 &&
+		is "by queue" "$(tail -1 samples |
+			jq -c '[.queues[].all.requests] | sort')" \
+			"$("$VERBATIM" stat -f json t.db | jq -c '[.queues[].sends] | sort')"
+}
+errors_are_told() {
+	start_recording "$pingpong" "$apps/first_error" && see_all || return
+	is "totals" "$(totals_of_top samples)" "$(totals_of_stat)" &&
+		[ "$(tail -1 samples | jq .all.data.errors)" -gt 0 ]
+}
+a_sample_is_read_by_people() {
+	start_recording "$pingpong" : && await is_counted || return
+	top -b -n 2 $recorder >samples
+	go_on
+	wait $recorder
+	is "longest" "$(awk 'length > 80' samples)" "" &&
+		is "samples" "$(grep -c '^verbatim top' samples)" 2 &&
+		for each in '^a second ' '^all ' '^running ' '^registered ' '^failed ' \
+			'^recorded ' '^SEND ' '^qp1 '; do says "$each" samples || return; done
+}
+
+# The screen: what is drawn is looked at as it was written, with what moves the cursor taken out.
+screen_has_each_part() {
+	start_recording "$pingpong" : && await is_counted || return
+	terminal 80 q "$VERBATIM" top $recorder >drawn
+	is "status" $? 0 || return
+	for each in 'verbatim top' 'a second' registered recorded 'from post to poll' SEND \
+		'q end'; do
+		sed 's/\x1b\[[0-9;?]*[a-zA-Z]/ /g' drawn | grep -aq "$each" ||
+			{ echo "no '$each' in: $(cat -v drawn)"; return 1; }
+	done
+	# the other screen is taken and given back, the cursor is shown again
+	grep -aq $'\e\[?1049h.*\e\[?1049l' drawn && grep -aq $'\e\[?25h\|\e\[?12l\e\[?25h' drawn ||
+		{ echo "not restored: $(cat -v drawn)"; return 1; }
+	kill -0 $recorder && go_on && wait $recorder # which goes on
+}
+terminals_that_cannot_are_refused() {
+	start_recording "$pingpong" : || return
+	for each in dumb no-such-terminal; do
+		TERM_OF=$each terminal 80 q "$VERBATIM" top $recorder >drawn
+		is "status with $each" $? 4 && says "batch" drawn || return
+	done 2>/dev/null
+	top $recorder >drawn 2>told </dev/null
+	is "without a terminal" $? 4 && says "no terminal" told && go_on && wait $recorder
+}
+live_shows_the_same() {
+	terminal 80 "" \
+		bash -c '"$VERBATIM" record --live -o t.db -- '"$pingpong"' >out 2>err' >drawn
+	is "status" $? 0 && grep -aq $'\e\[?1049l' drawn && says 'ended' drawn &&
+		says '^registered ' drawn && says 't.db: 2 processes' err && says 'bytes in' out
+}
+live_does_not_write_over_the_program() {
+	terminal 80 "" "$VERBATIM" record --live -o u.db -- "$apps/guest" calls 1 >drawn
+	is "status" $? 2 && says 'another terminal' drawn && ! [ -e u.db ] || return
+	setsid -w "$VERBATIM" record --live -o u.db -- "$apps/guest" calls 1 >out 2>err </dev/null
+	is "status" $? 4 && says 'batch' err
+}
+
+nobody_records() {
+	top -b 2>told
+	is "status" $? 4 && says 'no recorder is running' told &&
+		{ top -b 4194303 2>told; is "status" $? 4; } &&
+		{ top -b "$tmp" 2>told; is "status" $? 4; } &&
+		{ top -f json 2>told; is "status" $? 2; } &&
+		{ top -b a b 2>told; is "status" $? 2; }
+}
+a_recorder_that_is_killed_is_told() {
+	start_recording "$pingpong" : || return
+	top -b -f json $recorder >samples 2>told & local pid=$!
+	await test -s samples && kill -KILL $recorder
+	wait $pid
+	is "status" $? 4 && says "has gone: .verbatim info t.db" told && go_on
+	"$VERBATIM" info t.db >out
+}
+a_page_that_is_cut_off_does_no_harm() {
+	start_recording "$pingpong" "$pingpong" || return
+	for each in sessions/*/session.vitals; do truncate -s 100 "$each"; done
+	top -b -f json $recorder >samples 2>told
+	go_on
+	wait $recorder && "$VERBATIM" check t.db >out && is "$("$VERBATIM" sql t.db \
+		'SELECT count(*) FROM wc WHERE status = 0')" 8000
+}
+
+for each in totals_are_those_of_stat errors_are_told a_sample_is_read_by_people \
+	screen_has_each_part terminals_that_cannot_are_refused live_shows_the_same \
+	live_does_not_write_over_the_program nobody_records a_recorder_that_is_killed_is_told \
+	a_page_that_is_cut_off_does_no_harm; do
+	try $each
+done
+try "totals are those of stat beside a check" totals_are_those_of_stat --check
+try "totals are those of stat of a flight recorder" totals_are_those_of_stat --flight 64M
