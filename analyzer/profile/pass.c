@@ -364,14 +364,12 @@ int profiler_waits(struct profiler *p, struct profile_waited *ret_waited)
 	return waits_sum(p, ret_waited);
 }
 
-const struct life *profiler_life(const struct profiler *p, uint32_t process, uint32_t object)
+const struct life *profiler_life(const struct profiler *p, const struct object *object)
 {
-	struct life *life = NULL;
+	const struct life *life =
+		model_life(p->model, object->process, object->kind, object->handle);
 
-	while ((life = model_next_life(p->model, process, life)) != NULL)
-		if (life->id == object)
-			break;
-	return life;
+	return life && life->id == object->id && life->state <= LIFE_DYING ? life : NULL;
 }
 
 static int read_events(struct profiler *p)

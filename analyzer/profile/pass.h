@@ -37,8 +37,7 @@ const struct profile *profiler_profile(const struct profiler *profiler);
 int profiler_waits(struct profiler *profiler, struct profile_waited *ret_waited);
 
 /* The object, borrowed until the next event; NULL: it is not alive. */
-const struct life *profiler_life(const struct profiler *profiler, uint32_t process,
-				 uint32_t object);
+const struct life *profiler_life(const struct profiler *profiler, const struct object *object);
 
 /* All events were given: once. */
 int profiler_finish(struct profiler *profiler);

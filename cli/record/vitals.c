@@ -113,7 +113,8 @@ static void fail_vitals(struct vitals *v)
 	v->over = true;
 	if (v->fd >= 0)
 		vitals_page_put(v->fd, &state);
-	log_note("`verbatim top` has no more numbers; the recording goes on");
+	if (v->asked)
+		log_note("`verbatim top` has no more numbers; the recording goes on");
 }
 
 /* Counts */
@@ -322,7 +323,7 @@ static void put_queue(struct vitals *v, struct vitals_queue *row, const struct c
 	static const struct histogram none;
 	const struct profile_queue *queue = from->queue;
 	const struct object *object = trace_object(v->trace, queue->object);
-	const struct life *life = profiler_life(v->profiler, queue->process, queue->object);
+	const struct life *life = object ? profiler_life(v->profiler, object) : NULL;
 
 	*row = (struct vitals_queue){ .object = queue->object,
 				      .process = queue->process,

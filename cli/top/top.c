@@ -174,10 +174,8 @@ static bool wait_for_more(struct top *top)
 /* What was published last may have come since we looked. 1: something new; 0 or -errno. */
 static int look_at_end(struct top *top)
 {
-	int found = vitals_page_get(top->fd, &top->state, &top->turn);
-
-	if (found)
-		return found;
+	if (vitals_page_get(top->fd, &top->state, &top->turn) == 1)
+		return 1;
 	read_names(top);
 	if (top->state.phase == VITALS_NONE)
 		return log_err(-ESRCH, "the recording has ended already: `verbatim stat %s`",
@@ -194,6 +192,9 @@ static int next_sample(struct top *top)
 
 		ask_recorder(top);
 		found = top->paused ? 0 : vitals_page_get(top->fd, &top->state, &top->turn);
+		if (found < 0)
+			return log_err(found, "read what the recorder tells in %s",
+				       top->session.dir);
 		if (!found && !find_session_alive(&top->session))
 			found = look_at_end(top);
 		if (found < 0)

@@ -132,7 +132,7 @@ a_page_that_is_cut_off_does_no_harm() {
 	start_recording "$pingpong" "$pingpong" || return
 	for each in sessions/*/session.vitals; do truncate -s 100 "$each"; done
 	top -b -f json $recorder >samples 2>told
-	go_on
+	is "status" $? 4 && says "^verbatim: " told && go_on || return
 	wait $recorder && "$VERBATIM" check t.db >out && is "$("$VERBATIM" sql t.db \
 		'SELECT count(*) FROM wc WHERE status = 0')" 8000
 }
