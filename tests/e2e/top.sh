@@ -14,7 +14,7 @@ terminal() { # columns, keys, command...
 start_recording() { # first, then, options of record
 	local first=$1 second=$2
 	shift 2
-	rm -f go && mkfifo go && exec 4<>go
+	rm -f go samples && mkfifo go && exec 4<>go
 	"$VERBATIM" record -q -o t.db "$@" -- \
 		bash -c "$first; read -t 100 -r line <go; $second" >out 2>err &
 	recorder=$!
@@ -121,12 +121,13 @@ nobody_records() {
 		{ top -b a b 2>told; is "status" $? 2; }
 }
 a_recorder_that_is_killed_is_told() {
-	start_recording "$pingpong" : || return
-	top -b -f json $recorder >samples 2>told & local pid=$!
+	start_recording "$pingpong" "touch over" || return
+	top -b -f json $recorder >samples 2>told & local pid=$! status
 	await test -s samples && kill -KILL $recorder
-	wait $pid
-	is "status" $? 4 && says "has gone: .verbatim info t.db" told && go_on
-	"$VERBATIM" info t.db >out
+	wait $pid; status=$?
+	go_on && await test -e over || return # or it would take what the next program waits for
+	is "status" $status 4 && says "has gone: .verbatim info t.db" told &&
+		"$VERBATIM" info t.db >info
 }
 a_page_that_is_cut_off_does_no_harm() {
 	start_recording "$pingpong" "$pingpong" || return
