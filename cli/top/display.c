@@ -6,7 +6,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <termcap.h>
 #include <unistd.h>
 
 #include "core/wire/log.h"
@@ -34,11 +34,11 @@ static void free_display(struct display *display)
 }
 
 /* "dumb" is a known kind, and cannot. */
-static bool can_move_cursor(void)
+static bool can_move_cursor(const char *kind)
 {
-	const char *move = tigetstr("cup");
+	char entry[4096]; /* which ncurses does not write to */
 
-	return move && move != (const char *)-1;
+	return kind && *kind && tgetent(entry, kind) == 1 && tgetstr("cm", NULL);
 }
 
 int display_open(struct display **ret_display)
@@ -53,11 +53,9 @@ int display_open(struct display **ret_display)
 	if (!display)
 		return log_err(-ENOMEM, "draw");
 	display->out = fdopen(dup(STDOUT_FILENO), "w");
-	if (display->out && kind && *kind)
+	if (display->out && can_move_cursor(kind))
 		display->screen = newterm(NULL, display->out, stdin);
-	if (!display->screen || !can_move_cursor()) {
-		if (display->screen)
-			endwin();
+	if (!display->screen) {
 		free_display(display);
 		return log_err(
 			-EINVAL,
