@@ -158,7 +158,8 @@ altered_arguments() { # SQL of the table call
 	"$VERBATIM" unpack -o arguments.db rc_pingpong.db && sqlite3 arguments.db "$1"
 }
 the_least_number_is_one() {
-	altered_arguments "UPDATE call SET args = replace(args, '500', '-9223372036854775808')" &&
+	altered_arguments "UPDATE call
+		SET args = replace(args, ':500,', ':-9223372036854775808,')" &&
 		emit arguments
 }
 a_name_that_is_not_known_is_refused() {
