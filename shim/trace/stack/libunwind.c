@@ -21,12 +21,15 @@
  *			    asks whether an address can be read: it writes a byte
  *			    from there into a pipe that it made at its first walk. A
  *			    program that has closed all its descriptors may have a
- *			    file of its own under these numbers, so they are looked
- *			    at before each walk
+ *			    file of its own under these numbers: its pointers to
+ *			    read() and to syscall(), by which it writes, become
+ *			    ours, too, which look at the descriptors first, and the
+ *			    walk is given up if they are not the pipe's
  */
 #include "shim/trace/stack/libunwind.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -48,7 +51,7 @@
 
 typedef int backtrace_fn(void **frames, int max);
 typedef int visit_fn(struct dl_phdr_info *info, size_t size, void *arg);
-typedef int iterate_fn(visit_fn *visit, void *arg);
+typedef void any_fn(void);
 
 static backtrace_fn *loaded;
 static _Atomic(backtrace_fn *) usable;
@@ -57,9 +60,11 @@ static bool shared;         /* others were in it when the last fork began */
 
 static __thread bool warm __attribute__((tls_model("initial-exec")));
 static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
+static __thread bool lost __attribute__((tls_model("initial-exec"))); /* the pipe, in a walk */
 
 static struct {
 	int ends[2];
+	bool known;
 	struct stat stat; /* of both */
 } probe;                  /* libunwind's pipe */
 
@@ -68,6 +73,33 @@ static bool is_probe(int fd)
 	struct stat st;
 
 	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
+}
+
+/* May libunwind use @fd? Not if it is one of the pipe's, and the pipe is not there any more. */
+static bool may_use(int fd)
+{
+	if (!walking || !probe.known || (fd != probe.ends[0] && fd != probe.ends[1]))
+		return true;
+	lost = lost || !is_probe(probe.ends[0]) || !is_probe(probe.ends[1]);
+	return !lost;
+}
+
+/* EAGAIN: the pipe is there, and empty. */
+static ssize_t read_probe(int fd, void *to, size_t bytes)
+{
+	if (may_use(fd))
+		return read(fd, to, bytes);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* EFAULT: the address cannot be read. */
+static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (number != SYS_write || may_use((int)a))
+		return syscall(number, a, b, c, d, e, f);
+	errno = EFAULT;
+	return -1;
 }
 
 /* While a fork goes on nobody enters: the child would not know. Then -1. */
@@ -93,9 +125,13 @@ int libunwind_walk(void **frames, int max)
 	/* pairs with the store in libunwind_try() */
 	backtrace_fn *take = atomic_load_explicit(&usable, memory_order_acquire);
 
-	if (!take || !warm || !is_probe(probe.ends[0]) || !is_probe(probe.ends[1]))
+	int n;
+
+	if (!take || !warm)
 		return -1;
-	return walk_stack(take, frames, max);
+	lost = false;
+	n = walk_stack(take, frames, max);
+	return lost ? -1 : n;
 }
 
 void libunwind_warm_up(void)
@@ -196,22 +232,22 @@ static bool is_sealed(const void *at)
 	return false;
 }
 
-static bool redirect_iterate(const struct link_map *map)
+/* Make @map's pointer to the function @name one of ours. */
+static bool redirect(const struct link_map *map, const char *name, any_fn *ours)
 {
 	struct relocations calls = relocations_of(map, DT_JMPREL, DT_PLTRELSZ);
 	struct relocations data = relocations_of(map, DT_RELA, DT_RELASZ);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	_Atomic(iterate_fn *) *at;
+	_Atomic(any_fn *) *at;
 	void *start;
 	bool sealed;
 
-	at = pointer_to(map, &calls, "dl_iterate_phdr")
-		     ?: pointer_to(map, &data, "dl_iterate_phdr");
+	at = pointer_to(map, &calls, name) ?: pointer_to(map, &data, name);
 	start = (void *)((uintptr_t)at & -page);
 	sealed = at && is_sealed(at);
 	if (!at || (sealed && mprotect(start, page, PROT_READ | PROT_WRITE)))
 		return false;
-	atomic_store(at, iterate_modules);
+	atomic_store(at, ours);
 	if (sealed)
 		mprotect(start, page, PROT_READ);
 	return true;
@@ -229,7 +265,9 @@ void libunwind_open(void)
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
 	map = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-	if (map && redirect_iterate(map))
+	if (map && redirect(map, "dl_iterate_phdr", (any_fn *)iterate_modules) &&
+	    redirect(map, "read", (any_fn *)read_probe) &&
+	    redirect(map, "syscall", (any_fn *)call_kernel))
 		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
 }
 
@@ -243,8 +281,9 @@ static bool find_probe(void)
 	syscall(SYS_close, probe.ends[0]); /* close() would be a cancellation point */
 	syscall(SYS_close, probe.ends[1]);
 	walk_stack(loaded, &frame, 1);
-	return !fstat(probe.ends[0], &probe.stat) && S_ISFIFO(probe.stat.st_mode) &&
-	       is_probe(probe.ends[1]) && fcntl(probe.ends[0], F_GETFL) & O_NONBLOCK;
+	probe.known = !fstat(probe.ends[0], &probe.stat) && S_ISFIFO(probe.stat.st_mode) &&
+		      is_probe(probe.ends[1]) && fcntl(probe.ends[0], F_GETFL) & O_NONBLOCK;
+	return probe.known;
 }
 
 void libunwind_try(void *const *outer, int n)
