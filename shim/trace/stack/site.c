@@ -180,15 +180,12 @@ static void unwind_aside(void *arg)
 	unwound->id = unwind_site(unwound->frame);
 }
 
-uint16_t site_find(const void *const *frame)
+static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *frame)
 {
-	const struct site *site = look_up_site(frame);
 	struct unwound unwound = { .frame = frame };
 	struct quiet quiet;
 	int saved = errno;
 
-	if (site->frame && site->unloads == modules_unloads())
-		return site->id;
 	if (recorder.writing) /* in a handler whose events are lost, and counted, anyway */
 		return 0;
 	quiet_begin(&quiet); /* a signal handler sees the table before or after the change */
@@ -196,4 +193,12 @@ uint16_t site_find(const void *const *frame)
 	quiet_end(&quiet);
 	errno = saved;
 	return unwound.id;
+}
+
+/* It is elsewhere in the table for good where two call paths have the same hash: no more than that. */
+uint16_t site_find(const void *const *frame)
+{
+	const struct site *site = look_up_site(frame);
+
+	return site->frame && site->unloads == modules_unloads() ? site->id : unwind_new(frame);
 }
