@@ -3,12 +3,14 @@
  *
  * While a row is timed it sleeps, and it empties the ring in between: so the
  * ring never fills, and the lines of it have been in another core's cache, as
- * in a real recording. drain_always() makes it read while the row is timed.
+ * in a real recording. drain_set() makes it read while the row is timed, or not
+ * at all.
  */
 #include "scripts/bench/drain.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,11 +20,15 @@
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
 
+#define FAR (1ull << 62) /* so far may the writer go that nobody reads */
+
 static struct session session;
 static struct ring ring;
 static pthread_t thread;
 static sem_t wanted, done;
-static atomic_bool always, ended;
+static atomic_int when = DRAIN_BETWEEN;
+static atomic_bool ended;
+static bool passed_over; /* by the writer, which nobody read */
 static unsigned int frames;
 static int error;
 
@@ -34,6 +40,17 @@ static void open_ring(void)
 	ring_open(&ring, path); /* -ENOENT until the first verb */
 }
 
+/* Nobody has read what was before the next event: its number is the one to go on with. */
+static void find_number(void)
+{
+	const struct event_head *event = ring_next(&ring);
+
+	if (ring_is_read(&ring))
+		return;
+	ring.seq = event->seq - 1;
+	passed_over = false;
+}
+
 static void empty_ring(void)
 {
 	const struct event_head *event;
@@ -43,6 +60,8 @@ static void empty_ring(void)
 		open_ring();
 	if (!ring.head)
 		return;
+	if (passed_over)
+		find_number();
 	while ((bytes = ring_peek(&ring, &event)) > 0) {
 		if (event->type == EVENT_CALL)
 			frames = ((const struct event_call *)event)->nframes;
@@ -59,14 +78,17 @@ static void *run_thread(void *unused)
 	while (!atomic_load(&ended)) {
 		const struct timespec pause = { .tv_nsec = 20000 };
 
-		if (atomic_load(&always)) {
+		if (atomic_load(&when) != DRAIN_ALWAYS) {
+			sem_wait(&wanted);
 			empty_ring();
-			nanosleep(&pause, NULL);
+			sem_post(&done);
 			continue;
 		}
-		sem_wait(&wanted);
 		empty_ring();
-		sem_post(&done);
+		if (!sem_trywait(&wanted))
+			sem_post(&done);
+		else
+			nanosleep(&pause, NULL);
 	}
 	return NULL;
 }
@@ -89,19 +111,38 @@ void drain_keep(uint64_t payload, bool strict)
 	session.page->payload.keep = payload;
 }
 
-void drain_now(void)
+/*
+ * Let the thread empty the ring, and wait for it without sleeping: a processor that has just been
+ * woken is slower for a while, and that would be taken for the recorder's cost.
+ */
+static void ask_thread(void)
 {
-	if (atomic_load(&always))
-		return;
 	sem_post(&wanted);
-	sem_wait(&done);
+	while (sem_trywait(&done))
+		sched_yield();
 }
 
-void drain_always(bool on)
+void drain_now(void)
 {
-	atomic_store(&always, on);
-	if (on)
-		sem_post(&wanted);
+	if (atomic_load(&when) == DRAIN_BETWEEN)
+		ask_thread();
+}
+
+void drain_set(enum drain_when now)
+{
+	const enum drain_when before = (enum drain_when)atomic_exchange(&when, DRAIN_BETWEEN);
+
+	if (before == DRAIN_NEVER) {
+		ring.reserved = atomic_load(&ring.head->tail);
+		ring_consume(&ring);
+		passed_over = true;
+	}
+	ask_thread();
+	if (now == DRAIN_NEVER)
+		atomic_store(&ring.head->head, FAR);
+	atomic_store(&when, now);
+	if (now == DRAIN_ALWAYS)
+		ask_thread();
 }
 
 unsigned int drain_frames(void)

@@ -14,8 +14,12 @@ void drain_keep(uint64_t payload, bool strict);
 /* Empty the ring now, by the other thread, and wait for it. */
 void drain_now(void);
 
-/* From now on it empties the ring all the time (or no longer). */
-void drain_always(bool always);
+/*
+ * From now on it empties the ring all the time; or nobody reads it, and it is never full; or it is
+ * emptied by drain_now(). Not DRAIN_NEVER before the ring is as wide as it becomes.
+ */
+enum drain_when { DRAIN_BETWEEN, DRAIN_ALWAYS, DRAIN_NEVER };
+void drain_set(enum drain_when when);
 
 /* Of the last control verb. */
 unsigned int drain_frames(void);

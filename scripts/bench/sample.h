@@ -26,6 +26,9 @@ double sample_median(double *values, int n);
 
 void sample_print(const char *name, const double *samples, int n);
 
+/* What a call of @b takes more than one of @a (may be NULL), in ns: the median of PAIRS. */
+double sample_once(const struct side *a, const struct side *b, long n);
+
 /* Print @name with what a call of @b takes more than one of @a, in ns. */
 void sample_difference(const char *name, const struct side *a, const struct side *b, long n);
 

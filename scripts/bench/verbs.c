@@ -10,6 +10,8 @@
  *	verbs off            it is loaded, and there is no session
  *	verbs ended          it has recorded, and the session was closed
  *	verbs on             it records
+ *	verbs read           it records, with nobody reading and with a reader at work
+ *	verbs collected      it is recorded by `verbatim record`, which was told to run this
  *	verbs strict         it records, and watches the data path
  *	verbs payload MODE   it records, and keeps payload: hash, full
  *	verbs ust UST.so     LTTng's tracepoint in UST.so, without the recorder
@@ -35,6 +37,8 @@ enum {
 	WCS = 17,
 	FRAMES = 12,
 	CALLS = 4000,
+	LONG_CALLS = 16000,
+	LAP_CALLS = 2 << 16,
 	CONTROL_CALLS = 400,
 	UST_CALLS = 2000,
 	PAYLOAD_CALLS = 200,
@@ -62,6 +66,24 @@ static void post_one(void *arg, long n)
 
 	while (n--)
 		ibv_post_send(&way->qp, &sends[LIST - 1], &bad);
+}
+
+static int refused;
+
+static __attribute__((noinline)) void post_below(struct way *way)
+{
+	struct ibv_send_wr *bad;
+
+	refused += ibv_post_send(&way->qp, &sends[LIST - 1], &bad) != 0; /* no tail call */
+}
+
+/* From two places in turn that only an outer return address tells apart. */
+static void post_from_two(void *arg, long n)
+{
+	for (; n > 0; n -= 2) {
+		post_below(arg);
+		post_below(arg);
+	}
 }
 
 static void post_list(void *arg, long n)
@@ -219,11 +241,13 @@ static void measure_row(const char *name, void (*run)(void *, long), long n, voi
 	sample_difference(name, &a, &b, n);
 }
 
+/* Without sleeping, as ask_thread() of drain.c. */
 static void let_lttng_read(void)
 {
-	const struct timespec pause = { .tv_nsec = 2000000 };
+	const uint64_t until = sample_now() + 2000000;
 
-	nanosleep(&pause, NULL);
+	while (sample_now() < until)
+		sched_yield();
 }
 
 static int ust_rows(const char *path)
@@ -248,6 +272,7 @@ static int ust_rows(const char *path)
 static void data_rows(void (*after)(void))
 {
 	measure_row("post_one", post_one, CALLS, after);
+	measure_row("post_from_two", post_from_two, CALLS, after);
 	measure_row("post_list", post_list, CALLS / 8, after);
 	measure_row("build_one", build_one, CALLS, after);
 	measure_row("post_recv", post_recv, CALLS, after);
@@ -278,13 +303,68 @@ static void say_frames(void)
 	sample_print("frames", &n, 1);
 }
 
+/*
+ * The same with nobody reading and with the reader at work, in turn: where do the lines of the ring
+ * come from? All of them, since what is timed comes after a lap. One call for both, or they would
+ * be two places that post.
+ */
+static void distance_row(const char *name, void (*run)(void *, long))
+{
+	const struct side bare = { run, &straight, NULL }, recorded = { run, &traced, NULL };
+	double samples[2][SAMPLES];
+	char row[64];
+
+	for (int i = 0; i < 2 * SAMPLES; i++) {
+		drain_set(i % 2 ? DRAIN_ALWAYS : DRAIN_NEVER);
+		run(&traced, LAP_CALLS);
+		samples[i % 2][i / 2] = sample_once(&bare, &recorded, LONG_CALLS);
+	}
+	drain_set(DRAIN_BETWEEN);
+	snprintf(row, sizeof(row), "%s_unread", name);
+	sample_print(row, samples[0], SAMPLES);
+	snprintf(row, sizeof(row), "%s_read", name);
+	sample_print(row, samples[1], SAMPLES);
+}
+
+static void distance_rows(void)
+{
+	for (long n = 0; n < RING_POSTS; n += CALLS) {
+		post_one(&traced, CALLS);
+		drain_now();
+	}
+	distance_row("post", post_one);
+	distance_row("build", build_one);
+	distance_row("recv", post_recv);
+	fake_returns = 1;
+	distance_row("poll", poll_batches);
+	fake_returns = 0;
+}
+
+/* While the collector writes what came, without sleeping. */
+static void let_collector_read(void)
+{
+	const uint64_t until = sample_now() + 1500000;
+
+	while (sample_now() < until)
+		sched_yield();
+}
+
+/* The recorder has a session, and its own collector. */
+static int run_collected(void)
+{
+	make_ways();
+	measure_row("post", post_one, CALLS, let_collector_read);
+	measure_row("build", build_one, CALLS, let_collector_read);
+	measure_row("recv", post_recv, CALLS, let_collector_read);
+	fake_returns = 1;
+	measure_row("poll", poll_batches, CALLS, let_collector_read);
+	return 0;
+}
+
 static void recorded_rows(void)
 {
 	data_rows(drain_now);
 	say_frames();
-	drain_always(true);
-	measure_row("post_one_read", post_one, CALLS, NULL);
-	drain_always(false);
 }
 
 /* The recorder looks at the session when its ring is full. */
@@ -337,6 +417,10 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "on"))
 		return run_recorded(recorded_rows);
+	if (!strcmp(mode, "read"))
+		return run_recorded(distance_rows);
+	if (!strcmp(mode, "collected"))
+		return run_collected();
 	strict = !strcmp(mode, "strict");
 	if (strict)
 		return run_recorded(recorded_rows);
