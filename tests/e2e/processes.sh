@@ -275,7 +275,7 @@ mpi_ranks_are_in_one_trace() {
 		is "$(sql "SELECT count(DISTINCT process) FROM wc")" 4 &&
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
 			0 || return
-	# MPI_Finalize destroys an address handle while another thread waits for a datagram's completion
+	# MPI_Finalize destroys an address handle while another thread waits for a completion
 	echo 'LIFE-008 mca_btl_openib.so ring' >known
 	"$VERBATIM" check --suppress known t.db >out 2>&1 || { cat out; return 1; }
 	# datagrams of two ranks may come in another order; nothing else may differ

@@ -233,7 +233,7 @@ static bool is_sealed(const void *at)
 }
 
 /* Make @map's pointer to the function @name one of ours. */
-static bool redirect(const struct link_map *map, const char *name, any_fn *ours)
+static bool redirect_pointer(const struct link_map *map, const char *name, any_fn *ours)
 {
 	struct relocations calls = relocations_of(map, DT_JMPREL, DT_PLTRELSZ);
 	struct relocations data = relocations_of(map, DT_RELA, DT_RELASZ);
@@ -265,9 +265,9 @@ void libunwind_open(void)
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
 	map = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
-	if (map && redirect(map, "dl_iterate_phdr", (any_fn *)iterate_modules) &&
-	    redirect(map, "read", (any_fn *)read_probe) &&
-	    redirect(map, "syscall", (any_fn *)call_kernel))
+	if (map && redirect_pointer(map, "dl_iterate_phdr", (any_fn *)iterate_modules) &&
+	    redirect_pointer(map, "read", (any_fn *)read_probe) &&
+	    redirect_pointer(map, "syscall", (any_fn *)call_kernel))
 		loaded = (backtrace_fn *)dlsym(map, "unw_backtrace");
 }
 

@@ -195,7 +195,7 @@ static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *fr
 	return unwound.id;
 }
 
-/* It is elsewhere in the table for good where two call paths have the same hash: no more than that. */
+/* Where two call paths have the same hash, the second is always found here: no more than that. */
 uint16_t site_find(const void *const *frame)
 {
 	const struct site *site = look_up_site(frame);
