@@ -234,12 +234,13 @@ function drawAxis(to, axis, scale, orient, ticks, format) {
 	to.call(made);
 }
 
-/* Powers of ten, and what is between them if there is room. */
+/* Powers of ten, what is between them if there is room, and each second or third if there is not. */
 function logTicks(domain, most) {
 	const values = [];
-	for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+	for (const [every, steps] of [[1, [1, 2, 5]], [1, [1, 3]], [1, [1]], [2, [1]], [3, [1]], [6, [1]]]) {
 		values.length = 0;
-		for (let power = Math.floor(Math.log10(domain[0])); 10 ** power <= domain[1]; power++)
+		const first = every * Math.floor(Math.log10(domain[0]) / every);
+		for (let power = first; 10 ** power <= domain[1]; power += every)
 			for (const step of steps)
 				if (step * 10 ** power >= domain[0] && step * 10 ** power <= domain[1])
 					values.push(step * 10 ** power);

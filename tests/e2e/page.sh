@@ -9,8 +9,14 @@ page = open(sys.argv[1]).read()
 print(re.search("<script type=.application/json. id=.data.>(.*?)</script>", page, re.S)[1])' "$1"
 }
 
-"$VERBATIM" record -q -o bw.db -- "$both" ib_send_bw -q 4 -n 500 >out 2>&1 || exit 1
-"$VERBATIM" record -q -o pingpong.db -- "$both" ibv_rc_pingpong >out 2>&1 || exit 1
+recorded() { # trace, program...
+	local trace=$1
+	shift
+	"$VERBATIM" record -q -o "$trace" -- "$both" "$@" >out 2>&1 ||
+		{ not_ok "$* is recorded" "$(tail -n 5 out)"; exit 1; }
+}
+recorded bw.db ib_send_bw -q 4 -n 500
+recorded pingpong.db ibv_rc_pingpong
 "$VERBATIM" record -q -o empty.db -- true >out 2>&1
 
 says_what_the_commands_say() {
@@ -56,13 +62,21 @@ hostile_names() {
 }
 try hostile_names
 
+# Latencies of seven powers of ten, on the screen of a telephone.
+wide_axes() {
+	"$VERBATIM" unpack -o wide.db bw.db &&
+		sqlite3 wide.db 'UPDATE wc SET posted = time - iif(i % 2, 15, 90000000)' &&
+		"$VERBATIM" report wide.db -o wide.html
+}
+try wide_axes
+
 "$VERBATIM" report empty.db -o empty.html 2>err || not_ok "an empty trace" "$(cat err)"
 # Debian's python3 has the packages that install-deps installs. The faults of a page are found.
 sections=verdict,tiles,timeline,latency,gaps,doorbells,memory,places,objects,events,environment
 sections+=,coverage
 cp "$root/tests/e2e/page/faulty.html" .
 /usr/bin/python3 "$root/tests/e2e/page/browser.py" --text "$odd" --use error.html,faulty.html \
-	$sections bw.html two.html error.html empty.html odd.html faulty.html >found 2>why
+	$sections bw.html two.html error.html empty.html odd.html wide.html faulty.html >found 2>why
 status=$?
 is_good() { # page, plots at least
 	local plots
@@ -77,7 +91,7 @@ faults_are_found() {
 if [ $status = 3 ]; then
 	skip "in a browser" "$(head -n 1 found)"
 else
-	for each in "bw 12" "two 12" "error 12" "empty 0" "odd 12"; do
+	for each in "bw 12" "two 12" "error 12" "empty 0" "odd 12" "wide 12"; do
 		try "in a browser: ${each% *}" is_good $each
 	done
 	try faults_are_found
