@@ -37,8 +37,10 @@ recorded_found() {
 }
 
 recorded_findings() {
-	"$VERBATIM" check --format json "$recorded_tmp/t.db" >"$recorded_tmp/found"
-	[ $? -le 1 ] || { echo "check failed"; return 1; } # some clients are killed, or refused
+	"$VERBATIM" check --format json "$recorded_tmp/t.db" >"$recorded_tmp/found" \
+		2>"$recorded_tmp/notes"
+	# some clients are killed, or refused
+	[ $? -le 1 ] || { echo "check failed: $(cat "$recorded_tmp/notes")"; return 1; }
 	recorded_is "findings that are not known to be true" \
 		"$(recorded_found | grep -vxE "$(printf '%s\n' "$@")")" "" ||
 		{ jq -c '.findings[] | [.rule, .event, .message]' "$recorded_tmp/found"; false; }
@@ -54,7 +56,7 @@ recorded_again() { # list, true findings...
 		"$recorded_tmp/t.db" -- bash "$list" recorded
 	for each in recorded_whole recorded_findings; do
 		if out=$($each "$@" 2>&1); then echo "ok $name ${each/_/: }"
-		else echo "not ok $name ${each/_/: }: $out"; fi
+		else echo "not ok $name ${each/_/: }: ${out//$'\n'/; }"; fi
 	done
 	rm -rf "$recorded_tmp"
 }

@@ -29,7 +29,7 @@ tidy() { :; }
 
 failed=0
 ok() { echo "ok $of: $1"; }
-not_ok() { echo "not ok $of: $1: $2"; failed=1; }
+not_ok() { echo "not ok $of: $1: ${2//$'\n'/; }"; failed=1; } # one line, as the summary has it
 skip() { echo "skip $of: $1: $2"; }
 
 try() {
