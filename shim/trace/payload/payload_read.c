@@ -20,6 +20,21 @@ enum { PIECE = RING_EVENT_MAX - 4096 };
 
 _Static_assert(PIECE % 32 == 0, "hashed without a rest");
 
+/* getpid() is a system call: once a thread in each process, whose generations differ. */
+static pid_t own_pid(void)
+{
+	static __thread struct {
+		uint32_t generation;
+		pid_t pid;
+	} own __attribute__((tls_model("initial-exec")));
+
+	if (!own.pid || own.generation != recorder.generation) {
+		own.pid = getpid();
+		own.generation = recorder.generation;
+	}
+	return own.pid;
+}
+
 /* Have the kernel read the memory: that cannot fault. *@why says why some could not be read. */
 static size_t read_memory(const struct iovec *there, unsigned int used, void *to, size_t n,
 			  enum payload_why *why)
@@ -31,7 +46,7 @@ static size_t read_memory(const struct iovec *there, unsigned int used, void *to
 	if (!sandbox_enter())
 		return 0;
 	*why = PAYLOAD_UNREADABLE;
-	got = syscall(SYS_process_vm_readv, getpid(), &here, 1, there, used, 0);
+	got = syscall(SYS_process_vm_readv, own_pid(), &here, 1, there, used, 0);
 	sandbox_leave();
 	return got > 0 ? (size_t)got : 0;
 }
