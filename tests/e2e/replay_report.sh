@@ -99,10 +99,13 @@ fail_fast_ends_at_the_first() {
 		says ' events: 1 divergence ' out
 }
 
-has_taken_over() { # the child of process $1 handles SIGTERM
-	local child mask
-	child=$(pgrep -P "$1") && mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$child/status") &&
-		[ $((0x$mask >> 14 & 1)) = 1 ]
+# The child of process $1 handles SIGTERM. Before it executes it has its parent's handler, and the
+# signal blocked: one that comes then ends it before there is anything to report.
+has_taken_over() {
+	local child signals
+	child=$(pgrep -P "$1") && signals=$(awk '/^SigBlk/ { blocked = $2 }
+		/^SigCgt/ { print "0x" $2 " & ~0x" blocked }' "/proc/$child/status") &&
+		[ $(((signals) >> 14 & 1)) = 1 ]
 }
 
 a_signal_leaves_a_report() { # SIGNAL
