@@ -10,9 +10,11 @@
  *
  * Plain records; any thread.
  */
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "gen/data_gen.h"
 
@@ -208,6 +210,37 @@ enum {
 _Static_assert(sizeof(struct event_wr) == 16 && sizeof(struct event_sge) == 16 &&
 		       sizeof(struct event_post) == 32,
 	       "a SEND of one element takes 64 bytes");
+
+/*
+ * The second word of a request: opcode, flags, elements, parts, a byte each, and imm. It is written
+ * and read whole: a load of what several stores have written just now waits for all of them.
+ */
+enum { WR_WORD = offsetof(struct event_wr, opcode) };
+
+_Static_assert(WR_WORD == 8 && offsetof(struct event_wr, nsge) == 10 &&
+		       offsetof(struct event_wr, parts) == 11 &&
+		       offsetof(struct event_wr, imm) == 12,
+	       "event_wr_word()");
+
+static inline uint64_t event_wr_word(unsigned int opcode, unsigned int flags, unsigned int nsge,
+				     unsigned int parts, uint32_t imm)
+{
+	return (opcode & 255) | (flags & 255) << 8 | nsge << 16 | parts << 24 | (uint64_t)imm << 32;
+}
+
+static inline uint64_t event_wr_get_word(const struct event_wr *wr)
+{
+	uint64_t word;
+
+	memcpy(&word, (const char *)wr + WR_WORD, sizeof(word));
+	return le64toh(word);
+}
+
+static inline void event_wr_put_word(struct event_wr *wr, uint64_t word)
+{
+	word = htole64(word);
+	memcpy((char *)wr + WR_WORD, &word, sizeof(word));
+}
 
 struct event_poll {
 	struct event_head head;

@@ -226,7 +226,7 @@ void payload_refused_receives(const struct wr_list *list, const void *queue, con
 
 void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge)
 {
-	const struct event_wr *wr = builder_last(b);
+	const struct event_wr *wr = b->last;
 	uint64_t budget = PAYLOAD_CALL_MAX;
 	struct request r;
 

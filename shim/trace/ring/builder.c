@@ -32,6 +32,13 @@ static void *take_memory(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static void set_memory(struct builder *b, char *at, uint32_t size)
+{
+	b->at = at;
+	b->size = size;
+	b->most = b->at + size - BUILDER_WR_BYTES;
+}
+
 static struct builder *place_of(const struct ibv_qp_ex *qp, unsigned int further)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)qp * 0x9e3779b97f4a7c15ull >> 58;
@@ -55,6 +62,15 @@ static struct builder *claim_closed(const struct ibv_qp_ex *qp)
 	return NULL;
 }
 
+static bool give_memory(struct builder *b)
+{
+	void *at = b->at ? b->at : take_memory(BUILDER_BYTES);
+
+	if (!b->at && at)
+		set_memory(b, at, BUILDER_BYTES);
+	return at;
+}
+
 struct builder *builder_claim(const struct ibv_qp_ex *qp)
 {
 	struct builder *b;
@@ -66,28 +82,32 @@ struct builder *builder_claim(const struct ibv_qp_ex *qp)
 	b = claim_closed(qp);
 	if (!b)
 		b = place_of(qp, 0);
-	b->qp = qp;
-	builder_now = b;
-	if (!b->at) {
-		b->at = take_memory(BUILDER_BYTES);
-		b->size = b->at ? BUILDER_BYTES : 0;
+	if (!give_memory(b)) {
+		atomic_store_explicit(&b->open, false, memory_order_relaxed);
+		return NULL;
 	}
-	return b;
+	b->qp = qp;
+	return builder_now = b;
 }
 
 bool builder_grow(struct builder *b)
 {
+	const size_t used = builder_bytes(b);
 	int saved = errno;
 	void *more = MAP_FAILED;
 
-	if (b->at && b->size < BUILDER_MAX)
-		more = mremap(b->at, b->size, 2ul * b->size, MREMAP_MAYMOVE);
-	errno = saved;
-	b->cut = more == MAP_FAILED;
 	if (b->cut)
 		return false;
-	b->at = more;
-	b->size *= 2;
+	if (b->size < BUILDER_MAX)
+		more = mremap(b->at, b->size, 2ul * b->size, MREMAP_MAYMOVE);
+	errno = saved;
+	if (more == MAP_FAILED) {
+		b->cut = true;
+		b->last = NULL;
+		return false;
+	}
+	set_memory(b, more, 2 * b->size);
+	b->next = b->at + used;
 	return true;
 }
 
@@ -98,9 +118,9 @@ void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part pa
 
 	if (wr->parts & part)
 		return at;
-	memmove(at + bytes, at, (size_t)(b->at + b->used - at));
+	memmove(at + bytes, at, (size_t)(b->next - at));
 	wr->parts |= part;
-	b->used += (uint32_t)bytes;
+	b->next += bytes;
 	return at;
 }
 

@@ -27,12 +27,13 @@ struct builder {
 	const struct ibv_qp_ex *qp; /* NULL: never used */
 	_Atomic bool open;          /* started, and neither complete nor aborted */
 	bool cut;                   /* some of it did not fit */
+	bool carries;               /* some payload was captured */
 	uint32_t nwr;
-	uint32_t used, size; /* bytes of @at */
-	uint32_t last;       /* offset of the request that was begun last */
-	uint32_t payload;    /* number of its captured payload; 0: none yet */
-	bool carries;        /* some payload was captured */
-	char *at;
+	uint32_t payload;      /* number of its captured payload; 0: none yet */
+	uint32_t size;         /* bytes of @at */
+	char *at, *next;       /* its memory, and where that is free */
+	char *most;            /* @next of a request that still fits is not behind it */
+	struct event_wr *last; /* the request that was begun last; NULL: none, or it did not fit */
 };
 
 /* The builder that was used last; its qp is NULL where this thread has built nothing yet. */
@@ -51,41 +52,47 @@ static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
 /* A place for @qp, open. NULL: no memory. */
 struct builder *builder_claim(const struct ibv_qp_ex *qp);
 
+static inline void builder_open(struct builder *b)
+{
+	atomic_store_explicit(&b->open, true, memory_order_relaxed);
+	b->cut = b->carries = false;
+	b->nwr = b->payload = 0;
+	b->next = b->at;
+	b->last = NULL;
+}
+
 static inline void builder_start(const struct ibv_qp_ex *qp)
 {
 	struct builder *b = builder_find(qp);
 
-	if (__builtin_expect(!b, 0)) {
+	if (!b)
 		b = builder_claim(qp);
-		if (!b)
-			return;
-	}
-	atomic_store_explicit(&b->open, true, memory_order_relaxed);
-	b->cut = false;
-	b->nwr = b->used = b->last = b->payload = 0;
-	b->carries = false;
+	if (b)
+		builder_open(b);
+}
+
+/* Bytes of the batch. */
+static inline size_t builder_bytes(const struct builder *b)
+{
+	return (size_t)(b->next - b->at);
 }
 
 /* Make room for one more request; false: there is no memory, and the batch is cut. */
 bool builder_grow(struct builder *b);
 
-/* The request that was begun last; NULL where there is none. */
-static inline struct event_wr *builder_last(const struct builder *b)
+/* Is there room for one more request, with all that may follow it? */
+static inline bool builder_has_room(const struct builder *b)
 {
-	return b->nwr && !b->cut ? (void *)(b->at + b->last) : NULL;
+	return __builtin_expect(!b->cut && b->next <= b->most, 1);
 }
 
-/* Begin a request. NULL: there is no room for it. */
+/* Begin a request, for which there is room. */
 static inline struct event_wr *builder_add(struct builder *b)
 {
-	struct event_wr *wr;
+	struct event_wr *wr = (void *)b->next;
 
-	if (__builtin_expect(b->cut || (b->used + BUILDER_WR_BYTES > b->size && !builder_grow(b)),
-			     0))
-		return NULL;
-	wr = (void *)(b->at + b->used);
-	b->last = b->used;
-	b->used += (uint32_t)sizeof(*wr);
+	b->last = wr;
+	b->next += sizeof(*wr);
 	b->nwr++;
 	return wr;
 }
@@ -97,10 +104,10 @@ void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part pa
 static inline struct event_sge *builder_elements(struct builder *b, struct event_wr *wr,
 						 unsigned int n)
 {
-	b->used -= wr->nsge * (uint32_t)sizeof(struct event_sge);
+	b->next -= wr->nsge * sizeof(struct event_sge);
 	wr->nsge = (uint8_t)n;
-	b->used += n * (uint32_t)sizeof(struct event_sge);
-	return (struct event_sge *)(void *)(b->at + b->used) - n;
+	b->next += n * sizeof(struct event_sge);
+	return (struct event_sge *)(void *)b->next - n;
 }
 
 /* The thread ends: free its memory. */

@@ -12,6 +12,7 @@
 #include "shim/trace/verbs/post.h"
 
 #include "shim/trace/payload/payload.h"
+#include "shim/trace/ring/builder.h"
 #include "shim/trace/stack/site.h"
 #include "shim/trace/verbs/filter.h"
 #include "shim/trace/verbs/stop.h"
@@ -125,14 +126,12 @@ static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, 
 	return at + sizeof(struct event_odd);
 }
 
-/* The request without its parts, as two words. */
+/* The request without its parts. */
 static inline void put_wr(struct event_wr *wr, uint64_t wr_id, unsigned int opcode,
 			  unsigned int flags, unsigned int nsge)
 {
-	const uint64_t word = htole64((opcode & 255) | (flags & 255) << 8 | nsge << 16);
-
 	wr->wr_id = wr_id;
-	memcpy((char *)wr + offsetof(struct event_wr, opcode), &word, sizeof(word));
+	event_wr_put_word(wr, event_wr_word(opcode, flags, nsge, 0, 0));
 }
 
 /* The parts that this operation has. */
@@ -448,25 +447,26 @@ static __attribute__((noinline, cold)) bool put_long(struct post *post, struct e
 	return true;
 }
 
-INLINE bool begin_built(struct post *post, uint16_t verb, const struct ibv_qp *qp,
+INLINE bool begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp,
 			const struct builder *b, uint16_t site, bool carries)
 {
-	struct event_post *event = start_post(verb, qp, site);
+	struct event_post *event = start_post((uint16_t)verb, qp, site);
+	const size_t bytes = builder_bytes(b);
 
 	if (!event)
 		return false;
 	if (carries)
 		event->head.flags |= EVENT_CARRIES;
-	if (__builtin_expect(b->used > PART_BYTES, 0))
+	if (__builtin_expect(bytes > PART_BYTES, 0))
 		return put_long(post, event, b);
-	hold_post(post, event, put_built((char *)(event + 1), b->at, b->used), b->nwr);
+	hold_post(post, event, put_built((char *)(event + 1), b->at, bytes), b->nwr);
 	return true;
 }
 
 static __attribute__((noinline)) bool
-begin_special_built(struct post *post, uint16_t verb, const struct ibv_qp *qp, struct builder *b)
+begin_special_built(struct post *post, enum verb verb, const struct ibv_qp *qp, struct builder *b)
 {
-	bool taken = !recorder.filter || filter_takes_post(verb, qp);
+	bool taken = !recorder.filter || filter_takes_post((uint16_t)verb, qp);
 	uint16_t site = taken ? site_of(post->list.frame) : 0;
 	bool carries =
 		payload_on && verb == VERB_wr_complete && payload_built(&post->list, qp, b, taken);
@@ -474,11 +474,71 @@ begin_special_built(struct post *post, uint16_t verb, const struct ibv_qp *qp, s
 	return taken && begin_built(post, verb, qp, b, site, carries);
 }
 
-bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp, struct builder *b)
+/* The batch of @qp that this thread has open; NULL: it is not known. */
+static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 {
-	return __builtin_expect(recorder.special, 0)
-		       ? begin_special_built(post, (uint16_t)verb, qp, b)
-		       : begin_built(post, (uint16_t)verb, qp, b, site_of(post->list.frame), false);
+	struct builder *b = builder_find(qp);
+
+	return b && atomic_load_explicit(&b->open, memory_order_relaxed) ? b : NULL;
+}
+
+/*
+ * Write what was built, which has the form of the ring already. False: nothing is written. No
+ * batch is open where recording began meanwhile, too many are, or another thread has begun it.
+ */
+INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_ex *qp)
+{
+	const struct ibv_qp *base = &qp->qp_base;
+	struct builder *b;
+	bool on;
+
+	if (!record_ready())
+		return false;
+	b = find_open(qp);
+	if (__builtin_expect(!b || b->cut, 0) && (b || verb == VERB_wr_complete))
+		record_blind(BLIND_EXTENDED_QP, base);
+	if (!b)
+		return false;
+	on = __builtin_expect(recorder.special, 0)
+		     ? begin_special_built(post, verb, base, b)
+		     : begin_built(post, verb, base, b, site_of(post->list.frame), false);
+	atomic_store_explicit(&b->open, false, memory_order_relaxed);
+	return on;
+}
+
+/* The provider has refused the batch: none of its requests is under way. */
+static __attribute__((noinline, cold)) void take_back(const struct ibv_qp_ex *qp)
+{
+	const struct builder *b = builder_find(qp);
+
+	if (b)
+		payload_refused_built(&qp->qp_base, b);
+}
+
+int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
+{
+	struct post post;
+	bool on;
+	int ret;
+
+	wr_list_init(&post.list, frame);
+	on = write_built(&post, VERB_wr_complete, qp);
+	ret = next(qp);
+	if (__builtin_expect(ret && payload_on, 0))
+		take_back(qp);
+	payload_posted(&post.list);
+	if (on)
+		post_end(&post, ret, NULL);
+	return ret;
+}
+
+void post_aborted(const struct ibv_qp_ex *qp, const void *const *frame)
+{
+	struct post post;
+
+	wr_list_init(&post.list, frame);
+	if (write_built(&post, VERB_wr_abort, qp))
+		post_end(&post, 0, NULL);
 }
 
 void post_fail(const struct post *post, int ret, const void *bad)

@@ -35,16 +35,13 @@ int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_w
 int post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad,
 		 post_wq_recv_fn *next, const void *const *frame);
 
-struct builder;
+typedef int wr_complete_fn(struct ibv_qp_ex *);
 
-/*
- * Write the requests that were built (ibv_wr_*), which have the form of the
- * ring already. @verb is VERB_wr_complete, or VERB_wr_abort where they are
- * discarded. Called after record_ready(). Returns false where the post is
- * dropped: then post_end() must not be called.
- */
-bool post_begin_built(struct post *post, enum verb verb, const struct ibv_qp *qp,
-		      struct builder *builder);
+/* Call @next, the provider's wr_complete, and record the batch that was built (builder.h). */
+int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame);
+
+/* Record the batch as one that is discarded: nothing of it is posted. */
+void post_aborted(const struct ibv_qp_ex *qp, const void *const *frame);
 
 /* post_end() of one whose result is not 0. */
 void post_fail(const struct post *post, int ret, const void *bad);

@@ -30,7 +30,6 @@
 #include "shim/trace/verbs/qp_ex_notes.h"
 #include "shim/trace/verbs/slots.h"
 
-typedef int wr_complete_fn(struct ibv_qp_ex *);
 typedef void wr_flush_fn(struct ibv_qp_ex *, uint32_t rkey, uint64_t addr, size_t length,
 			 uint8_t type, uint8_t level);
 
@@ -39,129 +38,80 @@ enum {
 	FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
 };
 
-/* Write what was built. False: nothing is written. */
-static inline bool write_built(const struct ibv_qp_ex *qp, enum verb verb, struct post *post)
-{
-	struct builder *b;
-	bool on;
-
-	if (!record_ready())
-		return false;
-	b = builder_find(qp);
-	if (!b || !atomic_load_explicit(&b->open, memory_order_relaxed)) {
-		/*
-		 * recording began meanwhile, too many batches are open, or
-		 * another thread began it
-		 */
-		if (verb == VERB_wr_complete)
-			record_blind(BLIND_EXTENDED_QP, &qp->qp_base);
-		return false;
-	}
-	if (__builtin_expect(b->cut, 0))
-		record_blind(BLIND_EXTENDED_QP, &qp->qp_base);
-	on = post_begin_built(post, verb, &qp->qp_base, b);
-	atomic_store_explicit(&b->open, false, memory_order_relaxed);
-	return on;
-}
-
-/* The provider has refused the batch: none of its requests is under way. */
-static void take_back(const struct ibv_qp_ex *qp)
-{
-	const struct builder *b = builder_find(qp);
-
-	if (b)
-		payload_refused_built(&qp->qp_base, b);
-}
-
-static int complete_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
-{
-	struct post post;
-	bool on;
-	int ret;
-
-	wr_list_init(&post.list, frame);
-	on = write_built(qp, VERB_wr_complete, &post);
-	ret = next(qp);
-	if (__builtin_expect(ret && payload_on, 0))
-		take_back(qp);
-	payload_posted(&post.list);
-	if (on)
-		post_end(&post, ret, NULL);
-	return ret;
-}
-
-static void note_abort(const struct ibv_qp_ex *qp, const void *const *frame)
-{
-	struct post post;
-
-	wr_list_init(&post.list, frame);
-	if (write_built(qp, VERB_wr_abort, &post))
-		post_end(&post, 0, NULL);
-}
-
-/* name, the flag that asks for it (0: it is always there), parameters, arguments, what is noted */
+/*
+ * name, the flag that asks for it (0: it is always there), parameters, arguments, the quick way to
+ * note it (false: there is none), what is noted
+ */
 /* clang-format off */
 #define BUILDER_VERBS(_, i)                                                                       \
-	_(i, wr_start, 0, (struct ibv_qp_ex *qp), (qp), note_start(qp))                           \
-	_(i, wr_abort, 0, (struct ibv_qp_ex *qp), (qp),                                           \
-	  note_abort(qp, __builtin_frame_address(0)))                                             \
+	_(i, wr_start, 0, (struct ibv_qp_ex *qp), (qp),                                           \
+	  note_quick_start(qp), note_start(qp))                                                   \
 	_(i, wr_atomic_cmp_swp, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP,                                \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap),  \
 	  (qp, rkey, addr, compare, swap),                                                        \
-	  note_atomic(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, addr, compare, swap))                  \
+	  false, note_atomic(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, addr, compare, swap))           \
 	_(i, wr_atomic_fetch_add, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,                            \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add),                     \
 	  (qp, rkey, addr, add),                                                                  \
-	  note_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0))                       \
+	  false, note_atomic(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0))                \
 	_(i, wr_atomic_write, IBV_QP_EX_WITH_ATOMIC_WRITE,                                        \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, const void *data),                 \
-	  (qp, rkey, addr, data), note_atomic_write(qp, rkey, addr, data))                        \
+	  (qp, rkey, addr, data), false, note_atomic_write(qp, rkey, addr, data))                 \
 	_(i, wr_bind_mw, IBV_QP_EX_WITH_BIND_MW,                                                  \
 	  (struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,                                \
 	   const struct ibv_mw_bind_info *info), (qp, mw, rkey, info),                            \
-	  note_bind(qp, mw, rkey, info))                                                          \
+	  false, note_bind(qp, mw, rkey, info))                                                   \
 	_(i, wr_local_inv, IBV_QP_EX_WITH_LOCAL_INV, (struct ibv_qp_ex *qp, uint32_t rkey),       \
-	  (qp, rkey), note_wr(qp, IBV_WR_LOCAL_INV, rkey))                                        \
+	  (qp, rkey), false, note_wr(qp, IBV_WR_LOCAL_INV, rkey))                                 \
 	_(i, wr_rdma_read, IBV_QP_EX_WITH_RDMA_READ,                                              \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
+	  note_quick_rdma(qp, IBV_WR_RDMA_READ, 0, rkey, addr),                                   \
 	  note_rdma(qp, IBV_WR_RDMA_READ, 0, rkey, addr))                                         \
 	_(i, wr_rdma_write, IBV_QP_EX_WITH_RDMA_WRITE,                                            \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr), (qp, rkey, addr),                 \
+	  note_quick_rdma(qp, IBV_WR_RDMA_WRITE, 0, rkey, addr),                                  \
 	  note_rdma(qp, IBV_WR_RDMA_WRITE, 0, rkey, addr))                                        \
 	_(i, wr_rdma_write_imm, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,                               \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm),                       \
 	  (qp, rkey, addr, imm),                                                                  \
+	  note_quick_rdma(qp, IBV_WR_RDMA_WRITE_WITH_IMM, be32toh(imm), rkey, addr),              \
 	  note_rdma(qp, IBV_WR_RDMA_WRITE_WITH_IMM, be32toh(imm), rkey, addr))                    \
 	_(i, wr_send, IBV_QP_EX_WITH_SEND, (struct ibv_qp_ex *qp), (qp),                          \
+	  note_quick_wr(qp, IBV_WR_SEND, 0),                                                      \
 	  note_wr(qp, IBV_WR_SEND, 0))                                                            \
 	_(i, wr_send_imm, IBV_QP_EX_WITH_SEND_WITH_IMM, (struct ibv_qp_ex *qp, __be32 imm),       \
-	  (qp, imm), note_wr(qp, IBV_WR_SEND_WITH_IMM, be32toh(imm)))                             \
+	  (qp, imm),                                                                              \
+	  note_quick_wr(qp, IBV_WR_SEND_WITH_IMM, be32toh(imm)),                                  \
+	  note_wr(qp, IBV_WR_SEND_WITH_IMM, be32toh(imm)))                                        \
 	_(i, wr_send_inv, IBV_QP_EX_WITH_SEND_WITH_INV, (struct ibv_qp_ex *qp, uint32_t rkey),    \
-	  (qp, rkey), note_wr(qp, IBV_WR_SEND_WITH_INV, rkey))                                    \
+	  (qp, rkey), false, note_wr(qp, IBV_WR_SEND_WITH_INV, rkey))                             \
 	_(i, wr_send_tso, IBV_QP_EX_WITH_TSO,                                                     \
 	  (struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss),                       \
-	  (qp, hdr, hdr_sz, mss), note_tso(qp, hdr, hdr_sz, mss))                                 \
+	  (qp, hdr, hdr_sz, mss), false, note_tso(qp, hdr, hdr_sz, mss))                          \
 	_(i, wr_set_ud_addr, 0,                                                                   \
 	  (struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey),                 \
-	  (qp, ah, qpn, qkey), note_ud(qp, ah, qpn, qkey))                                        \
+	  (qp, ah, qpn, qkey), false, note_ud(qp, ah, qpn, qkey))                                 \
 	_(i, wr_set_xrc_srqn, 0, (struct ibv_qp_ex *qp, uint32_t srqn), (qp, srqn),               \
-	  note_xrc(qp, srqn))                                                                     \
+	  false, note_xrc(qp, srqn))                                                              \
 	_(i, wr_set_inline_data, 0, (struct ibv_qp_ex *qp, void *addr, size_t length),            \
-	  (qp, addr, length), note_inline(qp, addr, length))                                      \
+	  (qp, addr, length),                                                                     \
+	  note_quick_inline(qp, addr, length), note_inline(qp, addr, length))                     \
 	_(i, wr_set_inline_data_list, 0,                                                          \
 	  (struct ibv_qp_ex *qp, size_t n, const struct ibv_data_buf *bufs), (qp, n, bufs),       \
-	  note_inlines(qp, n, bufs))                                                              \
+	  false, note_inlines(qp, n, bufs))                                                       \
 	_(i, wr_set_sge, 0,                                                                       \
 	  (struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length),                  \
-	  (qp, lkey, addr, length), note_sge(qp, lkey, addr, length))                             \
+	  (qp, lkey, addr, length),                                                               \
+	  note_quick_sge(qp, lkey, addr, length), note_sge(qp, lkey, addr, length))               \
 	_(i, wr_set_sge_list, 0, (struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *sges),    \
-	  (qp, n, sges), note_sges(qp, n, sges))
+	  (qp, n, sges), false, note_sges(qp, n, sges))
 
 enum {
-#define V(i, name, flag, params, args, noted) OP_##name,
+#define V(i, name, flag, params, args, quick, noted) OP_##name,
 	BUILDER_VERBS(V, 0)
 #undef V
 	OP_wr_complete,
+	OP_wr_abort,
 	OP_wr_flush,
 	OPS,
 };
@@ -171,18 +121,30 @@ static void *originals[OPS][SLOTS];
 
 #define ORIGINAL(name, i) ((typeof(((struct ibv_qp_ex *)0)->name))originals[OP_##name][i])
 
-#define V(i, name, flag, params, args, noted) \
-	static void name##_##i params         \
-	{                                     \
-		noted;                        \
-		ORIGINAL(name, i) args;       \
+#define V(i, name, flag, params, args, quick, noted)                   \
+	static __attribute__((noinline)) void name##_slowly_##i params \
+	{                                                              \
+		noted;                                                 \
+		ORIGINAL(name, i) args;                                \
+	}                                                              \
+	static void name##_##i params                                  \
+	{                                                              \
+		if (__builtin_expect(quick, true))                     \
+			ORIGINAL(name, i) args;                        \
+		else                                                   \
+			name##_slowly_##i args;                        \
 	}
 
 #define FUNCTIONS(i)                                                                             \
 	BUILDER_VERBS(V, i)                                                                      \
 	static int wr_complete_##i(struct ibv_qp_ex *qp)                                         \
 	{                                                                                        \
-		return complete_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0)); \
+		return post_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0));     \
+	}                                                                                        \
+	static void wr_abort_##i(struct ibv_qp_ex *qp)                                           \
+	{                                                                                        \
+		post_aborted(qp, __builtin_frame_address(0));                                    \
+		ORIGINAL(wr_abort, i)(qp);                                                       \
 	}                                                                                        \
 	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,             \
 				 size_t length, uint8_t type, uint8_t level)                     \
@@ -225,32 +187,32 @@ static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 }
 
 /* With record --strict these stand for wr_start, wr_complete and wr_abort. */
-#define STRICT_FUNCTIONS(i)                                                                     \
-	static void strict_wr_start_##i(struct ibv_qp_ex *qp)                                   \
-	{                                                                                       \
-		struct strict_use use;                                                          \
-                                                                                                \
-		strict_enter(&use, &qp->qp_base, VERB_wr_start, STRICT_SEND);                   \
-		wr_start_##i(qp);                                                               \
-		note_batch(qp);                                                                 \
-		strict_leave(&use);                                                             \
-	}                                                                                       \
-	static int strict_wr_complete_##i(struct ibv_qp_ex *qp)                                 \
-	{                                                                                       \
-		struct strict_use use;                                                          \
-		int ret;                                                                        \
-                                                                                                \
-		note_batch_end(qp, VERB_wr_complete);                                           \
-		strict_enter(&use, &qp->qp_base, VERB_wr_complete, STRICT_SEND);                \
-		ret = complete_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0)); \
-		strict_leave(&use);                                                             \
-		return ret;                                                                     \
-	}                                                                                       \
-	static void strict_wr_abort_##i(struct ibv_qp_ex *qp)                                   \
-	{                                                                                       \
-		note_batch_end(qp, VERB_wr_abort);                                              \
-		note_abort(qp, __builtin_frame_address(0));                                     \
-		ORIGINAL(wr_abort, i)(qp);                                                      \
+#define STRICT_FUNCTIONS(i)                                                                 \
+	static void strict_wr_start_##i(struct ibv_qp_ex *qp)                               \
+	{                                                                                   \
+		struct strict_use use;                                                      \
+                                                                                            \
+		strict_enter(&use, &qp->qp_base, VERB_wr_start, STRICT_SEND);               \
+		wr_start_##i(qp);                                                           \
+		note_batch(qp);                                                             \
+		strict_leave(&use);                                                         \
+	}                                                                                   \
+	static int strict_wr_complete_##i(struct ibv_qp_ex *qp)                             \
+	{                                                                                   \
+		struct strict_use use;                                                      \
+		int ret;                                                                    \
+                                                                                            \
+		note_batch_end(qp, VERB_wr_complete);                                       \
+		strict_enter(&use, &qp->qp_base, VERB_wr_complete, STRICT_SEND);            \
+		ret = post_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0)); \
+		strict_leave(&use);                                                         \
+		return ret;                                                                 \
+	}                                                                                   \
+	static void strict_wr_abort_##i(struct ibv_qp_ex *qp)                               \
+	{                                                                                   \
+		note_batch_end(qp, VERB_wr_abort);                                          \
+		post_aborted(qp, __builtin_frame_address(0));                               \
+		ORIGINAL(wr_abort, i)(qp);                                                  \
 	}
 
 EACH_SLOT(STRICT_FUNCTIONS)
@@ -260,11 +222,11 @@ EACH_SLOT(STRICT_FUNCTIONS)
  * provider leaves NULL: the batch is in the trace, as one of which nothing was posted, and then
  * the program jumps where it would have jumped.
  */
-#define V(i, name, flag, params, args, noted)                    \
+#define V(i, name, flag, params, args, quick, noted)             \
 	static void absent_##name params                         \
 	{                                                        \
 		noted;                                           \
-		note_abort(qp, __builtin_frame_address(0));      \
+		post_aborted(qp, __builtin_frame_address(0));    \
 		((typeof(((struct ibv_qp_ex *)0)->name))0) args; \
 	}
 BUILDER_VERBS(V, 0)
@@ -272,16 +234,17 @@ BUILDER_VERBS(V, 0)
 
 /* clang-format off */
 static void *const absent[OPS] = {
-#define V(i, name, flag, params, args, noted) [OP_##name] = (void *)absent_##name,
+#define V(i, name, flag, params, args, quick, noted) [OP_##name] = (void *)absent_##name,
 	BUILDER_VERBS(V, 0)
 #undef V
 };
 
 static void *const ours[OPS][SLOTS] = {
-#define V(i, name, flag, params, args, noted) [OP_##name] = SLOT_NAMES(name),
+#define V(i, name, flag, params, args, quick, noted) [OP_##name] = SLOT_NAMES(name),
 	BUILDER_VERBS(V, 0)
 #undef V
 	[OP_wr_complete] = SLOT_NAMES(wr_complete),
+	[OP_wr_abort] = SLOT_NAMES(wr_abort),
 	[OP_wr_flush] = SLOT_NAMES(wr_flush),
 };
 
@@ -295,11 +258,12 @@ static const struct {
 	size_t offset;
 	uint64_t flag;
 } ops_info[OPS] = {
-#define V(i, name, flag, params, args, noted) \
+#define V(i, name, flag, params, args, quick, noted) \
 	[OP_##name] = { offsetof(struct ibv_qp_ex, name), flag },
 	BUILDER_VERBS(V, 0)
 #undef V
 	[OP_wr_complete] = { offsetof(struct ibv_qp_ex, wr_complete), 0 },
+	[OP_wr_abort] = { offsetof(struct ibv_qp_ex, wr_abort), 0 },
 	[OP_wr_flush] = { FLUSH_OFFSET, WITH_FLUSH },
 };
 /* clang-format on */

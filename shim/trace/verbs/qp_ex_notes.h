@@ -2,6 +2,10 @@
 /*
  * What the builders of struct ibv_qp_ex add to the batch that is being built (builder.h), one
  * function for each kind of request, part and element. The thread that builds; errno is kept.
+ *
+ * The usual ones have a quick form, note_quick_*(), which calls nothing, so that the function
+ * around it saves no registers. It returns false, with nothing noted, where there is more to do:
+ * another queue pair was built on last, memory is to be made longer, flags are odd...
  */
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -19,6 +23,16 @@ static inline void note_start(const struct ibv_qp_ex *qp)
 		builder_start(qp);
 }
 
+static inline bool note_quick_start(const struct ibv_qp_ex *qp)
+{
+	struct builder *b = builder_now;
+
+	if (__builtin_expect(recorder.generation != recording_generation() || b->qp != qp, 0))
+		return false;
+	builder_open(b);
+	return true;
+}
+
 static inline void put_odd(struct builder *b, struct event_wr *wr, uint32_t flags, int num_sge)
 {
 	struct event_odd *odd = builder_part(b, wr, WR_ODD);
@@ -26,21 +40,47 @@ static inline void put_odd(struct builder *b, struct event_wr *wr, uint32_t flag
 	*odd = (struct event_odd){ .opcode = wr->opcode, .flags = flags, .num_sge = num_sge };
 }
 
-/* A request begins, with @imm in host order or the key to invalidate. */
-static inline struct event_wr *begin_wr(const struct ibv_qp_ex *qp, struct builder *b,
-					enum ibv_wr_opcode opcode, uint32_t imm)
+/* Write a request, for which there is room, with @imm in host order or the key to invalidate. */
+static inline struct event_wr *put_request(const struct ibv_qp_ex *qp, struct builder *b,
+					   unsigned int opcode, unsigned int parts, uint32_t imm)
 {
 	struct event_wr *wr = builder_add(b);
 
-	if (!wr)
+	wr->wr_id = qp->wr_id;
+	event_wr_put_word(wr, event_wr_word(opcode, qp->wr_flags, 0, parts, imm));
+	return wr;
+}
+
+static inline struct event_wr *begin_wr(const struct ibv_qp_ex *qp, struct builder *b,
+					enum ibv_wr_opcode opcode, uint32_t imm)
+{
+	struct event_wr *wr;
+
+	if (!builder_has_room(b) && !builder_grow(b))
 		return NULL;
-	*wr = (struct event_wr){ .wr_id = qp->wr_id,
-				 .opcode = (uint8_t)opcode,
-				 .flags = (uint8_t)qp->wr_flags,
-				 .imm = imm };
+	wr = put_request(qp, b, opcode, 0, imm);
 	if (__builtin_expect(qp->wr_flags > 255, 0))
 		put_odd(b, wr, qp->wr_flags, 0);
 	return wr;
+}
+
+/* The builder of @qp, if a request with the flags of @qp can be written as it is; else NULL. */
+static inline struct builder *find_quick(const struct ibv_qp_ex *qp)
+{
+	struct builder *b = builder_now;
+
+	return __builtin_expect(b->qp == qp, 1) && builder_has_room(b) &&
+			       __builtin_expect(qp->wr_flags < 256, 1)
+		       ? b
+		       : NULL;
+}
+
+static inline bool note_quick_wr(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode,
+				 uint32_t imm)
+{
+	struct builder *b = find_quick(qp);
+
+	return b && put_request(qp, b, opcode, 0, imm);
 }
 
 static inline void note_wr(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t imm)
@@ -70,6 +110,20 @@ static inline void note_rdma(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opco
 
 	if (b)
 		begin_rdma(qp, b, opcode, imm, rkey, remote_addr);
+}
+
+static inline bool note_quick_rdma(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode,
+				   uint32_t imm, uint32_t rkey, uint64_t remote_addr)
+{
+	struct builder *b = find_quick(qp);
+	struct event_rdma *rdma;
+
+	if (!b)
+		return false;
+	rdma = (void *)(put_request(qp, b, opcode, WR_RDMA, imm) + 1);
+	*rdma = (struct event_rdma){ .remote_addr = remote_addr, .rkey = rkey };
+	b->next += sizeof(*rdma);
+	return true;
 }
 
 static inline void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint32_t rkey,
@@ -169,7 +223,7 @@ static inline void note_tso(const struct ibv_qp_ex *qp, const void *hdr, uint16_
 static inline struct event_wr *find_last(const struct ibv_qp_ex *qp, struct builder **ret_builder)
 {
 	*ret_builder = builder_find(qp);
-	return *ret_builder ? builder_last(*ret_builder) : NULL;
+	return *ret_builder ? (*ret_builder)->last : NULL;
 }
 
 static inline void note_ud(const struct ibv_qp_ex *qp, const struct ibv_ah *ah, uint32_t remote_qpn,
@@ -195,6 +249,25 @@ static inline void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
 			(struct event_xrc){ .remote_srqn = remote_srqn };
 }
 
+/* The only element of a request that has none yet, and @flags for that request. */
+static inline bool put_only_element(const struct ibv_qp_ex *qp, struct event_sge sge,
+				    unsigned int flags)
+{
+	const uint64_t others = event_wr_word(0, 0, 255, WR_ODD, 0);
+	struct builder *b = builder_now;
+	uint64_t word;
+
+	if (__builtin_expect(b->qp != qp || !b->last, 0))
+		return false;
+	word = event_wr_get_word(b->last);
+	if (__builtin_expect((word & others) != 0, 0))
+		return false;
+	event_wr_put_word(b->last, word | event_wr_word(0, flags, 1, 0, 0));
+	memcpy(b->next, &sge, sizeof(sge));
+	b->next += sizeof(sge);
+	return true;
+}
+
 static inline void note_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
 			    uint32_t length)
 {
@@ -203,6 +276,12 @@ static inline void note_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t 
 
 	if (wr)
 		*set_elements(b, wr, 1) = (struct event_sge){ addr, length, lkey };
+}
+
+static inline bool note_quick_sge(const struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr,
+				  uint32_t length)
+{
+	return put_only_element(qp, (struct event_sge){ addr, length, lkey }, 0);
 }
 
 static inline void note_sges(const struct ibv_qp_ex *qp, size_t n, const struct ibv_sge *from)
@@ -241,4 +320,12 @@ static inline void note_inline(const struct ibv_qp_ex *qp, void *addr, size_t le
 	const struct ibv_data_buf buf = { addr, length };
 
 	note_inlines(qp, 1, &buf);
+}
+
+static inline bool note_quick_inline(const struct ibv_qp_ex *qp, const void *addr, size_t length)
+{
+	return !payload_on &&
+	       put_only_element(
+		       qp, (struct event_sge){ (uint64_t)(uintptr_t)addr, (uint32_t)length, 0 },
+		       IBV_SEND_INLINE);
 }

@@ -238,6 +238,78 @@ TEST(several_queues_are_built_at_once)
 	in_child(two_body);
 }
 
+static char inline_bytes[8];
+
+/* What has a quick way, and what it leaves to the slow one. */
+static void build_step(unsigned int step)
+{
+	qp.wr_id = step;
+	qp.wr_flags = step == 8 ? 0x100 | IBV_SEND_FENCE : IBV_SEND_SIGNALED;
+	switch (step) {
+	case 0:
+	case 4:
+	case 8:
+		return ibv_wr_send(&qp);
+	case 1:
+	case 10:
+	case 11: /* again, in place of the one before */
+		return ibv_wr_set_sge(&qp, step, 0x1000 * step, 64);
+	case 2:
+	case 6:
+		return ibv_wr_rdma_write_imm(&qp, 4, 0x3000, htobe32(99));
+	case 3:
+	case 7:
+	case 9:
+		return ibv_wr_set_inline_data(&qp, inline_bytes, step);
+	default:
+		return ibv_wr_set_ud_addr(&qp, (struct ibv_ah *)0x50, 11, 12);
+	}
+}
+
+/* @slowly: each step finds that another queue pair was built on last. */
+static void build_steps(bool slowly)
+{
+	ibv_wr_start(&other);
+	ibv_wr_start(&qp);
+	for (unsigned int step = 0; step < 12; step++) {
+		if (slowly)
+			ibv_wr_send(&other);
+		build_step(step);
+	}
+	if (slowly)
+		ibv_wr_send(&other);
+	HOLDS(ibv_wr_complete(&qp) == 0);
+}
+
+static void quick_body(void)
+{
+	char quickly[2048];
+	const struct event_post *post;
+	const struct event_wr *wr;
+	struct ring ring;
+	size_t bytes;
+
+	begin_builders();
+	ibv_wr_set_sge(&qp, 1, 0x1000, 1); /* of no request */
+	build_steps(false);
+	build_steps(true);
+	ring = session_ring(0);
+	post = next_post(&ring, VERB_wr_complete, 5);
+	bytes = post->head.words * 8u - sizeof(*post);
+	HOLDS(bytes <= sizeof(quickly));
+	memcpy(quickly, post + 1, bytes);
+	wr = (const void *)quickly;
+	HOLDS(wr->wr_id == 0 && wr->flags == IBV_SEND_SIGNALED && wr->nsge == 1 && !wr->parts);
+	post = next_post(&ring, VERB_wr_complete, 5);
+	HOLDS(bytes == post->head.words * 8u - sizeof(*post));
+	HOLDS(!memcmp(quickly, post + 1, bytes));
+}
+
+TEST(quick_and_slow_ways_write_the_same)
+{
+	in_child(quick_body);
+}
+
 static void unseen_start_body(void)
 {
 	const struct event_blind *blind;
