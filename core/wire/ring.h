@@ -21,6 +21,9 @@ enum {
 	RING_NARROW = 32 << 10,    /* first area of ring_create_narrow() */
 	RING_TURNS = 8,            /* areas from RING_NARROW to RING_MAX, each four times longer */
 	RING_EVENT_MAX = 64 << 10, /* longest event, bytes */
+	RING_LINE = 64,            /* of a processor's cache */
+	RING_AHEAD = 1024,         /* bytes: ring_fetch_ahead() */
+	RING_FETCHED = 2 * RING_LINE,
 	RING_MAX = 1 << 30,
 };
 
@@ -211,6 +214,34 @@ static inline void *ring_next(struct ring *ring)
 	return ring->data + (ring->reserved & ring->mask);
 }
 
+/* Ask for a line that is going to be written. No memory there: nothing happens. */
+static inline void ring_fetch_line(const void *at)
+{
+#ifdef __x86_64__
+	/* the compiler's own, without -mprfchw, asks for a line to be read: it would come twice */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
+/*
+ * An event is about to be written at @at: ask for the lines that lie RING_AHEAD farther on. The
+ * reader has them in its cache, and where its processor is far away they take 300 ns to come: 16
+ * of them are on their way then. That is enough where no event is longer than RING_FETCHED.
+ */
+static inline void ring_fetch_ahead(const void *at)
+{
+	ring_fetch_line((const char *)at + RING_AHEAD);
+	ring_fetch_line((const char *)at + RING_AHEAD + RING_LINE);
+}
+
+/*
+ * The event of @bytes that was committed last is longer: ask for the lines that it went past. Cold,
+ * or a post, which has it inline, would be compiled as if most were that long: 4 ns more.
+ */
+__attribute__((cold)) void ring_fetch_rest(const struct ring *ring, size_t bytes);
+
 /* The event at ring_next() is complete, @words long: number it and publish it. */
 static inline void ring_commit(struct ring *ring, struct event_head *event, size_t words)
 {
@@ -219,6 +250,8 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	ring->reserved += words * 8;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
+	if (__builtin_expect(words * 8 > RING_FETCHED, 0))
+		ring_fetch_rest(ring, words * 8);
 }
 
 /* Was its file truncated, so that it reads as zeros? Nobody gives room back then. */

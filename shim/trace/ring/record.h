@@ -95,6 +95,7 @@ void record_drop_nested(void);
 static inline void *record_reserve(size_t bytes)
 {
 	uint64_t at;
+	void *event;
 
 	if (__builtin_expect(recorder.writing, 0)) {
 		record_drop_nested();
@@ -109,7 +110,9 @@ static inline void *record_reserve(size_t bytes)
 			return NULL;
 		at = recorder.ring.reserved + recorder.held; /* it may have been published */
 	}
-	return recorder.ring.data + (at & recorder.ring.mask);
+	event = recorder.ring.data + (at & recorder.ring.mask);
+	ring_fetch_ahead(event);
+	return event;
 }
 
 /* While it is on, a signal handler's events are dropped and counted. Returns what it was. */
@@ -154,13 +157,16 @@ static inline void record_commit(struct event_head *event, size_t words)
 static inline void record_publish(void)
 {
 	bool before = record_set_writing(true);
+	const size_t bytes = recorder.held;
 
-	recorder.ring.reserved += recorder.held;
+	recorder.ring.reserved += bytes;
 	recorder.held = 0;
 	recorder.holds++;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&recorder.ring.head->tail, recorder.ring.reserved,
 			      memory_order_release);
+	if (__builtin_expect(bytes > RING_FETCHED, 0))
+		ring_fetch_rest(&recorder.ring, bytes);
 	record_set_writing(before);
 	if (__builtin_expect(recorder.tap != NULL, 0))
 		record_tap();
