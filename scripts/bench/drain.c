@@ -19,6 +19,7 @@
 
 #include "core/wire/ring.h"
 #include "core/wire/session.h"
+#include "scripts/bench/sample.h"
 
 #define FAR (1ull << 62) /* so far may the writer go that nobody reads */
 
@@ -72,6 +73,51 @@ static void empty_ring(void)
 		error = bytes;
 }
 
+enum { TRIPS = 500, SPINS = 20000 };
+
+static struct {
+	_Alignas(64) atomic_uint there;
+	_Alignas(64) atomic_uint back;
+} flag;
+
+/* Both may be on one processor. */
+static void wait_while(const atomic_uint *word, unsigned int value)
+{
+	for (unsigned int i = 1; atomic_load(word) == value; i++)
+		if (i % SPINS == 0)
+			sched_yield();
+}
+
+static void echo(void)
+{
+	for (unsigned int i = 0; i < TRIPS; i++) {
+		wait_while(&flag.there, i);
+		atomic_store(&flag.back, i + 1);
+	}
+}
+
+double drain_distance(void)
+{
+	uint64_t start, took;
+
+	atomic_store(&flag.there, 0);
+	atomic_store(&flag.back, 0);
+	drain_set(DRAIN_ECHO);
+	sem_post(&wanted);
+	atomic_store(&flag.there, 1);
+	wait_while(&flag.back, 0);
+	start = sample_now();
+	for (unsigned int i = 1; i < TRIPS; i++) {
+		atomic_store(&flag.there, i + 1);
+		wait_while(&flag.back, i);
+	}
+	took = sample_now() - start;
+	while (sem_trywait(&done))
+		sched_yield();
+	drain_set(DRAIN_BETWEEN);
+	return (double)took / (TRIPS - 1) / 2;
+}
+
 static void *run_thread(void *unused)
 {
 	(void)unused;
@@ -80,7 +126,10 @@ static void *run_thread(void *unused)
 
 		if (atomic_load(&when) != DRAIN_ALWAYS) {
 			sem_wait(&wanted);
-			empty_ring();
+			if (atomic_load(&when) == DRAIN_ECHO)
+				echo();
+			else
+				empty_ring();
 			sem_post(&done);
 			continue;
 		}

@@ -16,10 +16,14 @@ void drain_now(void);
 
 /*
  * From now on it empties the ring all the time; or nobody reads it, and it is never full; or it is
- * emptied by drain_now(). Not DRAIN_NEVER before the ring is as wide as it becomes.
+ * emptied by drain_now(). Not DRAIN_NEVER before the ring is as wide as it becomes; DRAIN_ECHO is
+ * for drain_distance().
  */
-enum drain_when { DRAIN_BETWEEN, DRAIN_ALWAYS, DRAIN_NEVER };
+enum drain_when { DRAIN_BETWEEN, DRAIN_ALWAYS, DRAIN_NEVER, DRAIN_ECHO };
 void drain_set(enum drain_when when);
+
+/* ns of a flag's way from this processor to the thread's: what the machine itself allows. */
+double drain_distance(void);
 
 /* Of the last control verb. */
 unsigned int drain_frames(void);

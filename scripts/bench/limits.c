@@ -6,7 +6,8 @@
  *	vm_write_1m     the same of 1 MiB, ns
  *	memcpy_1m       memcpy() of 1 MiB, ns
  *
- * The two are bound to the first and the last processor that they may use.
+ * The two are bound to the first and the last processor that they may use. With any argument
+ * only half_trip is measured, once: how far they are from each other now.
  */
 #include <sched.h>
 #include <signal.h>
@@ -160,11 +161,27 @@ static void copy_rows(pid_t peer)
 	sample_cost("memcpy_1m", &memcpy_side, BIG_CALLS);
 }
 
-int main(void)
+/* The least of some runs. */
+static void print_distance(void)
+{
+	double least = 1e9, now;
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t start = sample_now();
+
+		make_trips(NULL, TRIPS / 4);
+		now = (double)(sample_now() - start) / (TRIPS / 4);
+		least = now < least ? now : least;
+	}
+	sample_print("half_trip", &least, 1);
+}
+
+int main(int argc, char **argv)
 {
 	struct side side = { .run = make_trips };
 	pid_t peer;
 
+	(void)argv;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)
@@ -174,9 +191,13 @@ int main(void)
 	if (!peer)
 		be_peer();
 	bind_to(true);
-	sample_cost("half_trip", &side, TRIPS);
+	if (argc > 1)
+		print_distance();
+	else
+		sample_cost("half_trip", &side, TRIPS);
 	end_trips();
-	copy_rows(peer);
+	if (argc < 2)
+		copy_rows(peer);
 	kill(peer, SIGKILL);
 	return waitpid(peer, NULL, 0) == peer ? 0 : 1;
 }

@@ -134,6 +134,56 @@ def verbs():
     return merge(rounds)
 
 
+FAR_NS = 120  # a flag takes some 25 to 70 ns between near processors, 230 to 300 between far ones
+
+
+def least_pace(rounds):
+    """Of the processor at its fastest: the same loop in each."""
+    return min(v for rows in rounds for key, values in rows.items() if key.endswith('_paces')
+               for v in values)
+
+
+def pace_of(before, after, least):
+    """fast or slow, if it was that before a sample and after it, else None."""
+    if max(before, after) < 1.15 * least:
+        return 'fast'
+    return 'slow' if min(before, after) > 1.6 * least else None
+
+
+@functools.cache
+def distances(name):
+    """Costs by (pace, near or far, read or unread) of samples during which neither changed."""
+    found, rounds = {}, distance_rounds()
+    least = least_pace(rounds)
+    for rows in rounds:
+        paces, far = rows[name + '_paces'], [ns > FAR_NS for ns in rows[name + '_flag']]
+        for i in range(len(far) - 1):
+            pace = pace_of(paces[i], paces[i + 1], least)
+            if not pace or far[i] != far[i + 1]:
+                continue
+            way, where = 'read' if i % 2 else 'unread', 'far' if far[i] else 'near'
+            found.setdefault((pace, where, way), []).append(rows['%s_%s' % (name, way)][i // 2])
+    return found
+
+
+@functools.cache
+def distance_rounds():
+    need(RECORDER, 'recorder')
+    return [verbs_once('read') for _ in range(4 * ROUNDS)]
+
+
+def distance_ratios(name, where):
+    """Read meanwhile against unread, where the machine was in one state: each sample of it."""
+    found, ratios = distances(name), []
+    for pace in ('fast', 'slow'):
+        unread = found.get((pace, where, 'unread'), [])
+        if len(unread) >= ROUNDS:
+            ratios += [x / statistics.median(unread) for x in found.get((pace, where, 'read'), [])]
+    if len(ratios) < ROUNDS:
+        raise Missing('the reader was not %s for long enough' % where)
+    return ratios
+
+
 @functools.cache
 def collected():
     """Samples of the data verbs under `verbatim record`, whose collector writes the trace."""
@@ -175,18 +225,42 @@ def ust_recorded(lib, name='verbs', argument='ust'):
 
 
 @functools.cache
-def ust():
-    """Samples of a post, in turn: by LTTng, by us, by LTTng without a session."""
-    need(RECORDER, 'recorder')
+def ust_rounds():
     if not shutil.which('lttng-sessiond'):
         raise Missing('LTTng not installed')
     lib = program('ust.so')
-    rounds = []
-    for _ in range(ROUNDS):
-        rounds.append(ust_recorded(lib))
-        rounds.append(verbs_once('read'))
-        rounds.append({'ust_idle': verbs_once('ust', lib)['ust_post']})
-    return merge(rounds)
+    return [ust_recorded(lib) for _ in range(ROUNDS)]
+
+
+@functools.cache
+def ust():
+    """Samples of a post by LTTng, with a session and without."""
+    lib = program('ust.so')
+    return {'ust_post': merge(ust_rounds())['ust_post'],
+            'ust_idle': merge(verbs_once('ust', lib) for _ in range(ROUNDS))['ust_post']}
+
+
+@functools.cache
+def ust_by_pace():
+    found, least = {}, least_pace(ust_rounds() + distance_rounds())
+    for rows in ust_rounds():
+        paces = rows['ust_paces']
+        for i, cost in enumerate(rows['ust_post']):
+            found.setdefault(pace_of(paces[i], paces[i + 1], least), []).append(cost)
+    return found
+
+
+def ust_ratios(name):
+    """Read meanwhile, near and far, against LTTng at the same pace of the processor."""
+    found, ratios = distances(name), []
+    for pace in ('fast', 'slow'):
+        theirs = ust_by_pace().get(pace, [])
+        if len(theirs) >= ROUNDS:
+            ratios += [x / statistics.median(theirs) for where in ('near', 'far')
+                       for x in found.get((pace, where, 'read'), [])]
+    if len(ratios) < ROUNDS:
+        raise Missing('the processor changed its pace all the time')
+    return ratios
 
 
 @functools.cache
@@ -285,35 +359,56 @@ def mpi_lat(size):
     return statistics.median(read_samples(run(argv).stdout)['mpi_lat'])
 
 
-# name: program and options, which figure, whether recorded, too, and the same over UCX
+# name: program and options, which figure, and the same over UCX
 TESTS = {
-    'send_lat': (['ib_send_lat', '-s', '8', '-n', '200000'], 'lat', True,
+    'send_lat': (['ib_send_lat', '-s', '8', '-n', '200000'], 'lat',
                  ['-t', 'tag_lat', '-s', '8', '-n', '100000']),
-    'write_lat': (['ib_write_lat', '-s', '8', '-n', '20000'], 'lat', False, None),
-    'read_lat': (['ib_read_lat', '-s', '8', '-n', '20000'], 'lat', False, None),
-    'send_rate': (['ib_send_bw', '-s', '8', '-n', '2000000'], 'rate', True, None),
-    'write_bw': (['ib_write_bw', '-s', '1048576', '-n', '10000'], 'bw', True,
+    'write_lat': (['ib_write_lat', '-s', '8', '-n', '20000'], 'lat', None),
+    'read_lat': (['ib_read_lat', '-s', '8', '-n', '20000'], 'lat', None),
+    'send_rate': (['ib_send_bw', '-s', '8', '-n', '2000000'], 'rate', None),
+    'write_bw': (['ib_write_bw', '-s', '1048576', '-n', '10000'], 'bw',
                  ['-t', 'tag_bw', '-s', '1048576', '-n', '3000']),
-    'send_bw': (['ib_send_bw', '-s', '1048576', '-n', '3000'], 'bw', False,
+    'send_bw': (['ib_send_bw', '-s', '1048576', '-n', '3000'], 'bw',
                 ['-t', 'tag_bw', '-s', '1048576', '-n', '3000']),
 }
 
 
 @functools.cache
 def device(test):
-    """Samples by way, in turn: bare, recorded, the machine's limits, and UCX."""
+    """Samples by way, in turn: bare, the machine's limits, and UCX."""
     need(SOFT, 'software device')
-    argv, column, held, peer = TESTS[test]
+    argv, column, peer = TESTS[test]
     rounds = []
     for _ in range(ROUNDS):
         rows = {name: [statistics.median(samples)] for name, samples in limits_once().items()}
         rows['bare'] = [perftest(argv, column, preload(SOFT))]
-        if held:
-            rows['held'] = [perftest(argv, column, preload(RECORDER, SOFT), [program('hold')])]
         if peer and shutil.which('ucx_perftest'):
             rows['ucx'] = [ucx(peer, column)]
         rounds.append(rows)
     return merge(rounds)
+
+
+def is_far():
+    """Are the first and the last processor far from each other now?"""
+    return read_samples(run([program('limits'), 'now']).stdout)['half_trip'][0] > FAR_NS
+
+
+@functools.cache
+def recorded_pairs(test):
+    """(bare, recorded) in turn, of the pairs during which the processors stayed near, or far."""
+    need(SOFT, 'software device')
+    argv, column, _ = TESTS[test]
+    pairs = []
+    for _ in range(3 * ROUNDS):
+        far, pair = [is_far()], []
+        for env, around in ((preload(SOFT), []), (preload(RECORDER, SOFT), [program('hold')])):
+            pair.append(perftest(argv, column, env, around))
+            far.append(is_far())
+        if len(set(far)) == 1:
+            pairs.append(pair)
+    if len(pairs) < 3:
+        raise Missing('the machine changed all the time')
+    return pairs
 
 
 @functools.cache
@@ -428,7 +523,7 @@ def whole(test):
     """A server and a client under one `verbatim`, not recorded and recorded, in turn."""
     need(VERBATIM, 'verbatim')
     need(SOFT, 'software device')
-    argv, column, _, _ = TESTS[test]
+    argv, column, _ = TESTS[test]
     rows = {'run': [], 'record': []}
     for _ in range(ROUNDS):
         for way, more in (('run', []), ('record', ['-q', '-o', scratch('whole.db')])):

@@ -35,18 +35,12 @@ def ust(name):
 
 
 def ust_ratio(name):
-    def samples():
-        rows = measure.ust()
-        return ratio(rows[name + '_read'], rows['ust_post'])
-    return samples
+    return lambda: measure.ust_ratios(name)
 
 
-def distance(name):
+def distance(name, where):
     """What a call costs while its ring is read, as a multiple of the same where nobody reads."""
-    def samples():
-        rows = measure.verbs()
-        return ratio(rows['read', name + '_read'], rows['read', name + '_unread'])
-    return samples
+    return lambda: measure.distance_ratios(name, where)
 
 
 def threads(n, way):
@@ -86,8 +80,8 @@ def against_ucx(test):
 def recorded(test, faster_is_less):
     """Rate when recorded, as a part of the rate when not."""
     def samples():
-        bare, held = device(test)(), device(test, 'held')()
-        return ratio(bare, held) if faster_is_less else ratio(held, bare)
+        pairs = measure.recorded_pairs(test)
+        return [b / r if faster_is_less else r / b for b, r in pairs]
     return samples
 
 
@@ -245,8 +239,9 @@ RECORDING = [
 
 ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         for id, title, better, budget, samples in RECORDING] + [
-    *(Row(name + '_distance', 'recording', title + ': read meanwhile / unread', 'x', 'less', 1.3,
-          distance(name)) for name, title in DATA),
+    *(Row('%s_%s' % (name, where), 'recording', '%s: read / unread, reader %s' % (title, where),
+          'x', 'less', 1.3, distance(name, where))
+      for where in ('near', 'far') for name, title in DATA),
     *(Row(name + '_ust', 'recording', title + ': read meanwhile / LTTng', 'x', 'less', 1 / 8,
           ust_ratio(name)) for name, title in DATA),
     Row('rec_send_lat', 'recording', 'ib_send_lat 8 B: recorded, of its rate', 'x', 'more', 0.9,

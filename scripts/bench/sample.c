@@ -17,6 +17,16 @@ uint64_t sample_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+double sample_pace(void)
+{
+	enum { STEPS = 40000 };
+	uint64_t start = sample_now();
+
+	for (int i = 0; i < STEPS; i++)
+		__asm__ volatile("" : : "r"(i));
+	return (double)(sample_now() - start);
+}
+
 static int compare_times(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -21,6 +21,9 @@ struct side {
 
 uint64_t sample_now(void); /* ns */
 
+/* ns of a loop that touches no memory: the processor's pace, which changes where others share it. */
+double sample_pace(void);
+
 /* Sorts @values. */
 double sample_median(double *values, int n);
 

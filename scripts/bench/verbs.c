@@ -241,6 +241,29 @@ static void measure_row(const char *name, void (*run)(void *, long), long n, voi
 	sample_difference(name, &a, &b, n);
 }
 
+static void print_part(const char *name, const char *what, const double *samples, int n)
+{
+	char row[64];
+
+	snprintf(row, sizeof(row), "%s_%s", name, what);
+	sample_print(row, samples, n);
+}
+
+/* Samples, and the processor's pace before and after each. */
+static void paced_row(const char *name, const struct side *a, const struct side *b, long n)
+{
+	double samples[SAMPLES], paces[SAMPLES + 1];
+
+	sample_once(a, b, n); /* to warm up */
+	paces[0] = sample_pace();
+	for (int i = 0; i < SAMPLES; i++) {
+		samples[i] = sample_once(a, b, n);
+		paces[i + 1] = sample_pace();
+	}
+	print_part(name, "post", samples, SAMPLES);
+	print_part(name, "paces", paces, SAMPLES + 1);
+}
+
 /* Without sleeping, as ask_thread() of drain.c. */
 static void let_lttng_read(void)
 {
@@ -265,7 +288,7 @@ static int ust_rows(const char *path)
 	context->ops.post_send = (int (*)(struct ibv_qp *, struct ibv_send_wr *,
 					  struct ibv_send_wr **))dlsym(lib, "ust_post_send");
 	make_way(&ust, context);
-	sample_difference("ust_post", &a, &b, UST_CALLS);
+	paced_row("ust", &a, &b, UST_CALLS);
 	return 0;
 }
 
@@ -311,19 +334,22 @@ static void say_frames(void)
 static void distance_row(const char *name, void (*run)(void *, long))
 {
 	const struct side bare = { run, &straight, NULL }, recorded = { run, &traced, NULL };
-	double samples[2][SAMPLES];
-	char row[64];
+	double samples[2][SAMPLES], paces[2 * SAMPLES + 1], distances[2 * SAMPLES + 1];
 
+	distances[0] = drain_distance();
+	paces[0] = sample_pace();
 	for (int i = 0; i < 2 * SAMPLES; i++) {
 		drain_set(i % 2 ? DRAIN_ALWAYS : DRAIN_NEVER);
 		run(&traced, LAP_CALLS);
 		samples[i % 2][i / 2] = sample_once(&bare, &recorded, LONG_CALLS);
+		drain_set(DRAIN_BETWEEN);
+		paces[i + 1] = sample_pace();
+		distances[i + 1] = drain_distance();
 	}
-	drain_set(DRAIN_BETWEEN);
-	snprintf(row, sizeof(row), "%s_unread", name);
-	sample_print(row, samples[0], SAMPLES);
-	snprintf(row, sizeof(row), "%s_read", name);
-	sample_print(row, samples[1], SAMPLES);
+	print_part(name, "unread", samples[0], SAMPLES);
+	print_part(name, "read", samples[1], SAMPLES);
+	print_part(name, "paces", paces, 2 * SAMPLES + 1);
+	print_part(name, "flag", distances, 2 * SAMPLES + 1);
 }
 
 static void distance_rows(void)
