@@ -88,7 +88,7 @@ static void wait_while(const atomic_uint *word, unsigned int value)
 			sched_yield();
 }
 
-static void echo(void)
+static void echo_flag(void)
 {
 	for (unsigned int i = 0; i < TRIPS; i++) {
 		wait_while(&flag.there, i);
@@ -127,7 +127,7 @@ static void *run_thread(void *unused)
 		if (atomic_load(&when) != DRAIN_ALWAYS) {
 			sem_wait(&wanted);
 			if (atomic_load(&when) == DRAIN_ECHO)
-				echo();
+				echo_flag();
 			else
 				empty_ring();
 			sem_post(&done);

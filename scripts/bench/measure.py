@@ -541,6 +541,15 @@ def resident(pid):
         return None
 
 
+def has_child(pid):
+    """Does the recorded program still run? What comes then, once, is the trace's tables."""
+    try:
+        with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
+            return bool(f.read().strip())
+    except OSError:
+        return False
+
+
 @functools.cache
 def minute():
     """A program that never pauses, recorded for SUSTAINED seconds."""
@@ -552,7 +561,8 @@ def minute():
                                  program('stream'), str(length)], stdout=subprocess.PIPE)
     while recorder.poll() is None:
         time.sleep(length / 60)
-        memory.append(resident(recorder.pid))
+        if has_child(recorder.pid):
+            memory.append(resident(recorder.pid))
     memory = [m for m in memory if m]
     if recorder.returncode:
         raise Missing('failed: status %d' % recorder.returncode)

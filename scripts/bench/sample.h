@@ -21,7 +21,7 @@ struct side {
 
 uint64_t sample_now(void); /* ns */
 
-/* ns of a loop that touches no memory: the processor's pace, which changes where others share it. */
+/* ns of a loop that touches no memory: the processor's pace, which changes where it is shared. */
 double sample_pace(void);
 
 /* Sorts @values. */
