@@ -13,9 +13,10 @@ int main(void)
 	};
 	struct ibv_mr *mr;
 	struct cntr *c;
-	struct caps caps;
+	struct caps caps = { 0 };
 	uint64_t speed = 0, n = 0, e = 0;
 	void *buf = NULL, *mem;
+	int ret;
 	ibv_free_device_list((ibv_get_device_list)(NULL));
 	d = ibv_alloc_dmah(C, &da);
 	ma.dmah = d;
@@ -25,11 +26,13 @@ int main(void)
 	printf("%p %d\n", (void *)ibv_alloc_dmah(C, &da), errno);
 	printf("%d\n", ibv_dealloc_dmah(d));
 	printf("%d %d\n", ibv_dm_export_dmabuf_fd((struct ibv_dm *)place[3]), errno);
-	printf("%d %d\n", ibv_query_port_speed(C, 2, &speed), (int)speed);
+	ret = ibv_query_port_speed(C, 2, &speed);
+	printf("%d %d\n", ret, (int)speed);
 	mem = ibv_alloc_buf(PD, 4096, &buf);
 	printf("%d %d\n", !!ibv_reg_buf_mr(PD, buf, mem, 4096, 1), ibv_export_buf_dmabuf_fd(buf));
 	ibv_free_buf(buf);
-	printf("%d %d\n", ibv_query_comp_cntr_caps(C, &caps), caps.counters);
+	ret = ibv_query_comp_cntr_caps(C, &caps);
+	printf("%d %d\n", ret, caps.counters);
 	c = ibv_create_comp_cntr(C, &ca);
 	printf("%d %d\n", ibv_qp_attach_comp_cntr((struct ibv_qp *)place[4], c, &at),
 	       ibv_set_comp_cntr(c, 40));
