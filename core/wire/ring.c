@@ -374,16 +374,6 @@ void ring_close(struct ring *ring)
 	*ring = (struct ring){ 0 };
 }
 
-void ring_fetch_rest(const struct ring *ring, size_t bytes)
-{
-	const size_t past = bytes - RING_FETCHED;
-	const size_t rest = past < RING_AHEAD ? past : RING_AHEAD;
-	const uint8_t *at = ring->data + ((ring->reserved - rest) & ring->mask) + RING_AHEAD;
-
-	for (size_t i = 0; i < rest; i += RING_LINE)
-		ring_fetch_line(at + i);
-}
-
 void ring_drop(struct ring *ring, uint64_t ticks)
 {
 	struct ring_head *head = ring->head;

@@ -23,7 +23,6 @@ enum {
 	RING_EVENT_MAX = 64 << 10, /* longest event, bytes */
 	RING_LINE = 64,            /* of a processor's cache */
 	RING_AHEAD = 1024,         /* bytes: ring_fetch_ahead() */
-	RING_FETCHED = 2 * RING_LINE,
 	RING_MAX = 1 << 30,
 };
 
@@ -228,19 +227,14 @@ static inline void ring_fetch_line(const void *at)
 /*
  * An event is about to be written at @at: ask for the lines that lie RING_AHEAD farther on. The
  * reader has them in its cache, and where its processor is far away they take 300 ns to come: 16
- * of them are on their way then. That is enough where no event is longer than RING_FETCHED.
+ * of them are on their way then. A longer event takes all that the way between the two carries, and
+ * to ask for more of its lines gives nothing.
  */
 static inline void ring_fetch_ahead(const void *at)
 {
 	ring_fetch_line((const char *)at + RING_AHEAD);
 	ring_fetch_line((const char *)at + RING_AHEAD + RING_LINE);
 }
-
-/*
- * The event of @bytes that was committed last is longer: ask for the lines that it went past. Cold,
- * or a post, which has it inline, would be compiled as if most were that long: 4 ns more.
- */
-__attribute__((cold)) void ring_fetch_rest(const struct ring *ring, size_t bytes);
 
 /* The event at ring_next() is complete, @words long: number it and publish it. */
 static inline void ring_commit(struct ring *ring, struct event_head *event, size_t words)
@@ -250,8 +244,6 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	ring->reserved += words * 8;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
-	if (__builtin_expect(words * 8 > RING_FETCHED, 0))
-		ring_fetch_rest(ring, words * 8);
 }
 
 /* Was its file truncated, so that it reads as zeros? Nobody gives room back then. */

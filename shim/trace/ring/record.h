@@ -157,16 +157,13 @@ static inline void record_commit(struct event_head *event, size_t words)
 static inline void record_publish(void)
 {
 	bool before = record_set_writing(true);
-	const size_t bytes = recorder.held;
 
-	recorder.ring.reserved += bytes;
+	recorder.ring.reserved += recorder.held;
 	recorder.held = 0;
 	recorder.holds++;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&recorder.ring.head->tail, recorder.ring.reserved,
 			      memory_order_release);
-	if (__builtin_expect(bytes > RING_FETCHED, 0))
-		ring_fetch_rest(&recorder.ring, bytes);
 	record_set_writing(before);
 	if (__builtin_expect(recorder.tap != NULL, 0))
 		record_tap();
