@@ -96,14 +96,32 @@ static void echo_flag(void)
 	}
 }
 
+/* What the thread does when it is asked. */
+static void (*_Atomic task)(void) = empty_ring;
+
+static void give_task(void (*what)(void))
+{
+	atomic_store(&task, what);
+	sem_post(&wanted);
+}
+
+/*
+ * Without sleeping: a processor that has just been woken is slower for a while, and that would be
+ * taken for the recorder's cost.
+ */
+static void await_task(void)
+{
+	while (sem_trywait(&done))
+		sched_yield();
+}
+
 double drain_distance(void)
 {
 	uint64_t start, took;
 
 	atomic_store(&flag.there, 0);
 	atomic_store(&flag.back, 0);
-	drain_set(DRAIN_ECHO);
-	sem_post(&wanted);
+	give_task(echo_flag);
 	atomic_store(&flag.there, 1);
 	wait_while(&flag.back, 0);
 	start = sample_now();
@@ -112,9 +130,7 @@ double drain_distance(void)
 		wait_while(&flag.back, i);
 	}
 	took = sample_now() - start;
-	while (sem_trywait(&done))
-		sched_yield();
-	drain_set(DRAIN_BETWEEN);
+	await_task();
 	return (double)took / (TRIPS - 1) / 2;
 }
 
@@ -126,10 +142,7 @@ static void *run_thread(void *unused)
 
 		if (atomic_load(&when) != DRAIN_ALWAYS) {
 			sem_wait(&wanted);
-			if (atomic_load(&when) == DRAIN_ECHO)
-				echo_flag();
-			else
-				empty_ring();
+			atomic_load (&task)();
 			sem_post(&done);
 			continue;
 		}
@@ -160,15 +173,10 @@ void drain_keep(uint64_t payload, bool strict)
 	session.page->payload.keep = payload;
 }
 
-/*
- * Let the thread empty the ring, and wait for it without sleeping: a processor that has just been
- * woken is slower for a while, and that would be taken for the recorder's cost.
- */
 static void ask_thread(void)
 {
-	sem_post(&wanted);
-	while (sem_trywait(&done))
-		sched_yield();
+	give_task(empty_ring);
+	await_task();
 }
 
 void drain_now(void)
@@ -217,7 +225,7 @@ bool drain_dropped(void)
 int drain_stop(void)
 {
 	atomic_store(&ended, true);
-	sem_post(&wanted);
+	give_task(empty_ring);
 	pthread_join(thread, NULL);
 	if (error)
 		fprintf(stderr, "the ring is damaged\n");

@@ -16,13 +16,12 @@ void drain_now(void);
 
 /*
  * From now on it empties the ring all the time; or nobody reads it, and it is never full; or it is
- * emptied by drain_now(). Not DRAIN_NEVER before the ring is as wide as it becomes; DRAIN_ECHO is
- * for drain_distance().
+ * emptied by drain_now(). Not DRAIN_NEVER before the ring is as wide as it becomes.
  */
-enum drain_when { DRAIN_BETWEEN, DRAIN_ALWAYS, DRAIN_NEVER, DRAIN_ECHO };
+enum drain_when { DRAIN_BETWEEN, DRAIN_ALWAYS, DRAIN_NEVER };
 void drain_set(enum drain_when when);
 
-/* ns of a flag's way from this processor to the thread's: what the machine itself allows. */
+/* ns of a flag's way from this processor to the thread's. Where drain_set() is DRAIN_BETWEEN. */
 double drain_distance(void);
 
 /* Of the last control verb. */

@@ -116,7 +116,7 @@ def run(argv, **more):
 
 # the recorder around a verb that does nothing
 
-MODES = ('plain', 'off', 'ended', 'on', 'read', 'strict')
+MODES = ('plain', 'off', 'ended', 'on', 'strict')
 
 
 def verbs_once(mode, *more, libraries=()):
@@ -170,6 +170,11 @@ def distances(name):
 def distance_rounds():
     need(RECORDER, 'recorder')
     return [verbs_once('read') for _ in range(4 * ROUNDS)]
+
+
+def read(name):
+    """All samples of a row, in whatever state."""
+    return merge(distance_rounds())[name]
 
 
 def distance_ratios(name, where):

@@ -201,8 +201,9 @@ RECORDING = [
      verb('on', 'post_from_two')),
     *(row for name, title in DATA for row in (
         (name + '_unread', title + ': nobody reads its ring', None, None,
-         verb('read', name + '_unread')),
-        (name + '_read', title + ': read meanwhile', 'less', 15, verb('read', name + '_read')),
+         lambda name=name: measure.read(name + '_unread')),
+        (name + '_read', title + ': read meanwhile', 'less', 15,
+         lambda name=name: measure.read(name + '_read')),
         (name + '_collected', title + ': under verbatim record', None, None,
          lambda name=name: measure.collected()[name]))),
     ('post_further', 'each further one in the list', 'less', 6,
@@ -241,7 +242,8 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         for id, title, better, budget, samples in RECORDING] + [
     *(Row('%s_%s' % (name, where), 'recording', '%s: read / unread, reader %s' % (title, where),
           'x', 'less', 1.3, distance(name, where))
-      for where in ('near', 'far') for name, title in DATA),
+      for where in ('near', 'far')
+      for name, title in [*DATA, ('polls', 'poll of %d' % WCS)]),
     *(Row(name + '_ust', 'recording', title + ': read meanwhile / LTTng', 'x', 'less', 1 / 8,
           ust_ratio(name)) for name, title in DATA),
     Row('rec_send_lat', 'recording', 'ib_send_lat 8 B: recorded, of its rate', 'x', 'more', 0.9,

@@ -264,7 +264,7 @@ static void paced_row(const char *name, const struct side *a, const struct side 
 	print_part(name, "paces", paces, SAMPLES + 1);
 }
 
-/* Without sleeping, as ask_thread() of drain.c. */
+/* Without sleeping, as await_task() of drain.c. */
 static void let_lttng_read(void)
 {
 	const uint64_t until = sample_now() + 2000000;
@@ -363,6 +363,8 @@ static void distance_rows(void)
 	distance_row("recv", post_recv);
 	fake_returns = 1;
 	distance_row("poll", poll_batches);
+	fake_returns = WCS;
+	distance_row("polls", poll_batches);
 	fake_returns = 0;
 }
 
