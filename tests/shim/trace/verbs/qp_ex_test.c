@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/ring/builder.h"
 #include "shim/trace/verbs/qp_ex.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
@@ -249,10 +250,11 @@ static void build_step(unsigned int step)
 	case 0:
 	case 4:
 	case 8:
+	case 10:
 		return ibv_wr_send(&qp);
 	case 1:
-	case 10:
-	case 11: /* again, in place of the one before */
+	case 11:
+	case 12: /* again, in place of the one before */
 		return ibv_wr_set_sge(&qp, step, 0x1000 * step, 64);
 	case 2:
 	case 6:
@@ -271,7 +273,7 @@ static void build_steps(bool slowly)
 {
 	ibv_wr_start(&other);
 	ibv_wr_start(&qp);
-	for (unsigned int step = 0; step < 12; step++) {
+	for (unsigned int step = 0; step < 13; step++) {
 		if (slowly)
 			ibv_wr_send(&other);
 		build_step(step);
@@ -290,17 +292,16 @@ static void quick_body(void)
 	size_t bytes;
 
 	begin_builders();
-	ibv_wr_set_sge(&qp, 1, 0x1000, 1); /* of no request */
 	build_steps(false);
 	build_steps(true);
 	ring = session_ring(0);
-	post = next_post(&ring, VERB_wr_complete, 5);
+	post = next_post(&ring, VERB_wr_complete, 6);
 	bytes = post->head.words * 8u - sizeof(*post);
 	HOLDS(bytes <= sizeof(quickly));
 	memcpy(quickly, post + 1, bytes);
 	wr = (const void *)quickly;
 	HOLDS(wr->wr_id == 0 && wr->flags == IBV_SEND_SIGNALED && wr->nsge == 1 && !wr->parts);
-	post = next_post(&ring, VERB_wr_complete, 5);
+	post = next_post(&ring, VERB_wr_complete, 6);
 	HOLDS(bytes == post->head.words * 8u - sizeof(*post));
 	HOLDS(!memcmp(quickly, post + 1, bytes));
 }
@@ -308,6 +309,33 @@ static void quick_body(void)
 TEST(quick_and_slow_ways_write_the_same)
 {
 	in_child(quick_body);
+}
+
+/* What belongs to no request is in no batch, whatever the one before it had. */
+static void stray_body(void)
+{
+	const struct event_post *post;
+	struct ring ring;
+
+	begin_builders();
+	ibv_wr_set_sge(&qp, 7, 0x1000, 64);
+	ibv_wr_start(&qp);
+	ibv_wr_send(&qp);
+	HOLDS(ibv_wr_complete(&qp) == 0);
+	ibv_wr_start(&qp);
+	ibv_wr_set_sge(&qp, 7, 0x1000, 64);
+	HOLDS(ibv_wr_complete(&qp) == 0);
+	HOLDS(ibv_wr_complete(&qp) == 0);
+	ring = session_ring(0);
+	next_post(&ring, VERB_wr_complete, 1);
+	post = next_post(&ring, VERB_wr_complete, 0);
+	HOLDS(post->head.words * 8u == sizeof(*post));
+	HOLDS(expect_event(&ring, EVENT_BLIND));
+}
+
+TEST(stray_element_and_second_end_are_in_no_batch)
+{
+	in_child(stray_body);
 }
 
 static void unseen_start_body(void)
@@ -339,6 +367,7 @@ static void long_body(void)
 	ibv_wr_start(&qp);
 	for (int i = 0; i < MANY; i++)
 		send_one(&qp, (uint64_t)i);
+	HOLDS(builder_bytes(builder_now) <= builder_now->size);
 	HOLDS(ibv_wr_complete(&qp) == 0);
 	ring = session_ring(0);
 	do {
