@@ -72,13 +72,19 @@ static pid_t parse_pid(const char *text)
 	return quantity_number(text, INT32_MAX, &pid) ? (pid_t)pid : 0;
 }
 
-static int join_named(const char *name, struct session *session)
+/* What it tells can be read until it is gone; it can be asked for more while it records. */
+static bool has_recorder(const struct session *session, enum find_session which)
+{
+	return which == FIND_ANY ? find_session_alive(session) : find_session_records(session);
+}
+
+static int join_named(const char *name, enum find_session which, struct session *session)
 {
 	int err = session_join(session, name);
 
 	if (err)
 		return log_err(err, "open the session %s", name);
-	return find_session_records(session)
+	return has_recorder(session, which)
 		       ? 0
 		       : log_err(-ESRCH, "nobody records in %s any more", name);
 }
@@ -90,7 +96,7 @@ int find_session(const char *name, enum find_session which, struct session *sess
 	unsigned int n;
 
 	if (name && !pid)
-		return join_named(name, session);
+		return join_named(name, which, session);
 	n = find_recorders(pid, which, session);
 	if (n == 1)
 		return 0;

@@ -63,3 +63,10 @@ void onlooker_wait(pid_t pid)
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }
+
+void onlooker_stop(pid_t pid)
+{
+	if (pid > 0)
+		kill(pid, SIGTERM);
+	onlooker_wait(pid);
+}

@@ -17,3 +17,6 @@ pid_t onlooker_start(const struct session *session);
 
 /* It sees the end by itself: wait for that. Accepts 0. */
 void onlooker_wait(pid_t pid);
+
+/* There is nothing to be seen: the terminal is put back. Accepts 0. */
+void onlooker_stop(pid_t pid);

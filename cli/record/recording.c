@@ -342,7 +342,7 @@ static int start_followers(struct recording *r)
 					 .known = r->set->known,
 					 .stop = r->set->stop.finding,
 					 .in_parts = retention_cuts(&r->retention) };
-	int err = vitals_new(&r->session, r->writer, &r->vitals);
+	int err = vitals_new(&r->session, r->writer, r->onlooker, &r->vitals);
 
 	options.vitals = r->vitals;
 	if (!err && r->set->check)
@@ -530,9 +530,9 @@ static int give_up(struct recording *r, int status)
 	watch_free(r->watch);
 	vitals_free(r->vitals);
 	collector_free(r->collector);
+	onlooker_stop(r->onlooker);
 	if (r->session.page)
 		session_remove(&r->session);
-	onlooker_wait(r->onlooker);
 	if (r->writer && !writer_finish(r->writer))
 		unlink(r->set->path);
 	return status;

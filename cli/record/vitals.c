@@ -38,7 +38,8 @@ struct vitals {
 	const struct session *session;
 	struct writer *writer;
 	int fd;                    /* of the page; -1: nobody has looked yet */
-	bool asked;                /* somebody looks */
+	bool awaited;              /* somebody is about to look for the first time */
+	bool asked;                /* somebody looks, or is about to */
 	struct follow follow;      /* closed where another follows */
 	struct trace *trace;       /* that is followed */
 	struct profiler *profiler; /* NULL: nobody looks */
@@ -59,7 +60,8 @@ struct vitals {
 	struct histogram opcodes[PROFILE_OPCODES];
 };
 
-int vitals_new(const struct session *session, struct writer *writer, struct vitals **ret_vitals)
+int vitals_new(const struct session *session, struct writer *writer, bool awaited,
+	       struct vitals **ret_vitals)
 {
 	struct vitals *v = calloc(1, sizeof(*v));
 
@@ -67,7 +69,14 @@ int vitals_new(const struct session *session, struct writer *writer, struct vita
 		return log_err(-ENOMEM, "count what the program does");
 	v->session = session;
 	v->writer = writer;
-	v->fd = -1;
+	v->awaited = awaited;
+	v->fd = awaited ? vitals_page_make(session) : -1;
+	if (awaited && v->fd < 0) {
+		int err = log_err(v->fd, "make a file in %s", session->dir);
+
+		free(v);
+		return err;
+	}
 	*ret_vitals = v;
 	return 0;
 }
@@ -429,6 +438,8 @@ static void look_who_asks(struct vitals *v)
 	if (v->fd < 0)
 		v->fd = vitals_page_find(v->session);
 	v->asked = v->fd >= 0 && vitals_page_asked(v->fd);
+	v->awaited = v->awaited && !v->asked;
+	v->asked |= v->awaited;
 }
 
 /* Once in a round: whether somebody looks, and how far there is something to count. */
@@ -516,21 +527,22 @@ void vitals_detach(struct vitals *v)
 
 /* The end */
 
+static int count_rest(struct vitals *v)
+{
+	int err = v->profiler ? 0 : start_counting(v);
+
+	if (!err && !v->attached)
+		err = follow_extend(&v->follow, INT64_MAX)
+			      ?: follow_all(&v->follow, count_event, v);
+	return err ? err : profiler_finish(v->profiler);
+}
+
 void vitals_finish(struct vitals *v)
 {
-	int err = 0;
-
-	if (!v || !v->profiler || v->over)
+	if (v->over)
 		return;
 	look_who_asks(v);
-	if (v->asked) {
-		if (!v->attached)
-			err = follow_extend(&v->follow, INT64_MAX)
-				      ?: follow_all(&v->follow, count_event, v);
-		if (!err)
-			err = profiler_finish(v->profiler) ?: publish_state(v, VITALS_ENDED);
-	}
-	if (err)
+	if (v->asked && (count_rest(v) ?: publish_state(v, VITALS_ENDED)))
 		fail_vitals(v);
 	v->over = true;
 }

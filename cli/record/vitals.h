@@ -16,8 +16,12 @@
 
 struct vitals;
 
-/* What is given is borrowed until vitals_free(). 0 or -errno after log_err(). */
-int vitals_new(const struct session *session, struct writer *writer, struct vitals **ret_vitals);
+/*
+ * @awaited: somebody is about to look, and is told at least the end. What is given is borrowed
+ * until vitals_free(). 0 or -errno after log_err().
+ */
+int vitals_new(const struct session *session, struct writer *writer, bool awaited,
+	       struct vitals **ret_vitals);
 
 /* Accepts NULL. */
 void vitals_free(struct vitals *vitals);
@@ -39,5 +43,5 @@ int vitals_attach(struct vitals *vitals, struct trace *trace);
 void vitals_event(struct vitals *vitals, const struct trace_event *event);
 void vitals_detach(struct vitals *vitals);
 
-/* All has been given to the writer: count the rest and publish it. Accepts NULL. */
+/* All has been given to the writer: count the rest and publish it if somebody looks. */
 void vitals_finish(struct vitals *vitals);

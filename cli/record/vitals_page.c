@@ -62,7 +62,7 @@ static int get_bytes(int fd, void *bytes, size_t n, size_t at)
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EPROTO;
 }
 
-/* Several may look, and write the same. */
+/* Several may do so at once: what one of them has read or written meanwhile stays. */
 int vitals_page_make(const struct session *session)
 {
 	struct head head;
@@ -71,9 +71,10 @@ int vitals_page_make(const struct session *session)
 	if (fd < 0)
 		return fd;
 	if (get_bytes(fd, &head, sizeof(head), 0) == -EPROTO) {
-		struct vitals_page page = { .head = { .magic = MAGIC, .version = VERSION } };
-
-		err = put_bytes(fd, &page, sizeof(page), 0);
+		head = (struct head){ .magic = MAGIC, .version = VERSION };
+		err = -posix_fallocate(fd, 0, sizeof(struct vitals_page));
+		if (!err)
+			err = put_bytes(fd, &head, sizeof(head), 0);
 	}
 	close(fd);
 	return err ? err : vitals_page_find(session);

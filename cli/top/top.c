@@ -231,6 +231,15 @@ static int close_screen(struct top *top, int err)
 	return err || top->state.phase != VITALS_ENDED ? err : print_sample(top);
 }
 
+/* Nobody looks: what is there is of a time when somebody did, unless it is the last that comes. */
+static void pass_over_old(struct top *top)
+{
+	if (!vitals_page_asked(top->fd) && vitals_page_get(top->fd, &top->state, &top->turn) == 1 &&
+	    (top->state.phase == VITALS_ENDED || top->state.phase == VITALS_FAILED))
+		top->turn = 0;
+	top->state = (struct vitals_state){ 0 };
+}
+
 static int join_recorder(struct top *top, const char *name)
 {
 	int err = find_session(name, FIND_ANY, &top->session);
@@ -240,9 +249,7 @@ static int join_recorder(struct top *top, const char *name)
 	top->fd = vitals_page_make(&top->session);
 	if (top->fd < 0)
 		return log_err(top->fd, "make a file in %s", top->session.dir);
-	if (!vitals_page_asked(top->fd)) /* what is there is of a time when somebody looked */
-		vitals_page_get(top->fd, &top->state, &top->turn);
-	top->state = (struct vitals_state){ 0 };
+	pass_over_old(top);
 	return 0;
 }
 
@@ -250,12 +257,12 @@ static int run_top(struct top *top, const char *name)
 {
 	int err = join_recorder(top, name);
 
+	if (!err)
+		catch_signals();
 	if (!err && !top->set->batch)
 		err = display_open(&top->display);
-	if (!err) {
-		catch_signals();
+	if (!err)
 		err = close_screen(top, watch_program(top));
-	}
 	if (top->fd >= 0)
 		close(top->fd);
 	session_leave(&top->session);

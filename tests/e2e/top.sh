@@ -3,11 +3,8 @@
 cd "$tmp" || exit 1
 needs "$apps/guest" "$VERBATIM"
 top() { timeout 120 "$VERBATIM" top "$@"; }
-terminal() { # columns, keys, command...
-	local columns=$1 keys=$2
-	shift 2
-	TERM=${TERM_OF:-xterm} timeout 120 python3 "$root/tests/e2e/lib/on_terminal.py" "$columns" \
-		${keys:+--keys "$keys"} "$@"
+terminal() { # columns, options of on_terminal.py, command...
+	TERM=${TERM_OF:-xterm} timeout 120 python3 "$root/tests/e2e/lib/on_terminal.py" "$@"
 }
 
 # A recording that does $1, waits until something is written to `go`, and does $2.
@@ -78,7 +75,7 @@ a_sample_is_read_by_people() {
 # The screen: what is drawn is looked at as it was written, with what moves the cursor taken out.
 screen_has_each_part() {
 	start_recording "$pingpong" : && await is_counted || return
-	terminal 80 q "$VERBATIM" top $recorder >drawn
+	terminal 80 --keys q "$VERBATIM" top $recorder >drawn
 	is "status" $? 0 || return
 	for each in 'verbatim top' 'a second' registered recorded 'from post to poll' SEND \
 		'q end'; do
@@ -93,20 +90,34 @@ screen_has_each_part() {
 terminals_that_cannot_are_refused() {
 	start_recording "$pingpong" : || return
 	for each in dumb no-such-terminal; do
-		TERM_OF=$each terminal 80 q "$VERBATIM" top $recorder >drawn
+		TERM_OF=$each terminal 80 --keys q "$VERBATIM" top $recorder >drawn
 		is "status with $each" $? 4 && says "batch" drawn || return
 	done 2>/dev/null
 	top $recorder >drawn 2>told </dev/null
 	is "without a terminal" $? 4 && says "no terminal" told && go_on && wait $recorder
 }
 live_shows_the_same() {
-	terminal 80 "" \
-		bash -c '"$VERBATIM" record --live -o t.db -- '"$pingpong"' >out 2>err' >drawn
+	terminal 80 bash -c '"$VERBATIM" record --live -o t.db -- '"$pingpong"' >out 2>err' >drawn
 	is "status" $? 0 && grep -aq $'\e\[?1049l' drawn && says 'ended' drawn &&
 		says '^registered ' drawn && says 't.db: 2 processes' err && says 'bytes in' out
 }
+program_has_ended() { [ -e ran ] && ! pgrep -x bash -P $recorder; }
+
+# before the screen can be drawn
+live_shows_what_is_over() {
+	terminal 80 --held over bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
+		bash -c "$0 calls 7; touch ran" >out 2>err' "$apps/guest" >drawn & local pid=$!
+	await test -e ran && recorder=$(pgrep -of "^$VERBATIM record --live -o $tmp/l.db") &&
+		await program_has_ended && touch over || return
+	wait $pid
+	is "status" $? 0 && says '^registered ' drawn && says 'ended' drawn && says 'l.db: ' err
+}
+live_ends_where_nothing_is_recorded() {
+	terminal 80 bash -c '"$VERBATIM" record --live -o none/t.db -- true >out 2>err' >drawn
+	is "status" $? 4 && is "lines" "$(wc -l <err)" 1 && says 'make none/t.db' err
+}
 live_does_not_write_over_the_program() {
-	terminal 80 "" "$VERBATIM" record --live -o u.db -- "$apps/guest" calls 1 >drawn
+	terminal 80 "$VERBATIM" record --live -o u.db -- "$apps/guest" calls 1 >drawn
 	is "status" $? 2 && says 'another terminal' drawn && ! [ -e u.db ] || return
 	setsid -w "$VERBATIM" record --live -o u.db -- "$apps/guest" calls 1 >out 2>err </dev/null
 	is "status" $? 4 && says 'batch' err
@@ -140,6 +151,7 @@ a_page_that_is_cut_off_does_no_harm() {
 
 for each in totals_are_those_of_stat errors_are_told a_sample_is_read_by_people \
 	screen_has_each_part terminals_that_cannot_are_refused live_shows_the_same \
+	live_shows_what_is_over live_ends_where_nothing_is_recorded \
 	live_does_not_write_over_the_program nobody_records a_recorder_that_is_killed_is_told \
 	a_page_that_is_cut_off_does_no_harm; do
 	try $each

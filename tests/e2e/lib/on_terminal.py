@@ -1,7 +1,8 @@
 """Runs a command on a terminal of its own and prints what comes there.
 
-on_terminal.py COLUMNS [--keys KEYS] COMMAND ARGUMENT...
-    KEYS are typed after the first output. Ends with the command's status.
+on_terminal.py COLUMNS [--keys KEYS | --held FILE] COMMAND ARGUMENT...
+    KEYS are typed after the first output. The terminal is held, as by Ctrl-S, until there is FILE.
+    Ends with the command's status.
 """
 import fcntl
 import os
@@ -9,13 +10,28 @@ import pty
 import struct
 import sys
 import termios
+import time
+
+STOP, START = b'\x13', b'\x11'  # Ctrl-S, Ctrl-Q
+
+
+def read_arguments():
+    columns, command = int(sys.argv[1]), sys.argv[2:]
+    options = {'--keys': '', '--held': None}
+    if command[0] in options:
+        options[command[0]], command = command[1], command[2:]
+    return columns, options['--keys'].encode(), options['--held'], command
+
+
+def hold(terminal, file):
+    os.write(terminal, STOP)
+    while not os.path.exists(file):
+        time.sleep(0.01)
+    os.write(terminal, START)
 
 
 def main():
-    columns, command = int(sys.argv[1]), sys.argv[2:]
-    keys = b''
-    if command[0] == '--keys':
-        keys, command = command[1].encode(), command[2:]
+    columns, keys, held, command = read_arguments()
     pid, terminal = pty.fork()
     if not pid:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
@@ -23,6 +39,8 @@ def main():
         attributes[1] &= ~termios.OPOST  # lines end as they are written
         termios.tcsetattr(1, termios.TCSANOW, attributes)
         os.execvp(command[0], command)
+    if held:
+        hold(terminal, held)
     while True:
         try:
             data = os.read(terminal, 65536)
