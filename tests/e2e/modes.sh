@@ -3,7 +3,10 @@
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
 
-tidy() { rm -rf "$tmp"/*.db "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts "$tmp"/sessions/*; }
+tidy() {
+	rm -rf "$tmp"/*.db "$tmp"/guest.* "$tmp"/out "$tmp"/err "$tmp"/d "$tmp"/counts \
+		"$tmp"/sessions/*
+}
 ask() { "$VERBATIM" sql "${2:-t.db}" "$1"; }
 ended() { ! kill -0 "$1"; }
 collect() { "$VERBATIM" collect -q -o t.db "$@"; }
@@ -67,10 +70,11 @@ limit_is_kept_and_loss_told() {
 		says ^LOST out
 }
 
-childless() { ! pgrep -f "^$tmp/parent calls 2" >/dev/null; }
+# By its name, which it has until it is a zombie: its command line is gone before its memory is.
+childless() { ! pgrep -r D,R,S -x "guest.$$" >/dev/null; }
 
 children_and_threads_are_in_one_trace() {
-	cp "$apps/guest" parent && lone "$tmp/parent" calls 2 child calls 5 || return
+	cp "$apps/guest" guest.$$ && lone "$tmp/guest.$$" calls 2 child calls 5 || return
 	await childless || return
 	lone "$apps/guest" calls 3 || return # a second program, the same session
 	collect d && is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 10 &&
