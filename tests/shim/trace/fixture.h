@@ -13,6 +13,12 @@
 #include "core/wire/session.h"
 #include "tests/test.h"
 
+#ifdef __SANITIZE_THREAD__
+#define THREAD_SANITIZER true
+#else
+#define THREAD_SANITIZER false
+#endif
+
 /* In a child: what does not hold is said, and ends it. */
 #define HOLDS(cond)                                                           \
 	do {                                                                  \

@@ -10,12 +10,6 @@
 #include "shim/trace/verbs/data.h"
 #include "tests/shim/trace/fixture.h"
 
-#ifdef __SANITIZE_THREAD__
-#define THREAD_SANITIZER true
-#else
-#define THREAD_SANITIZER false
-#endif
-
 static struct ibv_context context;
 static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
 static int next_ret;

@@ -111,13 +111,18 @@ enum {
 
 static struct ibv_qp_ex qp, other;
 
-static void begin_builders(void)
+static void begin_builders_in(uint64_t ring_bytes)
 {
-	session_begin(RING_MIN, ON_FULL_WAIT);
+	session_begin(ring_bytes, ON_FULL_WAIT);
 	make_qp(&qp);
 	make_qp(&other);
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, OPS) == 0);
 	HOLDS(qp_ex_watch(&other.qp_base, &other, OPS) == 0);
+}
+
+static void begin_builders(void)
+{
+	begin_builders_in(RING_MIN);
 }
 
 static void send_one(struct ibv_qp_ex *ex, uint64_t wr_id)
@@ -338,16 +343,21 @@ TEST(stray_element_and_second_end_are_in_no_batch)
 	in_child(stray_body);
 }
 
+static void expect_blind(struct ring *ring, enum event_blind_what what, uint64_t object)
+{
+	const struct event_blind *blind = expect_event(ring, EVENT_BLIND);
+
+	HOLDS(blind && blind->what == what && blind->object == object);
+}
+
 static void unseen_start_body(void)
 {
-	const struct event_blind *blind;
 	struct ring ring;
 
 	begin_builders();
 	HOLDS(ibv_wr_complete(&qp) == 0);
 	ring = session_ring(0);
-	blind = expect_event(&ring, EVENT_BLIND);
-	HOLDS(blind && blind->what == BLIND_EXTENDED_QP && blind->object == (uintptr_t)&qp);
+	expect_blind(&ring, BLIND_EXTENDED_QP, (uintptr_t)&qp);
 }
 
 TEST(end_without_its_start_is_a_blind_spot)
@@ -357,30 +367,65 @@ TEST(end_without_its_start_is_a_blind_spot)
 
 enum { MANY = 5000, CROWD = 100 };
 
-static void long_body(void)
+static void send_many(uint64_t n)
 {
-	const struct event_post *post;
-	struct ring ring;
-	int n = 0;
-
-	begin_builders();
 	ibv_wr_start(&qp);
-	for (int i = 0; i < MANY; i++)
-		send_one(&qp, (uint64_t)i);
+	for (uint64_t i = 0; i < n; i++)
+		send_one(&qp, i);
 	HOLDS(builder_bytes(builder_now) <= builder_now->size);
 	HOLDS(ibv_wr_complete(&qp) == 0);
-	ring = session_ring(0);
+}
+
+/* How many requests the next batch has. */
+static uint64_t count_sends(struct ring *ring)
+{
+	const struct event_post *post;
+	uint64_t n = 0;
+
 	do {
-		post = expect_event(&ring, EVENT_POST);
-		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == (uint64_t)n);
+		post = expect_event(ring, EVENT_POST);
+		HOLDS(post && ((const struct event_wr *)(post + 1))->wr_id == n);
 		n += post->nwr;
 	} while (post->head.flags & EVENT_PART);
-	HOLDS(n == MANY);
+	return n;
+}
+
+static void long_body(void)
+{
+	struct ring ring;
+
+	begin_builders();
+	send_many(MANY);
+	ring = session_ring(0);
+	HOLDS(count_sends(&ring) == MANY);
 }
 
 TEST(long_batch_goes_on_in_further_events)
 {
 	in_child(long_body);
+}
+
+/* One that is longer than what a builder holds: its first requests, and that there were more. */
+static void cut_body(void)
+{
+	const uint64_t most = BUILDER_MAX / (sizeof(struct event_wr) + sizeof(struct event_sge));
+	struct ring ring;
+	uint64_t n;
+
+	begin_builders_in(4 * BUILDER_MAX);
+	send_many(most + MANY);
+	send_many(MANY);
+	ring = session_ring(0);
+	expect_blind(&ring, BLIND_EXTENDED_QP, (uintptr_t)&qp);
+	n = count_sends(&ring);
+	HOLDS(n <= most && n > most - BUILDER_WR_BYTES);
+	HOLDS(count_sends(&ring) == MANY);
+	HOLDS(!expect_event(&ring, EVENT_BLIND));
+}
+
+TEST(batch_that_is_too_long_is_cut_and_said_to_be)
+{
+	in_child(cut_body);
 }
 
 /* More at once than there are places: each is seen, or said not to be. */
@@ -511,6 +556,36 @@ static void child_of_fork_body(void)
 TEST(child_of_fork_ends_what_was_begun)
 {
 	in_child(child_of_fork_body);
+}
+
+/* It has its parent's memory: what it builds would be a batch of the parent's. */
+static void child_of_vfork_body(void)
+{
+	struct ring ring;
+	int status;
+	pid_t pid;
+
+	begin_builders();
+	send_many(1);
+	pid = vfork();
+	if (!pid) {
+		ibv_wr_start(&qp);
+		_exit(0);
+	}
+	HOLDS(waitpid(pid, &status, 0) == pid && !status);
+	HOLDS(ibv_wr_complete(&qp) == 0); /* of what it has not begun */
+	ring = session_ring(0);
+	HOLDS(count_sends(&ring) == 1 && expect_event(&ring, EVENT_FORK));
+	expect_blind(&ring, BLIND_VFORK, (uint64_t)pid);
+	expect_blind(&ring, BLIND_EXTENDED_QP, (uintptr_t)&qp);
+	HOLDS(!expect_event(&ring, EVENT_POST));
+}
+
+TEST(child_of_vfork_builds_nothing_for_its_parent)
+{
+	if (THREAD_SANITIZER)
+		skip(); /* it makes vfork() a fork() */
+	in_child(child_of_vfork_body);
 }
 
 static pthread_barrier_t all; /* each has a ring while the others have theirs */
