@@ -20,12 +20,6 @@ static void add_substitute(struct substitutes *s, enum substitute_kind kind, con
 	text_addf(to, "%s", substitute_text(s, kind, text, strlen(text)));
 }
 
-static void add_zeroes(const char *hex, struct text *to)
-{
-	for (size_t n = strlen(hex); n; n--)
-		text_char(to, '0');
-}
-
 static void replace_hash(struct substitutes *s, const char *text, struct text *to)
 {
 	uint64_t hash = strtoull(text, NULL, 16);
@@ -48,90 +42,109 @@ static void replace_folder(struct substitutes *s, const char *path, struct text 
 	replace_device(s, slash ? slash + 1 : path, to);
 }
 
+/* It identifies nobody. */
+static void keep_text(struct substitutes *s, const char *text, struct text *to)
+{
+	(void)s;
+	text_add(to, text, strlen(text));
+}
+
+static void replace_any(struct substitutes *s, const char *text, struct text *to)
+{
+	add_substitute(s, SUBSTITUTE_TEXT, text, to);
+}
+
+static void replace_name(struct substitutes *s, const char *text, struct text *to)
+{
+	add_substitute(s, SUBSTITUTE_NAME, text, to);
+}
+
+static void replace_mark(struct substitutes *s, const char *text, struct text *to)
+{
+	add_substitute(s, SUBSTITUTE_MARK, text, to);
+}
+
+static void replace_boot(struct substitutes *s, const char *text, struct text *to)
+{
+	add_substitute(s, SUBSTITUTE_BOOT, text, to);
+}
+
+static void replace_kernel(struct substitutes *s, const char *text, struct text *to)
+{
+	(void)s;
+	replace_release(text, to);
+}
+
+static void replace_filter(struct substitutes *s, const char *text, struct text *to)
+{
+	(strstr(text, "device=") ? replace_any : keep_text)(s, text, to);
+}
+
+static void replace_gid_or_text(struct substitutes *s, const char *text, struct text *to)
+{
+	if (!replace_gid_text(s, text, to))
+		replace_any(s, text, to);
+}
+
+static void replace_address_or_text(struct substitutes *s, const char *text, struct text *to)
+{
+	if (!replace_address(s, text, to))
+		replace_any(s, text, to);
+}
+
+static void replace_service(struct substitutes *s, const char *text, struct text *to)
+{
+	(text[strspn(text, "0123456789")] ? replace_any : keep_text)(s, text, to);
+}
+
+static void replace_private(struct substitutes *s, const char *hex, struct text *to)
+{
+	(void)s;
+	for (size_t n = strlen(hex); n; n--)
+		text_char(to, '0');
+}
+
+static void replace_option(struct substitutes *s, const char *hex, struct text *to)
+{
+	(strlen(hex) > OPTION_DIGITS ? replace_private : keep_text)(s, hex, to);
+}
+
+static void replace_json(struct substitutes *s, const char *json, struct text *to)
+{
+	replace_arguments(s, json, strlen(json), to);
+}
+
+/* What is not here is not copied as a text. */
+static void (*const replace_as[])(struct substitutes *s, const char *text, struct text *to) = {
+	[IDENTITY_NONE] = keep_text,
+	[IDENTITY_HOST] = replace_host,
+	[IDENTITY_PATH] = replace_path,
+	[IDENTITY_COMMAND] = replace_command,
+	[IDENTITY_NAME] = replace_name,
+	[IDENTITY_MARK] = replace_mark,
+	[IDENTITY_TEXT] = replace_any,
+	[IDENTITY_VALUE] = replace_value,
+	[IDENTITY_FILTER] = replace_filter,
+	[IDENTITY_RELEASE] = replace_kernel,
+	[IDENTITY_BOOT] = replace_boot,
+	[IDENTITY_DEVICE] = replace_device,
+	[IDENTITY_FOLDER] = replace_folder,
+	[IDENTITY_GID] = replace_gid_or_text,
+	[IDENTITY_ADDRESS] = replace_address_or_text,
+	[IDENTITY_SERVICE] = replace_service,
+	[IDENTITY_PRIVATE] = replace_private,
+	[IDENTITY_OPTION] = replace_option,
+	[IDENTITY_ARGUMENTS] = replace_json,
+	[IDENTITY_HASH] = replace_hash,
+};
+
 bool replace_text(struct substitutes *s, enum identity identity, const char *text, struct text *to)
 {
-	switch (identity) {
-	case IDENTITY_NONE:
-		text_add(to, text, strlen(text));
-		break;
-	case IDENTITY_HOST:
-		replace_host(s, text, to);
-		break;
-	case IDENTITY_PATH:
-		replace_path(s, text, to);
-		break;
-	case IDENTITY_COMMAND:
-		replace_command(s, text, to);
-		break;
-	case IDENTITY_NAME:
-		add_substitute(s, SUBSTITUTE_NAME, text, to);
-		break;
-	case IDENTITY_MARK:
-		add_substitute(s, SUBSTITUTE_MARK, text, to);
-		break;
-	case IDENTITY_VALUE:
-		replace_value(s, text, to);
-		break;
-	case IDENTITY_RELEASE:
-		replace_release(text, to);
-		break;
-	case IDENTITY_FILTER:
-		if (strstr(text, "device="))
-			add_substitute(s, SUBSTITUTE_TEXT, text, to);
-		else
-			text_add(to, text, strlen(text));
-		break;
-	case IDENTITY_BOOT:
-		add_substitute(s, SUBSTITUTE_BOOT, text, to);
-		break;
-	case IDENTITY_DEVICE:
-		replace_device(s, text, to);
-		break;
-	case IDENTITY_FOLDER:
-		replace_folder(s, text, to);
-		break;
-	case IDENTITY_GID:
-		if (!replace_gid_text(s, text, to))
-			add_substitute(s, SUBSTITUTE_TEXT, text, to);
-		break;
-	case IDENTITY_ADDRESS:
-		if (!replace_address(s, text, to))
-			add_substitute(s, SUBSTITUTE_TEXT, text, to);
-		break;
-	case IDENTITY_SERVICE:
-		if (text[strspn(text, "0123456789")])
-			add_substitute(s, SUBSTITUTE_TEXT, text, to);
-		else
-			text_add(to, text, strlen(text));
-		break;
-	case IDENTITY_PRIVATE:
-		add_zeroes(text, to);
-		break;
-	case IDENTITY_OPTION:
-		if (strlen(text) > OPTION_DIGITS)
-			add_zeroes(text, to);
-		else
-			text_add(to, text, strlen(text));
-		break;
-	case IDENTITY_HASH:
-		replace_hash(s, text, to);
-		break;
-	case IDENTITY_ARGUMENTS:
-		replace_arguments(s, text, strlen(text), to);
-		break;
-	case IDENTITY_UNKNOWN:
-	case IDENTITY_DROPPED:
-	case IDENTITY_GUID: /* the rest: not as a text */
-	case IDENTITY_RETURNED:
-	case IDENTITY_OBJECT:
-	case IDENTITY_META:
-	case IDENTITY_BYTES:
-	case IDENTITY_CHUNK:
+	const size_t n = sizeof(replace_as) / sizeof(*replace_as);
+
+	if (identity < 0 || (size_t)identity >= n || !replace_as[identity])
 		return false;
-	case IDENTITY_TEXT:
-		add_substitute(s, SUBSTITUTE_TEXT, text, to);
-		break;
-	}
+	replace_as[identity](s, text, to);
 	return true;
 }
 
