@@ -5,6 +5,7 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <termcap.h>
 #include <unistd.h>
@@ -132,6 +133,14 @@ void display_show(struct display *display, const struct frame *frame, const char
 	refresh();
 }
 
+/* Whoever closes a terminal tells the leader of its session, and not us. */
+static bool terminal_is_gone(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO };
+
+	return poll(&input, 1, 0) > 0;
+}
+
 int display_key(struct display *display, int ms)
 {
 	int key;
@@ -142,6 +151,6 @@ int display_key(struct display *display, int ms)
 	if (key == KEY_RESIZE)
 		return DISPLAY_RESIZED;
 	if (key == ERR)
-		return DISPLAY_NONE;
-	return key > DISPLAY_RESIZED && key < 128 ? key : DISPLAY_OTHER;
+		return terminal_is_gone() ? DISPLAY_GONE : DISPLAY_NONE;
+	return key > DISPLAY_GONE && key < 128 ? key : DISPLAY_OTHER;
 }

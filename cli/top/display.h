@@ -24,7 +24,10 @@ unsigned int display_rows(const struct display *display);
 /* The frame, and @keys in the last line. */
 void display_show(struct display *display, const struct frame *frame, const char *keys);
 
-enum display_key { DISPLAY_NONE, DISPLAY_OTHER, DISPLAY_RESIZED };
+enum display_key { DISPLAY_NONE, DISPLAY_OTHER, DISPLAY_RESIZED, DISPLAY_GONE };
 
-/* What was typed within @ms: a character, DISPLAY_RESIZED, or DISPLAY_NONE. */
+/*
+ * What was typed within @ms: a character, DISPLAY_RESIZED, or DISPLAY_NONE. DISPLAY_GONE: there is
+ * no terminal any more.
+ */
 int display_key(struct display *display, int ms);

@@ -147,10 +147,10 @@ static void ask_recorder(struct top *top)
 	top->asked_at = now;
 }
 
-/* False: the user has seen enough. */
+/* False: the user has seen enough, or cannot see more. */
 static bool obey_key(struct top *top, int key)
 {
-	if (key == 'q')
+	if (key == 'q' || key == DISPLAY_GONE)
 		return false;
 	if (key == 'p')
 		top->paused = !top->paused;

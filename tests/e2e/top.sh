@@ -11,7 +11,7 @@ terminal() { # columns, options of on_terminal.py, command...
 start_recording() { # first, then, options of record
 	local first=$1 second=$2
 	shift 2
-	rm -f go samples && mkfifo go && exec 4<>go
+	rm -f go samples over && mkfifo go && exec 4<>go
 	"$VERBATIM" record -q -o t.db "$@" -- \
 		bash -c "$first; read -t 100 -r line <go; $second" >out 2>err &
 	recorder=$!
@@ -105,13 +105,25 @@ program_has_ended() { [ -e ran ] && ! pgrep -x bash -P $recorder; }
 
 # before the screen can be drawn
 live_shows_what_is_over() {
-	terminal 80 --held over bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
+	rm -f ran drawable
+	terminal 80 --held drawable bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
 		bash -c "$0 calls 7; touch ran" >out 2>err' "$apps/guest" >drawn & local pid=$!
 	await test -e ran && recorder=$(pgrep -of "^$VERBATIM record --live -o $tmp/l.db") &&
-		await program_has_ended && touch over || return
+		await program_has_ended && touch drawable || return
 	wait $pid
 	is "status" $? 0 && says '^registered ' drawn && says 'ended' drawn && says 'l.db: ' err
 }
+# The terminal is closed; the program, which does not care, goes on.
+live_ends_with_its_terminal() {
+	rm -f go ran drawn && mkfifo go && exec 4<>go
+	terminal 80 bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
+		bash -c "trap \"\" HUP; $0 calls 7; touch ran
+			read -t 100 -r line <go" >out 2>err' "$apps/guest" >drawn &
+	await test -e ran && recorder=$(pgrep -of "^$VERBATIM record --live -o $tmp/l.db") &&
+		await grep -q registered drawn && kill -KILL $(ps -o ppid= -p $recorder) || return
+	await screen_has_ended && go_on && await says 'l.db: ' err && "$VERBATIM" info l.db >info
+}
+screen_has_ended() { ! pgrep -f '^verbatim top' -P $recorder; }
 live_ends_where_nothing_is_recorded() {
 	terminal 80 bash -c '"$VERBATIM" record --live -o none/t.db -- true >out 2>err' >drawn
 	is "status" $? 4 && is "lines" "$(wc -l <err)" 1 && says 'make none/t.db' err
@@ -151,8 +163,9 @@ a_page_that_is_cut_off_does_no_harm() {
 
 for each in totals_are_those_of_stat errors_are_told a_sample_is_read_by_people \
 	screen_has_each_part terminals_that_cannot_are_refused live_shows_the_same \
-	live_shows_what_is_over live_ends_where_nothing_is_recorded \
-	live_does_not_write_over_the_program nobody_records a_recorder_that_is_killed_is_told \
+	live_shows_what_is_over live_ends_with_its_terminal \
+	live_ends_where_nothing_is_recorded live_does_not_write_over_the_program \
+	nobody_records a_recorder_that_is_killed_is_told \
 	a_page_that_is_cut_off_does_no_harm; do
 	try $each
 done
