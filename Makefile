@@ -134,6 +134,9 @@ $(LIBS) &: FORCE
 	mkdir -p $(BUILD)/dropin && cp build/*.so $(BUILD)/ && cp build/dropin/* $(BUILD)/dropin/
 endif
 
+# a test runs once: to optimise it takes longer than it runs
+TESTCFLAGS = $(ALLCFLAGS) -O0
+
 # a unit test has all of the project at hand; what it does not use is left out
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	rm -f $@ && $(AR) rcs $@ $^
@@ -142,11 +145,11 @@ $(BUILD)/tests/shim/soft/model_test: $(MODEL)
 
 $(BUILD)/tests/shim/soft/%_test: tests/shim/soft/%_test.c $(SOFT) $(SANITIZED)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
+	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
 
 $(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE) $(SANITIZED)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
+	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
 
 # programs to be recorded, some with mistakes that a sanitizer would find before us
 $(BUILD)/tests/apps/model_run: $(wildcard tests/shim/soft/model/*.c)
@@ -159,7 +162,7 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
+	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
 		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS) $(TEST_LIBS)
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
@@ -168,7 +171,8 @@ $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 FUZZ_CLANG := $(wildcard \
 	$(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
 FUZZ_CC  ?= $(if $(FUZZ_CLANG),clang,$(CC))
-FUZZ_SAN  = $(PLAINFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=all \
+FUZZ_OPT ?= -O2
+FUZZ_SAN  = $(PLAINFLAGS) $(FUZZ_OPT) -fsanitize=address,undefined -fno-sanitize-recover=all \
 	$(if $(FUZZ_CLANG),-D__SANITIZE_ADDRESS__=1 -fno-sanitize=pointer-overflow)
 FUZZ_OBJ  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link)
 FUZZ_LIB  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c)
@@ -179,11 +183,16 @@ MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session tex
 ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
-$(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN)
+# what was optimised otherwise is compiled anew
+$(BUILD)/fuzz/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(FUZZ_CC) $(FUZZ_OPT)' | cmp -s - $@ || echo '$(FUZZ_CC) $(FUZZ_OPT)' >$@
+
+$(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN) $(BUILD)/fuzz/flags
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $(BUILD)/gen/verbs_gen.c
 
-$(BUILD)/fuzz/obj/%.o: %.c | $(GEN)
+$(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/fuzz/flags | $(GEN)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $<
 
