@@ -13,7 +13,7 @@ recorded() { # trace, program...
 	local trace=$1
 	shift
 	"$VERBATIM" record -q -o "$trace" -- "$both" "$@" >out 2>&1 ||
-		{ not_ok "$* is recorded" "$(tail -n 20 out)"; exit 1; }
+		{ not_ok "$* is recorded" "$(tail -n 80 out)"; exit 1; }
 }
 recorded bw.db ib_send_bw -q 4 -n 500
 recorded pingpong.db ibv_rc_pingpong
