@@ -324,6 +324,17 @@ static bool is_whole(const struct ctf_event *event)
 	       head->type < EVENT_TYPES;
 }
 
+/* Not of our version; if there were events of ours before, it is of none. */
+static int refuse_version(const struct import *import)
+{
+	if (import->writer) {
+		log_note("the CTF is cut short or damaged: it is of more than one version");
+		return -EBADMSG;
+	}
+	log_note("recorded by another version of verbatim: import it with that one");
+	return -EPROTO;
+}
+
 static int on_event(void *arg, const struct ctf_event *event)
 {
 	struct import *import = arg;
@@ -333,10 +344,8 @@ static int on_event(void *arg, const struct ctf_event *event)
 
 	if (!event->raw)
 		return 0; /* wr, wc: parts of another */
-	if (event->fingerprint && event->fingerprint != verbs_fingerprint) {
-		log_note("recorded by another version of verbatim: import it with that one");
-		return -EPROTO;
-	}
+	if (event->fingerprint && event->fingerprint != verbs_fingerprint)
+		return refuse_version(import);
 	if (!import->writer)
 		err = create_trace(import, event);
 	if (!err)

@@ -279,6 +279,24 @@ damaged_streams_give_what_comes_before() {
 		[ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 5 ]
 }
 
+# All events are of one version: where the second of a thread's is not, that is no other version.
+damaged_version_is_damage() {
+	local version
+	version=$(babeltrace2 crowd | grep -om1 'fingerprint = 0x[0-9A-F]*') &&
+		cp -r crowd odd_one || return
+	python3 - "${version##* }" $(find odd_one -name 'all_*') <<-'END' || return
+		import sys
+		version = int(sys.argv[1], 16).to_bytes(8, 'little')
+		for path in sys.argv[2:]:
+		    before, found, after = open(path, 'rb').read().rpartition(version)
+		    if version in before:
+		        open(path, 'wb').write(before + bytes(7) + b'x' + after)
+		END
+	"$VERBATIM" import -q -o odd_one.db odd_one 2>err
+	is $? 3 && says 'cut short or damaged' err &&
+		"$VERBATIM" info odd_one.db 2>&1 | grep -q DAMAGED
+}
+
 cut_metadata_is_refused() {
 	local metadata
 	cp -r crowd torn && metadata=$(find torn -name metadata) && truncate -s -3000 "$metadata" &&
@@ -294,6 +312,7 @@ for each in library_exports_nothing pingpong_is_the_same_by_both_ways \
 		no_daemon_is_no_hindrance \
 	program_notices_nothing bad_input_is_refused others_events_are_refused \
 		cut_streams_are_refused damaged_streams_give_what_comes_before \
+		damaged_version_is_damage \
 	cut_metadata_is_refused; do
 	try $each
 done
