@@ -85,8 +85,8 @@ ucmatose_is_recorded() {
 }
 
 bandwidth_test_is_recorded() {
-	record "ib_send_bw -R -n 100 --use_old_post_send" \
-		"ib_send_bw -R -n 100 --use_old_post_send 127.0.0.1" && is_sound &&
+	record "ib_send_bw -R -F -n 100 --use_old_post_send" \
+		"ib_send_bw -R -F -n 100 --use_old_post_send 127.0.0.1" && is_sound &&
 		is "$(sql "select count(distinct process)
 			from call where verb = 'rdma_accept' and failed = 0")" 1
 }

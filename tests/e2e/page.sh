@@ -15,7 +15,7 @@ recorded() { # trace, program...
 	"$VERBATIM" record -q -o "$trace" -- "$both" "$@" >out 2>&1 ||
 		{ not_ok "$* is recorded" "$(tail -n 80 out)"; exit 1; }
 }
-recorded bw.db ib_send_bw -q 4 -n 500
+recorded bw.db ib_send_bw -F -q 4 -n 500
 recorded pingpong.db ibv_rc_pingpong
 "$VERBATIM" record -q -o empty.db -- true >out 2>&1
 

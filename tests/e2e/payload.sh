@@ -266,15 +266,15 @@ pingpong_gets_what_is_sent() {
 
 # Datagrams, reads and a shared receive queue, as a program of others uses them.
 perftest_has_its_payload() {
-	record --payload hash "$both" ib_send_bw -n 200 -s 512 -c UD >out 2>&1 ||
+	record --payload hash "$both" ib_send_bw -F -n 200 -s 512 -c UD >out 2>&1 ||
 		{ cat out; return 1; }
 	is "$(ask "SELECT kind, length, before, count(*), count(hash)
 		FROM payload GROUP BY 1, 2, 3")" "recv|552|40|200|200
 send|512|0|200|200" || return
-	record --payload 16 "$both" ib_read_lat -n 200 -s 64 >out 2>&1 || { cat out; return 1; }
+	record --payload 16 "$both" ib_read_lat -F -n 200 -s 64 >out 2>&1 || { cat out; return 1; }
 	is "$(ask "SELECT DISTINCT kind, length, captured, why FROM payload")" "read|64|16|" ||
 		return
-	record --payload hash "$both" ib_send_bw -n 200 -s 64 --use-srq -q 2 >out 2>&1 ||
+	record --payload hash "$both" ib_send_bw -F -n 200 -s 64 --use-srq -q 2 >out 2>&1 ||
 		{ cat out; return 1; }
 	is "$(ask "SELECT (SELECT count(*) FROM payload WHERE kind = 'recv') -
 		(SELECT count(*) FROM wc WHERE opcode = 128 AND status = 0)")" 0

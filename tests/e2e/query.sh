@@ -16,7 +16,7 @@ refuses() {
 }
 
 cd "$tmp" || exit 1
-"$VERBATIM" record -q -o "$t" -- "$both" ib_write_bw -n 500 -Q 10 >/dev/null
+"$VERBATIM" record -q -o "$t" -- "$both" ib_write_bw -F -n 500 -Q 10 >/dev/null
 writes=$t
 t=$tmp/pingpong.db
 "$VERBATIM" record -q -o "$t" -- "$both" ibv_rc_pingpong -n 300 >/dev/null

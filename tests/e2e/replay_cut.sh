@@ -53,6 +53,6 @@ sides ibv_rc_pingpong -n 20000; both ibv_rc_pingpong
 sides ibv_rc_pingpong -n 20000 -e; both "ibv_rc_pingpong -e"
 sides ibv_srq_pingpong -n 20000; both ibv_srq_pingpong
 sides ibv_ud_pingpong -n 20000; both ibv_ud_pingpong
-sides ib_send_bw -n 50000; both ib_send_bw
+sides ib_send_bw -F -n 50000; both ib_send_bw
 sides ib_send_lat -n 20000; both ib_send_lat
 exit $failed

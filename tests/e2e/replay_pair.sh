@@ -57,10 +57,10 @@ events() { program ibv_rc_pingpong -n 100 -e; }
 unreliable() { program ibv_uc_pingpong -n 200; }
 datagrams() { program ibv_ud_pingpong -n 200; }
 a_shared_queue() { program ibv_srq_pingpong -n 200; }
-bandwidth() { program ib_send_bw -n 300; }
-writes() { program ib_write_bw -q 2 -n 200; }
-reads() { program ib_read_bw -n 200; }
-atomics() { program ib_atomic_bw -n 200; }
+bandwidth() { program ib_send_bw -F -n 300; }
+writes() { program ib_write_bw -F -q 2 -n 200; }
+reads() { program ib_read_bw -F -n 200; }
+atomics() { program ib_atomic_bw -F -n 200; }
 
 try connected
 try each_thread_by_its_own

@@ -47,7 +47,7 @@ see_all() {
 }
 # from the first event on, though somebody looked only in the middle
 totals_are_those_of_stat() { # options of record
-	start_recording "$pingpong" "$both ib_send_bw -n 5000" "$@" && see_all || return
+	start_recording "$pingpong" "$both ib_send_bw -F -n 5000" "$@" && see_all || return
 	is "totals" "$(totals_of_top samples)" "$(totals_of_stat)" &&
 		is "phase" "$(tail -1 samples | jq -r .phase)" ended &&
 		is "registrations" "$(tail -1 samples | jq .all.registered)" "$(registrations)" &&

@@ -71,8 +71,8 @@ each_host() {
 	program ibv_rc_pingpong -n 100 "${ibv[@]}"
 	program ibv_ud_pingpong -n 50 -s 1000 "${ibv[@]}"
 	program ibv_srq_pingpong -n 50 "${ibv[@]}"
-	program ib_send_bw -n 100 "${perftest[@]}"
-	program ib_write_bw -n 100 "${perftest[@]}"
+	program ib_send_bw -F -n 100 "${perftest[@]}"
+	program ib_write_bw -F -n 100 "${perftest[@]}"
 	program ib_read_lat -n 50 "${perftest[@]}"
 	program rping
 	exit $failed
