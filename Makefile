@@ -171,7 +171,7 @@ $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 FUZZ_CLANG := $(wildcard \
 	$(shell clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-*.a)
 FUZZ_CC  ?= $(if $(FUZZ_CLANG),clang,$(CC))
-FUZZ_OPT ?= -O2
+FUZZ_OPT ?=
 FUZZ_SAN  = $(PLAINFLAGS) $(FUZZ_OPT) -fsanitize=address,undefined -fno-sanitize-recover=all \
 	$(if $(FUZZ_CLANG),-D__SANITIZE_ADDRESS__=1 -fno-sanitize=pointer-overflow)
 FUZZ_OBJ  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer-no-link)

@@ -10,8 +10,9 @@ enum find_session { FIND_ANY, FIND_FLIGHT };
 
 /*
  * Join the session that @name means: the PID of a recorder or of a recorded process, or a
- * directory; NULL: the only one that is running. 0 with a session for session_leave(), or -errno
- * after log_err(): -ESRCH there is none.
+ * directory; NULL: the only one that is running. A directory is FIND_ANY's also where its recorder
+ * records no more and only tells the end. 0 with a session for session_leave(), or -errno after
+ * log_err(): -ESRCH there is none.
  */
 int find_session(const char *name, enum find_session which, struct session *session);
 

@@ -62,15 +62,16 @@ static int get_bytes(int fd, void *bytes, size_t n, size_t at)
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EPROTO;
 }
 
-/* Several may do so at once: what one of them has read or written meanwhile stays. */
+/* Several may do so at once, and find what another has half made; nothing is taken back. */
 int vitals_page_make(const struct session *session)
 {
-	struct head head;
-	int fd = open_file(session, O_CREAT | O_NONBLOCK), err = 0;
+	struct head head = { 0 };
+	int fd = open_file(session, O_CREAT | O_NONBLOCK), err;
 
 	if (fd < 0)
 		return fd;
-	if (get_bytes(fd, &head, sizeof(head), 0) == -EPROTO) {
+	err = get_bytes(fd, &head, sizeof(head), 0);
+	if (err == -EPROTO || !head.magic) {
 		head = (struct head){ .magic = MAGIC, .version = VERSION };
 		err = -posix_fallocate(fd, 0, sizeof(struct vitals_page));
 		if (!err)

@@ -103,13 +103,15 @@ live_shows_the_same() {
 }
 program_has_ended() { [ -e ran ] && ! pgrep -x bash -P $recorder; }
 
-# before the screen can be drawn
+# before the screen can be drawn, and before another asks
 live_shows_what_is_over() {
 	rm -f ran drawable
 	terminal 80 --held drawable bash -c 'exec "$VERBATIM" record --live -o '"$tmp/l.db"' -- \
 		bash -c "$0 calls 7; touch ran" >out 2>err' "$apps/guest" >drawn & local pid=$!
 	await test -e ran && recorder=$(pgrep -of "^$VERBATIM record --live -o $tmp/l.db") &&
-		await program_has_ended && touch drawable || return
+		await program_has_ended || return
+	top -b sessions/* >late && says ', ended' late || { cat late; return 1; }
+	touch drawable
 	wait $pid
 	is "status" $? 0 && says '^registered ' drawn && says 'ended' drawn && says 'l.db: ' err
 }
@@ -121,7 +123,8 @@ live_ends_with_its_terminal() {
 			read -t 100 -r line <go" >out 2>err' "$apps/guest" >drawn &
 	await test -e ran && recorder=$(pgrep -of "^$VERBATIM record --live -o $tmp/l.db") &&
 		await grep -q registered drawn && kill -KILL $(ps -o ppid= -p $recorder) || return
-	await screen_has_ended && go_on && await says 'l.db: ' err && "$VERBATIM" info l.db >info
+	await screen_has_ended && kill -0 $recorder && go_on && await says 'l.db: ' err &&
+		"$VERBATIM" info l.db >info
 }
 screen_has_ended() { ! pgrep -f '^verbatim top' -P $recorder; }
 live_ends_where_nothing_is_recorded() {

@@ -66,6 +66,22 @@ TEST(several_may_look)
 	close(recorder);
 }
 
+/* by another who has not come to its head yet */
+TEST(half_made_page_is_completed)
+{
+	int at = session_open_dir(&session), half;
+
+	assert_int_equal(unlinkat(at, "session.vitals", 0), 0);
+	half = openat(at, "session.vitals", O_RDWR | O_CREAT, 0600);
+	assert_int_equal(ftruncate(half, 1 << 16), 0);
+	assert_int_equal(vitals_page_find(&session), -EPROTO);
+	close(fd);
+	fd = vitals_page_make(&session);
+	assert_true(fd >= 0);
+	close(half);
+	close(at);
+}
+
 TEST(nothing_in_it_is_believed)
 {
 	struct vitals_state vitals = { .nqueues = UINT32_MAX, .nlatencies = UINT32_MAX };
