@@ -138,18 +138,12 @@ static const struct peer *other_end(struct model *model, const struct life *qp)
 	return qp->peer ? peer_other(model_peers(model), qp->peer) : NULL;
 }
 
-static bool needs_receive(int opcode)
-{
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
-}
-
 /* The peer has received it: its completion is there, and was not polled. */
 static bool has_arrived(struct model *model, const struct found *found)
 {
 	struct peer_work work = work_of(other_end(model, found->sends->owner));
 
-	return work.known && needs_receive(found->oldest->opcode) &&
+	return work.known && queue_takes_receive(found->oldest->opcode) &&
 	       work.received > found->sends->completed;
 }
 
@@ -268,10 +262,10 @@ static void put_work(struct text *t, const struct wait *wait)
 	if (!wait->oldest.thread)
 		text_addf(t, "%s%s posted there, %" PRIu64 " received here", t->used ? ", " : "",
 			  words_count(work->sends, "send", n), wait->completed);
-	else if (needs_receive(wait->oldest.opcode) && !work->room && work->receives)
+	else if (queue_takes_receive(wait->oldest.opcode) && !work->room && work->receives)
 		text_addf(t, "%sits %" PRIu64 " receives were used up", t->used ? ", " : "",
 			  work->receives);
-	else if (needs_receive(wait->oldest.opcode) && !work->room)
+	else if (queue_takes_receive(wait->oldest.opcode) && !work->room)
 		text_addf(t, "%sit had never posted a receive", t->used ? ", " : "");
 }
 

@@ -50,7 +50,9 @@ struct queue_request {
 	uint32_t index; /* within the post */
 	uint32_t stack; /* of the post, 0 not known */
 	uint32_t rkey;
-	uint32_t sge; /* for queue_sge() */
+	uint64_t message; /* it takes the receive of that number, from 1 on; 0: none */
+	int64_t starved;  /* ns after its post that no receive was there for it; 0: not known */
+	uint32_t sge;     /* for queue_sge() */
 	uint16_t nsge;
 	int16_t opcode; /* enum ibv_wr_opcode, or QUEUE_RECEIVE */
 	uint16_t flags; /* enum ibv_send_flags */
@@ -139,8 +141,9 @@ struct queue {
 	uint32_t with_ah;                /* outstanding requests that name an AH */
 	uint32_t run;                    /* unsignalled requests since the last signalled one */
 	uint64_t posted, completed;      /* requests of all time */
-	bool draining;                   /* the program has put it into ERR itself, and ... */
-	uint64_t drained_from;           /* ... so many had completed then */
+	uint64_t messages;     /* since it was last reset: receives, or sends that take one */
+	bool draining;         /* the program has put it into ERR itself, and ... */
+	uint64_t drained_from; /* ... so many had completed then */
 	struct moment drain;
 	struct unique wr_ids;  /* of signalled requests */
 	struct unique buffers; /* that the device writes to, by address */
@@ -204,6 +207,13 @@ static inline const struct sge *queue_sge(const struct queue *queue,
 					  const struct queue_request *request, uint32_t i)
 {
 	return &queue->sges[(request->sge + i) & (queue->sge_size - 1)];
+}
+
+/* Does a request with @opcode take a receive of the other end? */
+static inline bool queue_takes_receive(int opcode)
+{
+	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
+	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Does the device write to its first SGE? */

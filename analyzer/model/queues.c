@@ -19,6 +19,7 @@
 #include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue_priv.h"
+#include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
@@ -75,6 +76,8 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	};
 
 	limit_ring(model, queue);
+	if (!queue->send || queue_takes_receive(wr->opcode))
+		request.message = ++queue->messages;
 	queue->run = request.signalled ? 0 : queue->run + 1;
 	queue->posted++;
 	queue->stats.signalled += request.signalled;
@@ -151,6 +154,8 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 			return log_err(-ENOMEM, "outstanding requests");
 	if (queue && taken)
 		count_post(queue, event, taken);
+	if (queue && !send)
+		starved_note(model, event, object, queue, taken);
 	if (hot_post(model, event))
 		return log_err(-ENOMEM, "posts of a process");
 	tell_post(model, event, object, queue, taken);

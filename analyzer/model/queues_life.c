@@ -205,6 +205,7 @@ static void reset_queue(const struct model *model, struct queue *queue,
 	for (uint32_t i = 0; i < queue->count; i++)
 		queue_tell_forget(model, queue, i, true);
 	queue_clear(queue);
+	queue->messages = 0;
 	queue->doubt = first_doubt(model, event);
 }
 

@@ -60,10 +60,7 @@ static struct wake *wake_of(struct model *model, const struct life *qp)
 
 static bool is_received(const struct queue_request *request)
 {
-	return request &&
-	       (request->opcode == ABI_WR_SEND || request->opcode == ABI_WR_SEND_WITH_IMM ||
-		request->opcode == ABI_WR_SEND_WITH_INV ||
-		request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM);
+	return request && queue_takes_receive(request->opcode);
 }
 
 /* A send of @qp is done: its receive lies at the other end. */

@@ -1,10 +1,11 @@
 /*
- * Latencies that gather at a constant of the protocol
+ * Latencies that gather at a multiple of an RNR timer
  *
- * A request that is sent again takes a little more than a multiple of the timeout of its queue pair
- * (4.096 us x 2^timeout; InfiniBand specification, 9.7.6.1.3, allows a device up to four times
- * that), one that found no receive posted a multiple of the peer's RNR timer (9.7.5.2.8). The
- * first multiples are looked at, of constants far above what requests usually take.
+ * A message that finds no receive posted is sent again after the peer's RNR timer (InfiniBand
+ * specification, 9.7.5.2.8), as often as necessary. A latency alone does not tell that from a slow
+ * way, and one at a multiple of an acknowledgement's timeout does not tell of a lost packet: so
+ * only requests are looked at that found no receive for certain (analyzer/model/starved.h). The
+ * first multiples count, of timers far above what requests usually take.
  *
  * A kernel's own device (rxe, siw) counts ticks: the time is rounded down to them, and the first is
  * over sooner. Where two ticks are little of it, it may be early by them.
@@ -20,7 +21,6 @@ enum {
 	FAR = 10,        /* times the median */
 	TICKS = 8000000, /* two of 4 ms, ns */
 	LITTLE = 8,      /* of so many parts of the time one */
-	RNR_LONGEST = 0,
 };
 
 /* What they took that are counted, and the least that was. */
@@ -55,17 +55,18 @@ static void narrow_span(const struct histogram *h, struct cluster *cluster, stru
 }
 
 /* A class is up to 3.1 % wide: what begins in a span may end outside of it. */
-static bool look_at(const struct histogram *h, int64_t at, struct cluster *cluster)
+static bool look_at(const struct histogram *stalled, const struct histogram *h, int64_t at,
+		    struct cluster *cluster)
 {
 	struct span span = span_of(at);
 	int64_t wide = span.to - span.from, apart = at / 100 * 5;
 	uint64_t before = count_span(h, span.from - apart - wide, span.from - apart);
 	uint64_t after = count_span(h, span.to + apart, span.to + apart + wide);
 
-	cluster->n = count_span(h, span.from, span.to);
+	cluster->n = count_span(stalled, span.from, span.to);
 	cluster->of = h->count;
 	cluster->beside = before > after ? before : after;
-	narrow_span(h, cluster, span);
+	narrow_span(stalled, cluster, span);
 	return cluster->n >= LEAST && cluster->n >= MORE * cluster->beside;
 }
 
@@ -73,9 +74,8 @@ bool cluster_has(const struct cluster *cluster, const struct profile_queue *queu
 {
 	struct span span = span_of(cluster->constant * cluster->times);
 
-	if (!queue->latency || (!cluster->rnr && !(queue->timeouts >> cluster->code & 1)))
-		return false;
-	return count_span(queue->latency, span.from, span.to);
+	return queue->stalled && queue->stalled_by >> cluster->code & 1 &&
+	       count_span(queue->stalled, span.from, span.to);
 }
 
 static bool is_told(const struct cluster *clusters, size_t n, int64_t at)
@@ -89,16 +89,16 @@ static bool is_told(const struct cluster *clusters, size_t n, int64_t at)
 	return false;
 }
 
-static size_t add_multiples(const struct histogram *h, struct cluster cluster,
-			    struct cluster clusters[CLUSTERS], size_t n)
+static size_t add_multiples(const struct histogram *stalled, const struct histogram *all,
+			    struct cluster cluster, struct cluster clusters[CLUSTERS], size_t n)
 {
-	if (cluster.constant / FAR < histogram_percentile(h, 50))
+	if (cluster.constant / FAR < histogram_percentile(all, 50))
 		return n;
 	for (cluster.times = 1; cluster.times <= TIMES && n < CLUSTERS; cluster.times++) {
 		int64_t at = cluster.constant * cluster.times;
 
-		if (at / 100 * 91 <= (int64_t)h->max && !is_told(clusters, n, at) &&
-		    look_at(h, at, &cluster))
+		if (at / 100 * 91 <= (int64_t)stalled->max && !is_told(clusters, n, at) &&
+		    look_at(stalled, all, at, &cluster))
 			clusters[n++] = cluster;
 	}
 	return n;
@@ -110,17 +110,11 @@ size_t cluster_find(const struct profile *profile, struct cluster clusters[CLUST
 	size_t n = 0;
 
 	profile_latency(profile, PROFILE_OPCODES, &all);
-	for (unsigned int code = 0; code < 32 && all.count; code++)
-		if (profile->rnr_timers >> code & 1 || code == RNR_LONGEST)
-			n = add_multiples(&all,
-					  (struct cluster){ .constant = answer_rnr_time(code),
-							    .rnr = true,
-							    .code = code },
-					  clusters, n);
-	for (unsigned int code = 1; code < 32 && all.count; code++)
-		if (profile->timeouts >> code & 1)
+	for (unsigned int code = 0; code < 32; code++)
+		if (profile->stalled[code])
 			n = add_multiples(
-				&all, (struct cluster){ .constant = 4096ll << code, .code = code },
+				profile->stalled[code], &all,
+				(struct cluster){ .constant = answer_rnr_time(code), .code = code },
 				clusters, n);
 	histogram_fini(&all);
 	return n;

@@ -11,7 +11,10 @@
 
 #include <stdlib.h>
 
+#include "analyzer/facts/answer.h"
+#include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
+#include "analyzer/model/starved.h"
 #include "analyzer/profile/calls.h"
 #include "analyzer/profile/rows.h"
 #include "analyzer/profile/place_table.h"
@@ -258,17 +261,6 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 	return true;
 }
 
-static void note_timers(struct profile *profile, const struct qp *qp, struct profile_queue *row)
-{
-	if (qp->set & ABI_QP_TIMEOUT) {
-		profile->timeouts |= 1u << (qp->timeout & 31);
-		if (row)
-			row->timeouts |= 1u << (qp->timeout & 31);
-	}
-	if (qp->set & ABI_QP_MIN_RNR_TIMER)
-		profile->rnr_timers |= 1u << (qp->min_rnr_timer & 31);
-}
-
 void data_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
@@ -300,8 +292,6 @@ void data_post(struct profiler *p, const struct model_post *told)
 	note_queue(p, to.side, told->queue);
 	if (to.row && told->queue && told->queue->send)
 		to.row->max_inline = told->queue->limits.inline_given;
-	if (told->object && told->object->qp)
-		note_timers(p->profile, told->object->qp, to.row);
 }
 
 /* Completions */
@@ -331,6 +321,34 @@ static void time_request(struct profiler *p, const struct model_complete *told, 
 	histogram_add(&row->latency, took);
 }
 
+static void add_time(struct profiler *p, struct histogram **histogram, int64_t took)
+{
+	if (!*histogram && !(*histogram = calloc(1, sizeof(**histogram))))
+		profiler_fail(p);
+	else
+		histogram_add(*histogram, took);
+}
+
+/* The request may have waited for its peer's RNR timer. */
+static void time_stall(struct profiler *p, struct profile_queue *queue,
+		       const struct model_complete *told, int64_t took)
+{
+	const struct peer *other = told->qp && told->qp->peer
+					   ? peer_other(model_peers(p->model), told->qp->peer)
+					   : NULL;
+	const struct qp *qp = other && other->life ? other->life->qp : NULL;
+	unsigned int code = qp ? qp->min_rnr_timer & 31 : 0;
+
+	if (!qp || !(qp->set & ABI_QP_MIN_RNR_TIMER) ||
+	    !starved_until(told->request, answer_rnr_time(code), told->event->time))
+		return;
+	add_time(p, &p->profile->stalled[code], took);
+	if (!queue)
+		return;
+	add_time(p, &queue->stalled, took);
+	queue->stalled_by |= 1u << code;
+}
+
 static void count_sent(struct profiler *p, struct profile_queue *queue,
 		       const struct model_complete *told)
 {
@@ -345,10 +363,10 @@ static void count_sent(struct profiler *p, struct profile_queue *queue,
 		return;
 	}
 	time_request(p, told, took);
-	if (queue && !queue->latency && !(queue->latency = calloc(1, sizeof(*queue->latency))))
-		profiler_fail(p);
-	if (queue && queue->latency)
-		histogram_add(queue->latency, took);
+	if (told->request && told->request->starved)
+		time_stall(p, queue, told, took);
+	if (queue)
+		add_time(p, &queue->latency, took);
 }
 
 static void count_received(struct profiler *p, struct profile_queue *queue, const struct wc *wc,

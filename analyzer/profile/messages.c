@@ -99,12 +99,6 @@ static void push_message(struct sender *sender, const struct message *message)
 	*message_at(sender, sender->end++) = *message;
 }
 
-static bool is_message(int opcode)
-{
-	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
-	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
-}
-
 void messages_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
@@ -115,7 +109,7 @@ void messages_post(struct profiler *p, const struct model_post *told)
 		return;
 	sender = find_sender(p, qp->id);
 	for (uint32_t i = 0; i < told->taken; i++) {
-		if (!is_message(event->post->wr[i].opcode))
+		if (!queue_takes_receive(event->post->wr[i].opcode))
 			continue;
 		if (!sender && !(sender = make_sender(p, qp->id)))
 			return;
@@ -211,7 +205,7 @@ void messages_complete(struct profiler *p, const struct model_complete *told)
 			complete_receive(p, other, told->event->time);
 	} else if (own && !own->lost && !told->request) {
 		lose_sender(own);
-	} else if (own && !own->lost && is_message(told->request->opcode)) {
+	} else if (own && !own->lost && queue_takes_receive(told->request->opcode)) {
 		complete_send(p, own, told->request, told->event->time);
 	}
 }

@@ -50,15 +50,22 @@ static void free_requests(struct profile *profile)
 		}
 }
 
+static void free_histogram(struct histogram *histogram)
+{
+	if (histogram)
+		histogram_fini(histogram);
+	free(histogram);
+}
+
 static void free_objects(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->nobjects; i++) {
 		struct profile_queue *queue = profile->queues[i];
 
-		if (queue && queue->latency)
-			histogram_fini(queue->latency);
-		if (queue)
-			free(queue->latency);
+		if (queue) {
+			free_histogram(queue->latency);
+			free_histogram(queue->stalled);
+		}
 		free(queue);
 		free(profile->cqs[i]);
 	}
@@ -77,11 +84,10 @@ void profile_free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	for (int v = 0; v < VERB_COUNT; v++) {
-		if (profile->verbs[v].times)
-			histogram_fini(profile->verbs[v].times);
-		free(profile->verbs[v].times);
-	}
+	for (int v = 0; v < VERB_COUNT; v++)
+		free_histogram(profile->verbs[v].times);
+	for (int code = 0; code < 32; code++)
+		free_histogram(profile->stalled[code]);
 	free_requests(profile);
 	free_objects(profile);
 	fini_posts(&profile->send);

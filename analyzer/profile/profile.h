@@ -96,10 +96,12 @@ struct profile_queue {
 	uint32_t process;
 	uint32_t errors;         /* completions in error, flushes too */
 	uint32_t max_inline;     /* bytes that the device gave; valid if send.known */
-	uint32_t timeouts;       /* a bit for each value that it had */
 	uint64_t sent, received; /* bytes, as of a process */
 	struct profile_side send, receive;
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
+	/* of those that waited for the RNR timer; NULL: none did for certain */
+	struct histogram *stalled;
+	uint32_t stalled_by; /* a bit for each min_rnr_timer that made them */
 };
 
 struct profile_cq {
@@ -192,7 +194,7 @@ struct profile {
 	uint64_t registered, registered_bytes; /* regions that were registered */
 
 	struct profile_messages messages;
-	uint32_t timeouts, rnr_timers; /* a bit for each value that a queue pair has */
+	struct histogram *stalled[32]; /* latencies by the RNR timer that made them; NULL: none */
 	struct profile_waited waited;
 
 	/* in order of appearance */

@@ -658,9 +658,10 @@ function addHeat(section, shown, opcode) {
 	const tint = d3.scale.log().domain([1, Math.max(2, most)]).range([0, 1]).clamp(true);
 	const shade = d3.scale.linear().domain([0, .25, .5, .75, 1]).range(heatColours);
 	const begin = t.begin - origin, end = begin + t.bins.length * t.width;
-	const lines = constantsOf(shown.trace).filter(c => c.ns >= from(least) && c.ns <= to(last));
+	const lines = constantsOf(shown.trace, opcode).filter(
+		c => c.ns >= from(least) && c.ns <= to(last));
 	addFigure(section, {title: nameOf(shown, `${opcode} by time`), height: 190,
-		note: 'bright: many requests' + (lines.length ? '; dashed: constants of the protocol' : ''),
+		note: 'bright: many requests' + (lines.length ? '; dashed: multiples of an RNR timer' : ''),
 		x: {domain: [begin, end], format: formatMoment},
 		y: {log: true, domain: [from(least), to(last)], format: formatTime},
 		draw: drawn => {
@@ -683,20 +684,12 @@ function addHeat(section, shown, opcode) {
 		}});
 }
 
-/* Timeouts and RNR timers that queue pairs of the trace had. */
-function constantsOf(trace) {
-	const found = new Map();
-	for (const qp of rowsOf(trace, 'qps')) {
-		if (qp.timeout > 0)
-			for (let k = 1; k <= 3; k++)
-				found.set(`t${qp.timeout}x${k}`, {ns: k * 4096 * 2 ** qp.timeout,
-					text: `${k} x timeout ${qp.timeout}: ${formatTime(k * 4096 * 2 ** qp.timeout)}`});
-		if (qp.type === 'RC' && qp.min_rnr_timer === 0)
-			for (let k = 1; k <= 3; k++)
-				found.set(`r${k}`, {ns: k * 655.36e6, text: `${k} x RNR timer 0: ` +
-					formatTime(k * 655.36e6)});
-	}
-	return [...found.values()];
+/* Multiples of RNR timers that requests waited for; those of RDMA without immediate never do. */
+function constantsOf(trace, opcode) {
+	if (!/^SEND|_WITH_IMM$/.test(opcode))
+		return [];
+	return (trace.stat.clusters || []).map(c => ({ns: c.constant_ns * c.times,
+		text: `${c.times} x RNR timer ${c.value}: no receive was posted`}));
 }
 
 function addDistribution(section, title, sets, format) {
@@ -764,9 +757,10 @@ function addLatency() {
 		formatBytes(q.sent_bytes), formatBytes(q.received_bytes), ...[q.p50_ns, q.p99_ns, q.max_ns]
 			.map(ns => ns === null || ns < 0 ? '' : formatTime(ns)), q.sq_high, q.sq_room]).slice(0, 500),
 	'by queue', after.stat.queues.length);
-	addTable(section, ['constant', 'requests', 'of'], (after.stat.clusters || []).map(c =>
-		Object.values(c).map(v => typeof v === 'object' ? JSON.stringify(v) : v).slice(0, 3)),
-	'latencies that gather at a constant of the protocol');
+	addTable(section, ['min_rnr_timer', 'times', 'took', 'requests', 'of'],
+		(after.stat.clusters || []).map(c => [c.value, c.times,
+			`${formatTime(c.from_ns)} to ${formatTime(c.to_ns)}`, formatCount(c.requests),
+			formatCount(c.of)]), 'requests that waited for a receive');
 }
 
 /* Gaps, doorbells, polls */

@@ -171,7 +171,7 @@ static void put_clusters(struct json *json, const struct stat_view *view)
 	json_open(json, NULL, '[');
 	for (size_t i = 0; i < n; i++) {
 		json_open(json, NULL, '{');
-		json_put_text(json, "timer", clusters[i].rnr ? "min_rnr_timer" : "timeout");
+		json_put_text(json, "timer", "min_rnr_timer");
 		json_put_uint(json, "value", clusters[i].code);
 		json_put_int(json, "constant_ns", clusters[i].constant);
 		json_put_uint(json, "times", clusters[i].times);

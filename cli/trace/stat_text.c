@@ -205,12 +205,9 @@ static void print_cluster(const struct stat_view *view, const struct cluster *cl
 	       format_count(cluster->of, of), format_time(cluster->from, from),
 	       format_time(cluster->to, to));
 	print_owners(view, cluster);
-	printf("\n    %u x %s, ", cluster->times, format_time(cluster->constant, time));
-	if (cluster->rnr)
-		printf("RNR timer %u: no receive was posted", cluster->code);
-	else
-		printf("timeout %u: sent again", cluster->code);
-	printf(" (%s beside)\n", format_count(cluster->beside, beside));
+	printf("\n    %u x %s, RNR timer %u: no receive was posted (%s beside)\n", cluster->times,
+	       format_time(cluster->constant, time), cluster->code,
+	       format_count(cluster->beside, beside));
 }
 
 /* Below the latencies: where they gather, and what of them a CQ had. */

@@ -152,22 +152,31 @@ flight_says_that_it_has_the_end_only() {
 		json f.db 2>/dev/null && is "$(jq '.summary.lost > 0 and .summary.whole_from_ns > 0
 			and .posting.send.requests < 400000' json)" true
 }
-# One request in a hundred is lost. Without loss nothing is told, however late some are.
-lost_requests_gather_at_the_timeout() {
-	echo "opcode=SEND every=100 lose" >faults
-	VERBATIM_SOFT_FAULTS=$tmp/faults record l.db "$both" ib_send_lat -F -n 500 -u 17 >out 2>&1
-	"$VERBATIM" stat l.db >out 2>/dev/null
-	says "^  [0-9]* of 1,000 took .* ms to .* ms, of qp1/[12]" out &&
-		says "^    1 x 537 ms, timeout 17: sent again (.* beside)" out &&
-		json l.db 2>/dev/null &&
-		is "$(jq -c '.clusters[] | select(.times == 1) | [.timer, .value, .of,
-			.requests >= 3 and .requests <= 10]' json)" '["timeout",17,1000,true]'
+# A latency does not tell a lost packet, or a peer without a receive, from a slow way.
+gather_without_a_cause() { # program...
+	VERBATIM_SOFT_FAULTS=$tmp/faults record l.db "$@" && "$VERBATIM" stat l.db >out &&
+		is "$(grep -c -e "RNR timer" -e "timeout .*: " out)" 0 && json l.db &&
+		is "$(jq -c .clusters json)" "[]"
 }
-late_requests_are_not_taken_for_lost() {
-	echo "opcode=SEND every=20 delay=40ms" >faults
-	VERBATIM_SOFT_FAULTS=$tmp/faults record d.db "$both" ib_send_lat -F -n 200 -u 14 >out 2>&1
-	"$VERBATIM" stat d.db >out 2>/dev/null
-	is "$(grep -c "sent again" out)" 0 && says "SEND" out
+lost_requests_are_not_told_from_slow_ones() {
+	echo "opcode=SEND every=100 lose" >faults
+	gather_without_a_cause "$both" ib_send_lat -F -n 500 -u 17
+}
+# 655.36 ms is the longest RNR timer, and the peer's.
+slow_requests_have_not_waited_for_a_receive() {
+	echo "opcode=SEND every=2 delay=650ms" >faults
+	gather_without_a_cause "$apps/slow_way" send || return
+	echo "opcode=RDMA_WRITE every=2 delay=650ms" >faults
+	gather_without_a_cause "$apps/slow_way" write
+}
+messages_that_found_no_receive_gather_at_the_rnr_timer() {
+	VERBATIM_SOFT_TIMERS=real record l.db "$apps/incident_21" bad &&
+		"$VERBATIM" stat l.db >out &&
+		says "^  [0-9]* of [0-9]* took 6.* ms to 6.* ms, of qp1/1" out &&
+		says "^    1 x 655 ms, RNR timer 0: no receive was posted (.* beside)" out &&
+		json l.db &&
+		is "$(jq -c '.clusters[] | select(.times == 1) | [.timer, .value, .requests >= 3,
+			.requests * 2 <= .of]' json)" '["min_rnr_timer",0,true,true]'
 }
 
 record good.db "$apps/perf_004" good
@@ -191,5 +200,6 @@ try waits_are_said_on_top
 try older_traces_do_not_know_of_waits
 try rotated_traces_have_each_request_once
 try flight_says_that_it_has_the_end_only
-try lost_requests_gather_at_the_timeout
-try late_requests_are_not_taken_for_lost
+try lost_requests_are_not_told_from_slow_ones
+try slow_requests_have_not_waited_for_a_receive
+try messages_that_found_no_receive_gather_at_the_rnr_timer
