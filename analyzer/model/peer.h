@@ -48,7 +48,10 @@ struct peer {
 	int64_t since; /* when it was told */
 	uint32_t psns; /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
 	uint32_t rq_psn, sq_psn;
-	unsigned int stalls; /* sends that took a multiple of the longest RNR timer */
+	/* sends that took a multiple of the longest RNR timer: */
+	unsigned int stalls; /* found no receive */
+	int64_t stalled;     /* when the last of those completed */
+	bool slow;           /* one of the others did, too */
 	struct peer *other;  /* valid while peers.changes is @changes */
 	uint64_t changes;
 };

@@ -11,6 +11,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/starved.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -183,13 +184,6 @@ static const struct queue *own_receives(const struct life *qp)
 	return queue && !queue->doubt && queue->owner == qp ? queue : NULL;
 }
 
-static bool needs_receive(const struct queue_request *request)
-{
-	return request->opcode == ABI_WR_SEND || request->opcode == ABI_WR_SEND_WITH_IMM ||
-	       request->opcode == ABI_WR_SEND_WITH_INV ||
-	       request->opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
-}
-
 /* STATE-006: the first receive of a queue pair, which sends have waited for. */
 void state_006(struct check *check, const struct model_post *post)
 {
@@ -213,7 +207,7 @@ void state_006(struct check *check, const struct model_post *post)
 	for (uint32_t i = 0; i < sends->count; i++) {
 		const struct queue_request *request = queue_at(sends, i);
 
-		if (request->done || !needs_receive(request) ||
+		if (request->done || !queue_takes_receive(request->opcode) ||
 		    request->time + slack >= post->event->time)
 			continue;
 		first = first ? first : request;
@@ -289,6 +283,24 @@ static bool is_stall(int64_t lasted)
 	       (away < STALL_NEAR || away > STALL_NS - STALL_NEAR);
 }
 
+/*
+ * Did the timer make @request, which lasted a multiple of it, wait, as two before? Where one takes
+ * as long that found a receive, with no stalled one before it, the way is slow, and the timer has
+ * no part in it.
+ */
+static bool is_stalled(struct peer *peer, const struct queue_request *request, int64_t end)
+{
+	bool stalled = starved_until(request, STALL_NS, end);
+
+	if (stalled) {
+		peer->stalled = end;
+		peer->stalls++;
+	} else if (request->time > peer->stalled) {
+		peer->slow = true;
+	}
+	return stalled && !peer->slow && peer->stalls >= STALLS;
+}
+
 /* STATE-007 */
 void state_007(struct check *check, const struct model_complete *complete)
 {
@@ -306,20 +318,22 @@ void state_007(struct check *check, const struct model_complete *complete)
 		say_impatient(check, complete);
 		return;
 	}
-	if (wc->status || qp->qp->rnr_retry != 7 || !needs_receive(request) ||
+	if (wc->status || qp->qp->rnr_retry != 7 || !queue_takes_receive(request->opcode) ||
 	    !is_stall(complete->event->time - request->time))
 		return;
 	other = other_end(check, qp);
 	if (!other || !other->life || !other->life->qp || other->life->qp->min_rnr_timer ||
-	    !(other->life->qp->set & ABI_QP_MIN_RNR_TIMER) || ++qp->peer->stalls < STALLS)
+	    !(other->life->qp->set & ABI_QP_MIN_RNR_TIMER) ||
+	    !is_stalled(qp->peer, request, complete->event->time))
 		return;
 	moment = request_moment(qp, request);
 	finding = judge_add(check, RULE_STATE_007, &moment, qp, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%u sends of %s took a multiple of 655.36 ms, this one %s: min_rnr_timer of "
-		     "%s is 0, which is that long, and rnr_retry 7 waits for ever.",
+		     "%u sends of %s found no receive and took a multiple of 655.36 ms, this one "
+		     "%s: min_rnr_timer of %s is 0, which is that long, and rnr_retry 7 waits for "
+		     "ever.",
 		     qp->peer->stalls, name_end(check, qp, mine),
 		     words_span(complete->event->time - request->time, when),
 		     name_end(check, other->life, theirs));

@@ -214,18 +214,37 @@ TEST(no_retry_at_all)
 	finds_once(&s, RULE_STATE_007, "rnr_retry is 0");
 }
 
-/* Three sends that take @lasted each, by timers of the receiver. */
+/* Three sends that take @lasted each, by timers of the receiver, whose receives come @late. */
 static const struct stall {
 	const char *name;
 	uint8_t timer;
-	uint64_t lasted;
+	uint64_t lasted, late;
 	bool wrong;
 } stalls[] = {
-	{ "the_longest_timer_over_and_over", 0, 2ull * STALL, true },
-	{ "another_timer", 1, 2ull * STALL, false },
-	{ "another_reason", 0, STALL + STALL / 2, false },
-	{ "nothing_to_wait_for", 0, 1000, false },
+	{ "the_longest_timer_over_and_over", 0, 2ull * STALL, STALL + 1000, true },
+	{ "a_receive_just_behind_its_send", 0, STALL, 1000, true },
+	{ "another_timer", 1, 2ull * STALL, STALL + 1000, false },
+	{ "another_reason", 0, STALL + STALL / 2, 1000, false },
+	{ "nothing_to_wait_for", 0, 1000, 0, false },
+	{ "a_slow_way_to_receives_that_are_there", 0, STALL, 0, false },
+	{ "a_way_slower_than_the_receive_was_late", 0, 3ull * STALL, 1000, false },
 };
+
+/* The receive is posted @late after the send, or before it. */
+static void send_slowly(struct story *s, uint64_t lasted, uint64_t late)
+{
+	uint64_t begun;
+
+	if (!late)
+		receive_as_peer(s);
+	begun = s->now;
+	send_to_peer(s);
+	s->now = begun + late;
+	if (late)
+		receive_as_peer(s);
+	s->now = begun + lasted;
+	poll_as(s, IBV_WC_SUCCESS);
+}
 
 static void sends_take_long(void **state)
 {
@@ -237,14 +256,53 @@ static void sends_take_long(void **state)
 	ends[1].attr.min_rnr_timer = stall->timer;
 	connect_both(&s);
 	receive_as_peer(&s);
-	for (int i = 0; i < 3; i++) {
-		send_to_peer(&s);
-		s.now += stall->lasted;
-		poll_as(&s, IBV_WC_SUCCESS);
-	}
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	for (int i = 0; i < 3; i++)
+		send_slowly(&s, stall->lasted, stall->late);
 	if (stall->wrong)
 		finds_once(&s, RULE_STATE_007, "3 sends of qp1");
 	else
 		story_finds_nothing(&s);
 }
 TEST_ROWS(stalls, sends_take_long);
+
+/* What is slow with receives posted is slow without. */
+TEST(a_slow_way_does_not_become_a_timer)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.rnr_retry = 7;
+	ends[1].attr.min_rnr_timer = 0;
+	connect_both(&s);
+	receive_as_peer(&s);
+	send_to_peer(&s);
+	poll_as(&s, IBV_WC_SUCCESS);
+	for (int i = 0; i < 6; i++)
+		send_slowly(&s, STALL, i % 2 * 1000ull);
+	story_finds_nothing(&s);
+}
+
+/* After a reset the messages and receives of before do not count. */
+TEST(receives_of_an_earlier_connection)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.rnr_retry = 7;
+	ends[1].attr.min_rnr_timer = 0;
+	connect_both(&s);
+	for (int i = 0; i < 3; i++)
+		send_slowly(&s, 1000, 0);
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+		story_do(&s, i, VERB_modify_qp, 30, 0, W(&ends[i].qp), W(&attr), W(IBV_QP_STATE));
+	}
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	for (int i = 0; i < 3; i++)
+		send_slowly(&s, STALL, 1000);
+	finds_once(&s, RULE_STATE_007, "3 sends of qp1");
+}

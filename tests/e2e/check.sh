@@ -187,6 +187,16 @@ is_clean() {
 	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.first_errors | length')" 0
 }
 
+# min_rnr_timer 0 is 655.36 ms; receives are there before each message.
+a_slow_way_is_no_rnr_stall() {
+	echo "opcode=SEND every=2 delay=650ms" >slow.faults
+	VERBATIM_SOFT_FAULTS=$PWD/slow.faults record "$apps/slow_way" send ||
+		{ echo "it failed"; return 1; }
+	ends 0 && is "$(ask '.findings | length')" 0 &&
+		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM requests WHERE side = 'send' AND
+			latency BETWEEN 650e6 AND 675e6" | sed 's/^[3-8]$/enough/')" enough
+}
+
 # rule -> its negative program, its twin, its stored-trace tests
 table() {
 	local id program tests status=0
@@ -219,6 +229,7 @@ for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 explain_knows_every_rule docs_are_made_from_the_list; do
 	try $t
 done
+try a_slow_way_is_no_rnr_stall
 try is_clean ibv_rc_pingpong
 try is_clean ibv_rc_pingpong -e -n 200
 try is_clean ibv_srq_pingpong
