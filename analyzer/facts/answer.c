@@ -22,9 +22,11 @@ static double timeout_ms(const struct qp *qp)
 	return known && qp->timeout & 31 ? 4.096e-3 * (double)(1u << (qp->timeout & 31)) : 0;
 }
 
-static char *missing_destination(const struct qp *qp)
+static char *missing_destination(const struct peers *peers, const struct life *life)
 {
-	char *text = NULL, retries[TEXT] = "";
+	unsigned int namesakes = life->peer ? peer_namesakes(peers, life->peer) : 0;
+	const struct qp *qp = life->qp;
+	char *text = NULL, retries[TEXT] = "", count[WORDS_COUNT];
 	int n = -1;
 
 	if (!qp || !(qp->set & ABI_QP_DEST_QPN))
@@ -37,7 +39,12 @@ static char *missing_destination(const struct qp *qp)
 	else if (timeout_ms(qp) > 0)
 		snprintf(retries, TEXT, "no answer within %u retries of %.1f ms; ", qp->retry_cnt,
 			 timeout_ms(qp));
-	if (!text)
+	if (!text && namesakes)
+		n = asprintf(&text,
+			     "%sdest_qp_num 0x%x is of %s in this trace, of which none is known "
+			     "to be connected to this one",
+			     retries, qp->dest_qp_num, words_count(namesakes, "queue pair", count));
+	else if (!text)
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x is of no queue pair in this trace that could be "
 			     "meant: it is recorded elsewhere, or gone, or number or address are "
@@ -54,20 +61,18 @@ static void name_patience(const struct qp *qp, char text[TEXT])
 			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
-char *answer_missing(const struct life *qp, const struct peer *peer)
+char *answer_missing(const struct peers *peers, const struct life *qp, const struct peer *peer)
 {
 	int state = peer && peer->life ? qp_state(peer->life) : QP_UNKNOWN;
 	char patience[TEXT], *text;
 
 	if (!peer)
-		return missing_destination(qp->qp);
+		return missing_destination(peers, qp);
 	if (state != ABI_QPS_RTR && state != ABI_QPS_RTS)
 		return NULL;
 	name_patience(qp->qp, patience);
-	if (asprintf(&text,
-		     "in %s, so that it could answer: look at the way there and back (link, VLAN, "
-		     "GID, MTU)%s",
-		     qp_state_name(state), patience) < 0)
+	if (asprintf(&text, "look at the way there and back (link, VLAN, GID, MTU)%s", patience) <
+	    0)
 		return NULL;
 	return text;
 }

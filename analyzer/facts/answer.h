@@ -7,9 +7,13 @@
 #include <stdint.h>
 struct life;
 struct peer;
+struct peers;
 
-/* No answer came to @qp; @peer NULL: its other end is in no process of the trace. */
-char *answer_missing(const struct life *qp, const struct peer *peer);
+/*
+ * No answer came to @qp: what to look at where @peer, in RTR or RTS, could give one; or, NULL, that
+ * its other end is not known.
+ */
+char *answer_missing(const struct peers *peers, const struct life *qp, const struct peer *peer);
 
 /* An operation with @opcode was refused by @peer, the queue pair @name of its process. */
 char *answer_refused(int opcode, const struct peer *peer, const char *name);

@@ -5,16 +5,13 @@
  *	first_event()       --> causes_note(): that was the first error of a queue pair
  *	end of the trace    --> causes_finish(): what came of the other end
  */
-#include "analyzer/facts/cause.h"
+#include "analyzer/facts/cause_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "analyzer/facts/answer.h"
 #include "analyzer/facts/ends.h"
@@ -26,51 +23,10 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 #include "core/base/vec.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
-enum { TEXT = 256, WAITING_MAX = 64 };
-
-/* enum ibv_wc_status */
-enum {
-	LOC_LEN_ERR = 1,
-	REM_INV_REQ_ERR = 9,
-	REM_ACCESS_ERR = 10,
-	RETRY_EXC_ERR = 12,
-	RNR_RETRY_EXC_ERR = 13
-};
-
-/* What was seen when the completion was polled. */
-struct noted {
-	struct cause cause;
-	struct event_id event; /* of the poll, and the index of the completion */
-	uint32_t index;
-	int64_t time;
-	int64_t slack; /* of the clock of the other end */
-	int status;
-	struct moment destroy;        /* of the other queue pair, returned or not; zeroed: none */
-	int state;                    /* of it; QP_UNKNOWN */
-	struct moment moved;          /* what led to the state */
-	bool empty;                   /* its receive queue was empty */
-	bool waiting;                 /* for its first receive after that */
-	uint32_t room;                /* of that queue; 0 not known */
-	uint64_t queue;               /* handle of it: QP or SRQ */
-	int rnr_retry, min_rnr_timer; /* -1 not known */
-	struct event_id receive;      /* the first one; 0:0 none came */
-	int64_t received;
-	struct outage_victim victim;
-	char *answer; /* said of the other end where nothing else is; NULL: nothing */
-};
-
-struct causes {
-	struct trace *trace;
-	const struct first_list *errors;
-	struct noted **all; /* of errors->all; NULL: nothing is known */
-	size_t n;
-	struct outages *outages;
-	struct noted **fresh; /* of completions that first_event() has not seen */
-	size_t nfresh;
-	unsigned int waiting;
-};
+enum { WAITING_MAX = 64 };
 
 int causes_new(struct trace *trace, const struct first_list *errors, struct causes **ret_causes)
 {
@@ -119,19 +75,6 @@ const struct cause *causes_of(const struct causes *causes, size_t i)
 	return i < causes->n && causes->all[i] ? &causes->all[i]->cause : NULL;
 }
 
-/* Replace a sentence. */
-static void say_cause(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say_cause(char **text, const char *format, ...)
-{
-	va_list args;
-
-	free(*text);
-	va_start(args, format);
-	if (vasprintf(text, format, args) < 0)
-		*text = NULL;
-	va_end(args);
-}
-
 /* A key that was used, and what for. */
 struct use {
 	struct trace *trace;
@@ -151,7 +94,7 @@ static void say_range(char **text, const struct use *use, const char *what)
 {
 	const struct key *key = use->key;
 
-	say_cause(text,
+	cause_say(text,
 		  "%ckey 0x%x is %s, %" PRIu64 " bytes at 0x%" PRIx64 "; the request names %" PRIu64
 		  " at 0x%" PRIx64,
 		  use->letter, use->number, what, key->length, key->addr, use->length, use->addr);
@@ -162,7 +105,8 @@ static bool blame_key(char **text, const struct use *use)
 {
 	const struct key *key = use->key;
 	const struct object *pd;
-	char name[TEXT], what[TEXT + PROCESS_TEXT + 8], id[32], when[32], process[PROCESS_TEXT];
+	char name[CAUSE_TEXT], what[CAUSE_TEXT + PROCESS_TEXT + 8], id[32], when[32],
+		process[PROCESS_TEXT];
 
 	if (!key || key->state == KEY_CHANGING || key->created.time + use->slack > use->time ||
 	    (key->state == KEY_DEAD && key->destroyed.time + use->slack > use->time))
@@ -171,7 +115,7 @@ static bool blame_key(char **text, const struct use *use)
 	snprintf(what, sizeof(what), use->letter == 'r' ? "%s of %s" : "%s", name,
 		 process_id_text(key->process, process));
 	if (key->state == KEY_DEAD && key->destroyed.id.thread) {
-		say_cause(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
+		cause_say(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
 			  use->number, what, verb_infos[key->destroyed.verb].name,
 			  event_id_text(key->destroyed.id, id),
 			  words_span(use->time - key->destroyed.time, when));
@@ -179,16 +123,16 @@ static bool blame_key(char **text, const struct use *use)
 		return false;
 	} else if (key->pd && use->pd && key->pd != use->pd) {
 		pd = trace_object_at(use->trace, use->process, OBJECT_pd, use->pd, use->time);
-		say_cause(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
+		cause_say(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
 			  use->name, use->letter == 'r' ? " there" : "",
 			  pd && pd->name ? pd->name : "another domain");
 	} else if (key->kind == OBJECT_mw && (!key->bind.at.id.thread || key->bind.ends)) {
-		say_cause(text, "%ckey 0x%x is %s, which is not bound", use->letter, use->number,
+		cause_say(text, "%ckey 0x%x is %s, which is not bound", use->letter, use->number,
 			  what);
 	} else if (!key_holds(key, use->addr, use->length)) {
 		say_range(text, use, what);
 	} else if (use->needed & ~key->access) {
-		say_cause(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
+		cause_say(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
 			  what, words_access(use->needed & ~key->access));
 	} else {
 		return false;
@@ -258,24 +202,12 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 	if (blame_key(&noted->cause.key, &use))
 		return;
 	if (!use.key && !noted->slack)
-		say_cause(&noted->cause.key, "rkey 0x%x is of no region that %s has for %s",
+		cause_say(&noted->cause.key, "rkey 0x%x is of no region that %s has for %s",
 			  use.number, process_id_text(use.process, process), use.name);
 	else if (use.key && qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
-		say_cause(&noted->cause.key, "qp_access_flags of %s of %s lack %s", use.name,
+		cause_say(&noted->cause.key, "qp_access_flags of %s of %s lack %s", use.name,
 			  process_id_text(use.process, process),
 			  words_access(use.needed & ~qp->access));
-}
-
-static void note_receives(struct noted *noted, const struct life *other)
-{
-	const struct queue *queue = other->rq;
-
-	if (!queue || queue->doubt || queue->outstanding)
-		return;
-	noted->empty = true;
-	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
-	noted->queue = queue->owner ? queue->owner->handle : 0;
-	noted->waiting = noted->queue != 0;
 }
 
 static void note_peer(struct causes *causes, struct model *model,
@@ -284,14 +216,14 @@ static void note_peer(struct causes *causes, struct model *model,
 {
 	const struct life *qp = complete->qp;
 	const struct life *other = peer->life;
-	char process[TEXT];
+	char process[CAUSE_TEXT];
 
 	noted->slack = peer_slack(model_peers(model), complete->event->process, peer->process);
 	noted->cause.process = peer->process;
 	noted->cause.qp = peer->id;
 	noted->destroy = other && other->state == LIFE_DYING ? other->ending : peer->destroyed;
 	noted->state = other ? qp_state(other) : QP_UNKNOWN;
-	say_cause(&noted->cause.name, "%s %s",
+	cause_say(&noted->cause.name, "%s %s",
 		  words_process(causes->trace, peer->process, process, sizeof(process)),
 		  qp_name(causes, peer));
 	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY)
@@ -302,7 +234,7 @@ static void note_peer(struct causes *causes, struct model *model,
 	if (other->qp->set & ABI_QP_MIN_RNR_TIMER)
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
 	if (noted->status == RNR_RETRY_EXC_ERR)
-		note_receives(noted, other);
+		cause_note_receives(noted, other);
 }
 
 /* "mr2 of pd1", "mr2, deregistered 2.0 ms before" */
@@ -352,6 +284,34 @@ static void name_keys(const struct causes *causes, struct model *model,
 		cause->rkey[0] = '\0';
 }
 
+/* The queue pair that has the number, though it is not connected to this one; NULL: not known. */
+static const struct peer *find_meant(struct causes *causes, struct model *model,
+				     const struct life *qp)
+{
+	const struct peer *meant = qp->peer ? peer_meant(model_peers(model), qp->peer) : NULL;
+	int state = meant && meant->life && meant->life->qp ? qp_state(meant->life) : QP_UNKNOWN;
+
+	if (state == QP_UNKNOWN || trace_is_abroad(causes->trace, qp->process, meant->process))
+		return NULL;
+	return meant->connected || state == ABI_QPS_RESET || state == ABI_QPS_INIT ? meant : NULL;
+}
+
+/* No answer came. */
+static void note_silence(struct causes *causes, struct model *model,
+			 const struct model_complete *complete, struct noted *noted,
+			 const struct peer *peer)
+{
+	const struct life *qp = complete->qp;
+	const struct peer *meant = peer ? NULL : find_meant(causes, model, qp);
+
+	if (meant) {
+		note_peer(causes, model, complete, noted, meant);
+		cause_note_astray(noted, qp, meant);
+	} else {
+		noted->answer = answer_missing(model_peers(model), qp, peer);
+	}
+}
+
 void causes_complete(struct causes *causes, struct model *model,
 		     const struct model_complete *complete)
 {
@@ -396,7 +356,7 @@ void causes_complete(struct causes *causes, struct model *model,
 		noted->cause.key =
 			answer_refused(complete->request->opcode, peer, qp_name(causes, peer));
 	if (wc->status == RETRY_EXC_ERR)
-		noted->answer = answer_missing(complete->qp, peer);
+		note_silence(causes, model, complete, noted, peer);
 }
 
 static struct noted *take_fresh(struct causes *causes, const struct first_error *error)
@@ -450,130 +410,11 @@ void causes_post(struct causes *causes, const struct trace_event *event)
 	}
 }
 
-static void say_receives(struct noted *noted)
+void causes_modify(struct causes *causes, const struct trace_event *event)
 {
-	char room[32] = "", came[96], id[32], when[32], retry[32] = "", timer[48] = "";
-
-	if (noted->room)
-		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
-	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
-		snprintf(came, sizeof(came), "its first receive, %s, came about then",
-			 event_id_text(noted->receive, id));
-	else if (noted->receive.thread)
-		snprintf(came, sizeof(came), "its first receive, %s, came %s later",
-			 event_id_text(noted->receive, id),
-			 words_span(noted->received - noted->time, when));
-	else
-		snprintf(came, sizeof(came), "no receive came");
-	if (noted->rnr_retry >= 0)
-		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
-	if (noted->min_rnr_timer >= 0)
-		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
-			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
-	say_cause(&noted->cause.peer, "its receive queue was empty%s; %s%s%s", room, came, retry,
-		  timer);
-}
-
-/* "killed by SIGKILL", "its process had ended" */
-static void name_end(const struct process *process, char text[TEXT])
-{
-	if (process->status != -1 && WIFSIGNALED(process->status)) {
-		snprintf(text, TEXT, "killed by SIG%s",
-			 sigabbrev_np(WTERMSIG(process->status)) ?: "?");
-	} else if (process->status == -1 && process->ending && !strcmp(process->ending, "killed")) {
-		snprintf(text, TEXT, "killed");
-	} else {
-		snprintf(text, TEXT, "its process had ended");
-	}
-}
-
-/* The process was killed before the error, or as far as the clocks tell at that time. */
-static bool say_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
-{
-	const struct process *process = trace_process(causes->trace, noted->cause.process);
-	char what[TEXT], last[32], at[32], before[32];
-	int64_t apart;
-
-	if (!process || process->end < 0 || noted->slack == INT64_MAX)
-		return false;
-	apart = noted->time - process->end;
-	if (apart < noted->slack && (noted->status != RETRY_EXC_ERR || apart < -noted->slack))
-		return false;
-	name_end(process, what);
-	words_span(ends_last(ends, process->id), last);
-	if (apart < noted->slack)
-		say_cause(&noted->cause.peer, "%s about then, last verb at %s", what, last);
-	else
-		say_cause(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
-			  words_span(process->end, at), words_span(apart, before), last);
-	return true;
-}
-
-/* What @error means for this end: its receive was too small for what was sent. */
-static void name_failure(const struct first_error *error, char text[TEXT])
-{
-	const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
-	const struct first_request *receive = &error->request;
-	char id[32];
-
-	if (error->status == LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
-	    receive->nsge == 1)
-		snprintf(text, TEXT, "its receive %s has room for %u bytes: %s",
-			 event_id_text(receive->id, id), receive->sge.length, status);
-	else
-		snprintf(text, TEXT, "failed with %s", status ?: "an error");
-}
-
-/* The other end has failed as well, and often that is where the cause is. */
-static bool say_failed(const struct causes *causes, struct noted *noted)
-{
-	const struct first_list *errors = causes->errors;
-	char id[32], when[32], what[TEXT];
-
-	for (size_t i = 0; i < errors->n; i++) {
-		const struct first_error *error = &errors->all[i];
-
-		if (!error->qp || error->qp != noted->cause.qp ||
-		    error->event.thread == noted->event.thread)
-			continue;
-		name_failure(error, what);
-		event_id_text(error->event, id);
-		words_span(llabs(noted->time - error->time), when);
-		if (llabs(noted->time - error->time) <= noted->slack)
-			say_cause(&noted->cause.peer, "%s at %s, about then", what, id);
-		else
-			say_cause(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
-				  error->time < noted->time ? "before" : "later");
-		return true;
-	}
-	return false;
-}
-
-/* The other end takes nothing in that state. */
-static bool is_deaf(const struct noted *noted)
-{
-	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
-	       (noted->state == ABI_QPS_INIT && noted->status == RETRY_EXC_ERR);
-}
-
-static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
-{
-	const struct moment *destroy = &noted->destroy;
-	char id[32], when[32];
-
-	if (!noted->cause.process || say_killed(causes, ends, noted))
-		return;
-	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
-		say_cause(&noted->cause.peer, "its %s %s began %s before",
-			  verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
-			  words_span(noted->time - destroy->time, when));
-	else if (noted->empty)
-		say_receives(noted);
-	else if (!say_failed(causes, noted) && noted->moved.id.thread &&
-		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
-		say_cause(&noted->cause.peer, "in %s since %s, %s before",
-			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
-			  words_span(noted->time - noted->moved.time, when));
+	for (size_t i = 0; i < causes->n; i++)
+		if (causes->all[i])
+			cause_note_modify(causes, causes->all[i], event);
 }
 
 void causes_event(struct causes *causes, const struct trace_event *event)
@@ -590,10 +431,6 @@ void causes_finish(struct causes *causes, const struct ends *ends)
 			continue;
 		free(noted->cause.port);
 		noted->cause.port = outages_sentence(causes->outages, &noted->victim);
-		peer_sentence(causes, ends, noted);
-		if (noted->cause.peer)
-			continue;
-		noted->cause.peer = noted->answer;
-		noted->answer = NULL;
+		cause_say_peer(causes, ends, noted);
 	}
 }

@@ -39,6 +39,9 @@ void causes_note(struct causes *causes);
 /* ibv_get_async_event() has returned an event: the port may be down. */
 void causes_event(struct causes *causes, const struct trace_event *event);
 
+/* ibv_modify_qp() has succeeded, called by the application or a library. */
+void causes_modify(struct causes *causes, const struct trace_event *event);
+
 /* Receives were posted: the other end may have waited for them. */
 void causes_post(struct causes *causes, const struct trace_event *event);
 

@@ -79,6 +79,8 @@ static void see_call(struct facts *facts, struct model *model, const struct trac
 
 static void see_return(struct facts *facts, struct model *model, const struct trace_event *event)
 {
+	if (event->call->verb == VERB_modify_qp && !event->call->ours && !event->call->failed)
+		causes_modify(facts->work->causes, event);
 	if (!is_own(event))
 		return;
 	ends_return(facts->work->ends, event);

@@ -231,7 +231,7 @@ struct peer *peer_other(struct peers *peers, struct peer *peer)
 	return peer->other;
 }
 
-struct peer *peer_misled(struct peers *peers, const struct peer *peer)
+struct peer *peer_meant(struct peers *peers, const struct peer *peer)
 {
 	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
@@ -245,7 +245,24 @@ struct peer *peer_misled(struct peers *peers, const struct peer *peer)
 			return NULL;
 		found = other;
 	}
+	return found;
+}
+
+struct peer *peer_misled(struct peers *peers, const struct peer *peer)
+{
+	struct peer *found = peer_meant(peers, peer);
+
 	return found && found->connected && found->dest != peer->number ? found : NULL;
+}
+
+unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer)
+{
+	const struct peer *other = get_pointer(&peers->by_number, peer->dest);
+	unsigned int n = 0;
+
+	for (; other && peer->connected; other = other->same)
+		n += is_addressed(peer, other) != 0;
+	return n;
 }
 
 bool peer_is_only(const struct peers *peers, const struct peer *peer)

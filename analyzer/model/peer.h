@@ -69,8 +69,15 @@ void peer_fini(struct peers *peers);
 /* The other end of @peer, there or gone; NULL: not known. */
 struct peer *peer_other(struct peers *peers, struct peer *peer);
 
-/* The only one that @peer can mean, at an address that is its device's, but which means another. */
+/*
+ * The only one that @peer can mean that is there, at an address that is its device's, whatever it
+ * was told itself; NULL: none, or several. Those that are misled were told another number.
+ */
+struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
+
+/* How many that @peer can mean, there or gone; whether addresses fit may not be known. */
+unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);
 
 /*
  * For each queue pair with that number: the only one of another trace that it can be connected to,

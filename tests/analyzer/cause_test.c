@@ -133,9 +133,24 @@ TEST(keys_that_fit_are_not_to_blame)
 	cause = only_cause(&s);
 	assert_null(cause->key);
 	assert_string_equal(cause->peer,
+			    "in RTS at its last verb, at 37.0 us; if it was alive: look at the way "
+			    "there and back (link, VLAN, GID, MTU)");
+	assert_string_equal(cause->name, "process 2 (app) qp1");
+	story_end(&s);
+}
+
+/* What it did later, it can only have done alive. */
+TEST(a_peer_that_was_alive_could_answer)
+{
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	receive_as_peer(&s);
+	assert_string_equal(only_cause(&s)->peer,
 			    "in RTS, so that it could answer: look at the way there and back "
 			    "(link, VLAN, GID, MTU)");
-	assert_string_equal(cause->name, "process 2 (app) qp1");
 	story_end(&s);
 }
 
@@ -163,15 +178,99 @@ TEST(a_killed_peer_takes_its_regions_with_it)
 	story_end(&s);
 }
 
-TEST(a_peer_that_was_killed_later_is_not_the_cause)
+/* Whether it was alive until the error is not known: nobody sees a process end at once. */
+TEST(a_peer_that_was_killed_right_after)
 {
+	const struct cause *cause;
 	struct story s;
 
 	begin_story(&s);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	s.now += 2000000;
 	story_exit(&s, PEER, 9);
-	assert_null(strstr(only_cause(&s)->peer, "killed"));
+	cause = only_cause(&s);
+	assert_null(strstr(cause->peer, "could answer"));
+	assert_non_null(strstr(cause->peer, "in RTS; killed by SIGKILL at 2.0 ms, last verb at "));
+	assert_non_null(strstr(cause->peer, ": whether it could still answer is not known"));
+	story_end(&s);
+}
+
+TEST(a_peer_that_was_killed_much_later_could_answer)
+{
+	const struct cause *cause;
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	s.now += 2000000000;
+	story_exit(&s, PEER, 9);
+	cause = only_cause(&s);
+	assert_null(strstr(cause->peer, "killed"));
+	assert_non_null(strstr(cause->peer, "could answer"));
+	story_end(&s);
+}
+
+/* The first end sends before the second is connected, which then is told @number if it is not 0. */
+static void begin_early(struct story *s, uint32_t number)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	begin_ends(s);
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	story_do(s, 1, VERB_modify_qp, 30, 0, W(&ends[1].qp), W(&attr),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+	send_to_peer(s, 0x10);
+	poll_as(s, IBV_WC_RETRY_EXC_ERR);
+	s->now += 600000000;
+	if (number)
+		connect_end(s, 1, number, 0x21, FAR);
+}
+
+TEST(a_peer_that_is_connected_later)
+{
+	const struct cause *cause;
+	struct story s;
+
+	begin_early(&s, 0x21);
+	cause = only_cause(&s);
+	assert_string_equal(cause->peer, "in INIT until its ibv_modify_qp(RTR) 2:16, 600.0 ms "
+					 "later: it answers from RTR on");
+	assert_string_equal(cause->name, "process 2 (app) qp1");
+	story_end(&s);
+}
+
+TEST(a_peer_that_is_never_connected)
+{
+	struct story s;
+
+	begin_early(&s, 0);
+	assert_string_equal(only_cause(&s)->peer, "in INIT, and no ibv_modify_qp() to RTR came: "
+						  "it answers from RTR on");
+	story_end(&s);
+}
+
+TEST(a_peer_that_is_connected_to_another_later)
+{
+	struct story s;
+
+	begin_early(&s, 0x99);
+	assert_non_null(strstr(only_cause(&s)->peer, ", 600.0 ms later: it answers from RTR on; "
+						     "then its dest_qp_num is 0x99, and not 0x21"));
+	story_end(&s);
+}
+
+TEST(a_peer_that_is_connected_to_another)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x99, 0x21, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->peer, "its dest_qp_num is 0x99, and not 0x21");
 	story_end(&s);
 }
 
@@ -200,6 +299,22 @@ TEST(a_number_that_nobody_has)
 
 	begin_with_destination(&s, 0x77);
 	assert_non_null(strstr(only_cause(&s)->peer, "dest_qp_num 0x77 is of no queue pair in "));
+	story_end(&s);
+}
+
+/* Its number is given to another queue pair, and nothing is known of either. */
+TEST(a_number_of_one_that_is_gone)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->peer,
+			    "dest_qp_num 0x22 is of 1 queue pair in this trace, of which none is "
+			    "known to be connected to this one");
 	story_end(&s);
 }
 

@@ -1,0 +1,291 @@
+/*
+ * What the first error of a queue pair has to do with its other end
+ *
+ *	completion in error	its state, its receive queue; noted
+ *	until the trace ends	its first receive, its modify to RTR
+ *	end of the trace	one sentence: the first of these that explains the error
+ *
+ * What the other end did is known as far as its events tell: it may have been dead or stopped since
+ * the last of them, and the recorder may learn later that a process has ended.
+ */
+#include "analyzer/facts/cause_priv.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analyzer/facts/answer.h"
+#include "analyzer/facts/ends.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+
+enum { NOTICE_NS = 1000000000 }; /* so late is the end of a process noticed at most */
+
+void cause_say(char **text, const char *format, ...)
+{
+	va_list args;
+
+	free(*text);
+	va_start(args, format);
+	if (vasprintf(text, format, args) < 0)
+		*text = NULL;
+	va_end(args);
+}
+
+void cause_note_receives(struct noted *noted, const struct life *other)
+{
+	const struct queue *queue = other->rq;
+
+	if (!queue || queue->doubt || queue->outstanding)
+		return;
+	noted->empty = true;
+	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
+	noted->queue = queue->owner ? queue->owner->handle : 0;
+	noted->waiting = noted->queue != 0;
+}
+
+void cause_note_astray(struct noted *noted, const struct life *qp, const struct peer *peer)
+{
+	noted->astray.handle = peer->life->handle;
+	noted->astray.number = qp->number;
+	if (!peer->connected)
+		return;
+	noted->astray.rtr = peer->life->qp->rtr;
+	noted->astray.told = peer->dest;
+}
+
+void cause_note_modify(const struct causes *causes, struct noted *noted,
+		       const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	const struct object *object;
+	int64_t state, number = 0;
+
+	if (!noted->astray.handle || noted->astray.rtr.id.thread ||
+	    event->process != noted->cause.process || call->handle != noted->astray.handle ||
+	    !args_get(call->args, "attr.qp_state", &state) || state != ABI_QPS_RTR)
+		return;
+	object = trace_object_at(causes->trace, event->process, OBJECT_qp, call->handle,
+				 event->time);
+	if (!object || object->id != noted->cause.qp)
+		return;
+	args_get(call->args, "attr.dest_qp_num", &number);
+	noted->astray.rtr = moment_of(event);
+	noted->astray.told = (uint32_t)number;
+}
+
+static void say_receives(struct noted *noted)
+{
+	char room[32] = "", came[96], id[32], when[32], retry[32] = "", timer[48] = "";
+
+	if (noted->room)
+		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
+	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
+		snprintf(came, sizeof(came), "its first receive, %s, came about then",
+			 event_id_text(noted->receive, id));
+	else if (noted->receive.thread)
+		snprintf(came, sizeof(came), "its first receive, %s, came %s later",
+			 event_id_text(noted->receive, id),
+			 words_span(noted->received - noted->time, when));
+	else
+		snprintf(came, sizeof(came), "no receive came");
+	if (noted->rnr_retry >= 0)
+		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
+	if (noted->min_rnr_timer >= 0)
+		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
+			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
+	cause_say(&noted->cause.peer, "its receive queue was empty%s; %s%s%s", room, came, retry,
+		  timer);
+}
+
+/* "killed by SIGKILL", "its process had ended" */
+static void name_end(const struct process *process, char text[CAUSE_TEXT])
+{
+	if (process->status != -1 && WIFSIGNALED(process->status)) {
+		snprintf(text, CAUSE_TEXT, "killed by SIG%s",
+			 sigabbrev_np(WTERMSIG(process->status)) ?: "?");
+	} else if (process->status == -1 && process->ending && !strcmp(process->ending, "killed")) {
+		snprintf(text, CAUSE_TEXT, "killed");
+	} else {
+		snprintf(text, CAUSE_TEXT, "its process had ended");
+	}
+}
+
+/* The process was killed before the error, or as far as the clocks tell at that time. */
+static bool say_killed(const struct causes *causes, const struct ends *ends, struct noted *noted)
+{
+	const struct process *process = trace_process(causes->trace, noted->cause.process);
+	char what[CAUSE_TEXT], last[32], at[32], before[32];
+	int64_t apart;
+
+	if (!process || process->end < 0 || noted->slack == INT64_MAX)
+		return false;
+	apart = noted->time - process->end;
+	if (apart < noted->slack && (noted->status != RETRY_EXC_ERR || apart < -noted->slack))
+		return false;
+	name_end(process, what);
+	words_span(ends_last(ends, process->id), last);
+	if (apart < noted->slack)
+		cause_say(&noted->cause.peer, "%s about then, last verb at %s", what, last);
+	else
+		cause_say(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
+			  words_span(process->end, at), words_span(apart, before), last);
+	return true;
+}
+
+/* What @error means for this end: its receive was too small for what was sent. */
+static void name_failure(const struct first_error *error, char text[CAUSE_TEXT])
+{
+	const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
+	const struct first_request *receive = &error->request;
+	char id[32];
+
+	if (error->status == LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
+	    receive->nsge == 1)
+		snprintf(text, CAUSE_TEXT, "its receive %s has room for %u bytes: %s",
+			 event_id_text(receive->id, id), receive->sge.length, status);
+	else
+		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
+}
+
+/* The other end has failed as well, and often that is where the cause is. */
+static bool say_failed(const struct causes *causes, struct noted *noted)
+{
+	const struct first_list *errors = causes->errors;
+	char id[32], when[32], what[CAUSE_TEXT];
+
+	for (size_t i = 0; i < errors->n; i++) {
+		const struct first_error *error = &errors->all[i];
+
+		if (!error->qp || error->qp != noted->cause.qp ||
+		    error->event.thread == noted->event.thread)
+			continue;
+		name_failure(error, what);
+		event_id_text(error->event, id);
+		words_span(llabs(noted->time - error->time), when);
+		if (llabs(noted->time - error->time) <= noted->slack)
+			cause_say(&noted->cause.peer, "%s at %s, about then", what, id);
+		else
+			cause_say(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
+				  error->time < noted->time ? "before" : "later");
+		return true;
+	}
+	return false;
+}
+
+/* " until 2:34, 630 ms later" */
+static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
+{
+	const struct moment *rtr = &noted->astray.rtr;
+	char id[32], when[32];
+
+	if (!rtr->id.thread)
+		snprintf(text, CAUSE_TEXT, ", and no ibv_modify_qp() to RTR came");
+	else if (rtr->time - noted->time <= noted->slack)
+		snprintf(text, CAUSE_TEXT, " until %s, about then", event_id_text(rtr->id, id));
+	else
+		snprintf(text, CAUSE_TEXT, " until its ibv_modify_qp(RTR) %s, %s later",
+			 event_id_text(rtr->id, id), words_span(rtr->time - noted->time, when));
+}
+
+/* It was not connected to this end, for which it does not answer. */
+static void say_astray(struct noted *noted)
+{
+	bool early = noted->state == ABI_QPS_RESET || noted->state == ABI_QPS_INIT;
+	bool told = noted->astray.rtr.id.thread;
+	char until[CAUSE_TEXT] = "", other[CAUSE_TEXT] = "";
+
+	if (early)
+		name_rtr(noted, until);
+	if (told && noted->astray.told != noted->astray.number)
+		snprintf(other, sizeof(other), "%sits dest_qp_num is 0x%x, and not 0x%x",
+			 early ? "; then " : "", noted->astray.told, noted->astray.number);
+	else if (!early)
+		snprintf(other, sizeof(other),
+			 "it was told dest_qp_num 0x%x at the address of another device",
+			 noted->astray.told);
+	if (early)
+		cause_say(&noted->cause.peer, "in %s%s: it answers from RTR on%s",
+			  qp_state_name(noted->state), until, other);
+	else
+		cause_say(&noted->cause.peer, "%s", other);
+}
+
+/* The other end takes nothing in that state. */
+static bool is_deaf(const struct noted *noted)
+{
+	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
+	       (noted->state == ABI_QPS_INIT && noted->status == RETRY_EXC_ERR);
+}
+
+/* When the error was polled? Its process did something later, or ended much later. */
+static bool was_alive(const struct causes *causes, const struct ends *ends,
+		      const struct noted *noted)
+{
+	const struct process *process = trace_process(causes->trace, noted->cause.process);
+	int64_t end = process && process->end >= 0 ? process->end - NOTICE_NS : 0;
+	int64_t last = ends_last(ends, noted->cause.process);
+
+	return (last > end ? last : end) - noted->slack >= noted->time;
+}
+
+/* Nothing that is known of the other end explains the silence. */
+static void say_able(const struct causes *causes, const struct ends *ends, struct noted *noted)
+{
+	const struct process *process = trace_process(causes->trace, noted->cause.process);
+	char last[32], end[32], what[CAUSE_TEXT];
+
+	if (!noted->cause.process) {
+		noted->cause.peer = noted->answer;
+		noted->answer = NULL;
+		return;
+	}
+	words_span(ends_last(ends, noted->cause.process), last);
+	if (was_alive(causes, ends, noted)) {
+		cause_say(&noted->cause.peer, "in %s, so that it could answer: %s",
+			  qp_state_name(noted->state), noted->answer);
+	} else if (process && process->end >= 0) {
+		name_end(process, what);
+		cause_say(&noted->cause.peer,
+			  "in %s; %s at %s, last verb at %s: whether it could "
+			  "still answer is not known",
+			  qp_state_name(noted->state), what, words_span(process->end, end), last);
+	} else {
+		cause_say(&noted->cause.peer, "in %s at its last verb, at %s; if it was alive: %s",
+			  qp_state_name(noted->state), last, noted->answer);
+	}
+}
+
+static void peer_sentence(const struct causes *causes, const struct ends *ends, struct noted *noted)
+{
+	const struct moment *destroy = &noted->destroy;
+	char id[32], when[32];
+
+	if (!noted->cause.process || say_killed(causes, ends, noted))
+		return;
+	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
+		cause_say(&noted->cause.peer, "its %s %s began %s before",
+			  verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
+			  words_span(noted->time - destroy->time, when));
+	else if (noted->astray.handle)
+		say_astray(noted);
+	else if (noted->empty)
+		say_receives(noted);
+	else if (!say_failed(causes, noted) && noted->moved.id.thread &&
+		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
+		cause_say(&noted->cause.peer, "in %s since %s, %s before",
+			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
+			  words_span(noted->time - noted->moved.time, when));
+}
+
+void cause_say_peer(const struct causes *causes, const struct ends *ends, struct noted *noted)
+{
+	peer_sentence(causes, ends, noted);
+	if (!noted->cause.peer && noted->answer)
+		say_able(causes, ends, noted);
+}

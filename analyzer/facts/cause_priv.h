@@ -1,0 +1,78 @@
+#pragma once
+/*
+ * What is noted of a completion in error. For cause.c and cause_peer.c.
+ *
+ * One thread.
+ */
+#include "analyzer/facts/cause.h"
+#include "analyzer/facts/outage.h"
+
+struct life;
+struct peer;
+
+enum { CAUSE_TEXT = 256 };
+
+/* enum ibv_wc_status */
+enum {
+	LOC_LEN_ERR = 1,
+	REM_INV_REQ_ERR = 9,
+	REM_ACCESS_ERR = 10,
+	RETRY_EXC_ERR = 12,
+	RNR_RETRY_EXC_ERR = 13
+};
+
+/* What was seen when the completion was polled. */
+struct noted {
+	struct cause cause;
+	struct event_id event; /* of the poll, and the index of the completion */
+	uint32_t index;
+	int64_t time;
+	int64_t slack; /* of the clock of the other end */
+	int status;
+	struct moment destroy;        /* of the other queue pair, returned or not; zeroed: none */
+	int state;                    /* of it; QP_UNKNOWN */
+	struct moment moved;          /* what led to the state */
+	bool empty;                   /* its receive queue was empty */
+	bool waiting;                 /* for its first receive after that */
+	uint32_t room;                /* of that queue; 0 not known */
+	uint64_t queue;               /* handle of it: QP or SRQ */
+	int rnr_retry, min_rnr_timer; /* -1 not known */
+	struct event_id receive;      /* the first one; 0:0 none came */
+	int64_t received;
+	struct outage_victim victim;
+	char *answer; /* what to look at where nothing else is told; NULL: nothing */
+	/* it is not connected to this end: not yet, or to another */
+	struct {
+		uint64_t handle; /* 0: it is */
+		uint32_t number; /* of this end */
+		struct moment rtr;
+		uint32_t told; /* its dest_qp_num, where it went to RTR */
+	} astray;
+};
+
+struct causes {
+	struct trace *trace;
+	const struct first_list *errors;
+	struct noted **all; /* of errors->all; NULL: nothing is known */
+	size_t n;
+	struct outages *outages;
+	struct noted **fresh; /* of completions that first_event() has not seen */
+	size_t nfresh;
+	unsigned int waiting;
+};
+
+/* Replace a sentence. */
+void cause_say(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The receive queue of the other end, as it is now. */
+void cause_note_receives(struct noted *noted, const struct life *other);
+
+/* @peer, which @qp names, is not connected to it. */
+void cause_note_astray(struct noted *noted, const struct life *qp, const struct peer *peer);
+
+/* A modify has succeeded: it may have connected the other end of @noted. */
+void cause_note_modify(const struct causes *causes, struct noted *noted,
+		       const struct trace_event *event);
+
+/* Complete the sentence about the other end. */
+void cause_say_peer(const struct causes *causes, const struct ends *ends, struct noted *noted);
