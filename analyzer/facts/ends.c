@@ -225,7 +225,7 @@ static bool is_told(const struct ends *ends, uint32_t process)
 }
 
 static void add_ended(struct ends *ends, struct model *model, const struct model_exit *end,
-		      bool failed)
+		      bool failed, const char *expected)
 {
 	const struct process *process = trace_process(ends->trace, end->process);
 	uint64_t live = model_count(model, end->process);
@@ -250,7 +250,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->stack = ends->last[end->process].stack;
 	if (!waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all),
 			ends->last[end->process].polled ?: fact->last))
-		fact->because = outside_cause(model, end->process, status);
+		fact->because = outside_cause(model, end->process, status, expected);
 }
 
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
@@ -263,11 +263,12 @@ void ends_finish(struct ends *ends)
 	waits_finish(ends->waits);
 }
 
-void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed)
+void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
+		  const char *expected)
 {
 	bool whole = is_whole(ends, end);
 
-	add_ended(ends, model, end, failed);
+	add_ended(ends, model, end, failed, expected);
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		struct under_way *call = &ends->calls[i];
 

@@ -27,10 +27,10 @@ void ends_alive(struct ends *ends, const struct trace_event *event);
 
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
- * in error says why.
+ * in error says why. @expected: the last failure that is no fact (failed.h), or NULL.
  */
-void ends_process(struct ends *ends, struct model *model, const struct model_exit *end,
-		  bool failed);
+void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
+		  const char *expected);
 
 /* The last event has been seen: complete the sentences. */
 void ends_finish(struct ends *ends);

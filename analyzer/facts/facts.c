@@ -159,7 +159,8 @@ void facts_end(struct facts *facts, struct model *model, const struct model_exit
 
 	for (size_t i = 0; i < facts->errors.n && !failed; i++)
 		failed = facts->errors.all[i].process == end->process;
-	ends_process(facts->work->ends, model, end, failed);
+	ends_process(facts->work->ends, model, end, failed,
+		     failed_expected(facts->work->failed, end->process));
 }
 
 int facts_finish(struct facts *facts)

@@ -9,7 +9,8 @@
  *	ibv_create_qp(max_inline_data 1024)	a queue pair
  *
  * So a refusal is taken back when the same thread asks for less. The last of a search that ends
- * with one is taken back, too.
+ * with one is taken back, too. What is no fact for such a reason may still be the end of a program
+ * that did not expect it: the last of each process is remembered.
  */
 #include "analyzer/facts/failed.h"
 
@@ -38,6 +39,8 @@ struct failed {
 	struct fact_list *facts;
 	struct search *searches; /* by thread */
 	size_t nsearches;
+	char **expected; /* by process: its last failure that is no fact; NULL: none */
+	size_t nexpected;
 	struct {
 		uint32_t stack;
 		uint64_t key;
@@ -60,6 +63,9 @@ void failed_free(struct failed *failed)
 {
 	if (!failed)
 		return;
+	for (size_t i = 0; i < failed->nexpected; i++)
+		free(failed->expected[i]);
+	free(failed->expected);
 	free(failed->searches);
 	free(failed);
 }
@@ -95,6 +101,35 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 	if (reason_of(model, event, text, sizeof(text)))
 		fact->because = strdup(text);
 	return fact;
+}
+
+/* Nothing has come yet, or there is nothing at that place: no program ends for it. */
+static bool is_not_yet(int error)
+{
+	return error == EAGAIN || error == EINTR || error == EINPROGRESS || error == ENODATA;
+}
+
+static void note_expected(struct failed *failed, struct model *model,
+			  const struct trace_event *event, int error)
+{
+	char what[TEXT], why[TEXT], id[32], **place;
+	const char *because = reason_of(model, event, why, sizeof(why));
+	const char *name = strerrorname_np(error);
+
+	while (failed->nexpected <= event->process)
+		if (!vec_push(failed->expected, failed->nexpected))
+			return;
+	place = &failed->expected[event->process];
+	free(*place);
+	if (asprintf(place, "%s = %s at %s%s%s", reason_call(model, event, what, sizeof(what)),
+		     name ?: "an error", event_id_text(event->id, id), because ? ", " : "",
+		     because ?: "") < 0)
+		*place = NULL;
+}
+
+const char *failed_expected(const struct failed *failed, uint32_t process)
+{
+	return process < failed->nexpected ? failed->expected[process] : NULL;
 }
 
 /* Searches for the most inline data */
@@ -290,10 +325,17 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 		take_event(failed, model, event);
 	if (event->call->verb == VERB_rdma_get_cm_event && !error)
 		take_cm_event(failed, event);
-	if (error && !probe_is(event->call, error))
-		note_refusal(failed, event,
-			     count_failure(failed, model, event, event->call->verb,
-					   event->call->stack, error));
+	if (error && probe_is(event->call, error)) {
+		if (!is_not_yet(error))
+			note_expected(failed, model, event, error);
+	} else if (error) {
+		struct fact *fact = count_failure(failed, model, event, event->call->verb,
+						  event->call->stack, error);
+
+		note_refusal(failed, event, fact);
+		if (!fact || !fact->count)
+			note_expected(failed, model, event, error);
+	}
 }
 
 void failed_data(struct failed *failed, struct model *model, const struct trace_event *event)

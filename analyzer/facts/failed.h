@@ -17,5 +17,11 @@ void failed_free(struct failed *failed);
 /* A call of the application has returned; the model has seen it. */
 void failed_return(struct failed *failed, struct model *model, const struct trace_event *event);
 
+/*
+ * The last failure of @process that is no fact, since programs expect it, as
+ * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. Valid until its next call.
+ */
+const char *failed_expected(const struct failed *failed, uint32_t process);
+
 /* A post, poll or notification has failed. */
 void failed_data(struct failed *failed, struct model *model, const struct trace_event *event);

@@ -1,5 +1,5 @@
 /*
- * Why a process may have ended badly though no verb of it failed
+ * Why a process may have ended badly though no failure of a verb explains it
  *
  * Two programs tell each other the numbers of their queue pairs by other ways than verbs: a name, a
  * TCP port, a file. What fails there is not in the trace. But until it has succeeded the queue
@@ -58,13 +58,18 @@ static void put_unconnected(struct text *t, const struct unconnected *found)
 		  qp_state_name(qp_state(life)), wants);
 }
 
-char *outside_cause(const struct model *model, uint32_t process, bool exited)
+char *outside_cause(const struct model *model, uint32_t process, bool exited, const char *expected)
 {
 	struct unconnected found = find_unconnected(model, process);
 	struct text t = { 0 };
 
-	if (exited)
-		text_addf(&t, "no verb of it failed%s", found.n ? "; " : "");
+	if (exited && expected)
+		text_addf(&t,
+			  "its last verb that failed: %s; many programs expect that, this one may "
+			  "not%s",
+			  expected, found.n ? "; " : "");
+	else if (exited)
+		text_addf(&t, "no recorded verb of it failed%s", found.n ? "; " : "");
 	if (found.n)
 		put_unconnected(&t, &found);
 	if (exited)

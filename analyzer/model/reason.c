@@ -225,6 +225,7 @@ static const struct reason_row {
 	{ VERB_create_cq, -1, ENOMEM, refused_memlock },
 	{ VERB_create_cq, -1, ENOMEM, refused_otherwise },
 	{ VERB_create_cq_ex, -1, 0, refused_cq },
+	{ VERB_create_cq_ex, -1, EOPNOTSUPP, refused_fields },
 	{ VERB_create_cq_ex, -1, ENOMEM, refused_memlock },
 	{ VERB_create_cq_ex, -1, ENOMEM, refused_otherwise },
 	{ VERB_create_srq, -1, 0, refused_srq },

@@ -100,6 +100,32 @@ bool refused_cq(const struct refused *r, char *text, size_t size)
 	return device && value_exceeds(r, init, "cqe", device->max_cqe, "max_cqe", text, size);
 }
 
+/* The fields of completions beyond the standard ones: no query tells which a device has. */
+static void list_fields(int64_t flags, char *text, size_t size)
+{
+	const struct enum_info *names = enum_find("ibv_create_cq_wc_flags");
+	int used = 0;
+
+	text[0] = '\0';
+	for (int64_t bit = ABI_WC_STANDARD_FLAGS + 1; bit <= flags && used < (int)size; bit *= 2)
+		if (flags & bit)
+			used += snprintf(text + used, size - (size_t)used, "%s%s", used ? ", " : "",
+					 enum_name(names, bit) ?: "?");
+}
+
+bool refused_fields(const struct refused *r, char *text, size_t size)
+{
+	char names[256];
+	int64_t flags;
+
+	if (!args_get(r->event->call->args, "init_attr.wc_flags", &flags) ||
+	    flags <= ABI_WC_STANDARD_FLAGS || flags > UINT32_MAX)
+		return false;
+	list_fields(flags, names, sizeof(names));
+	snprintf(text, size, "wc_flags has %s beyond IBV_WC_STANDARD_FLAGS", names);
+	return true;
+}
+
 bool refused_srq(const struct refused *r, char *text, size_t size)
 {
 	const char *init =

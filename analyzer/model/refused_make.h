@@ -6,6 +6,7 @@
 
 bool refused_qp(const struct refused *r, char *text, size_t size);
 bool refused_cq(const struct refused *r, char *text, size_t size);
+bool refused_fields(const struct refused *r, char *text, size_t size);
 bool refused_srq(const struct refused *r, char *text, size_t size);
 
 /* Registration: flags that need another; memory that is not there. */

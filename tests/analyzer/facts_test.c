@@ -173,6 +173,73 @@ TEST(a_refusal_that_is_the_end_is_a_failure)
 	story_end(&s);
 }
 
+/* The program asked for fields that the device lacks, or, if @again, did with less. */
+static void ask_for_fields(struct story *s, bool again)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16,
+					    .wc_flags = IBV_WC_STANDARD_FLAGS |
+							IBV_WC_EX_WITH_CVLAN |
+							IBV_WC_EX_WITH_FLOW_TAG };
+	struct story_call call = story_call(s, 0, VERB_create_cq_ex, 50, W(&a_context), W(&attr));
+
+	story_fails(s, &call, 0, EOPNOTSUPP);
+	if (!again)
+		return;
+	attr.wc_flags = IBV_WC_STANDARD_FLAGS;
+	story_do(s, 0, VERB_create_cq_ex, 51, W(&a_cq), W(&a_context), W(&attr));
+	destroy_cq(s, 0);
+}
+
+TEST(a_failure_that_is_expected_may_be_the_end)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	ask_for_fields(&s, false);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_int_equal(facts_count(s.findings->facts, FACT_FAILED), 0);
+	fact = only_fact(&s, FACT_EXITED);
+	assert_string_equal(fact->because,
+			    "its last verb that failed: ibv_create_cq_ex(context1) = EOPNOTSUPP at "
+			    "1:4, wc_flags has IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG "
+			    "beyond IBV_WC_STANDARD_FLAGS; many programs expect that, this one may "
+			    "not: see what it printed");
+	story_end(&s);
+}
+
+TEST(a_failure_that_is_expected_is_none)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	ask_for_fields(&s, true);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	has_none(&s);
+}
+
+/* A refusal that was taken back for a search is not told elsewhere. */
+TEST(a_search_that_was_the_end)
+{
+	static const uint32_t refused[] = { 512, 384, 320 };
+	const struct fact *fact;
+	struct story s;
+
+	begin_search(&s);
+	for (int i = 0; i < 3; i++)
+		ask_for_inline(&s, refused[i], false);
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_EXITED);
+	assert_non_null(strstr(fact->because, "its last verb that failed: ibv_create_qp(pd1) = "));
+	story_end(&s);
+}
+
 static void live_for_a_second(struct story *s)
 {
 	s->now += 1000000000;

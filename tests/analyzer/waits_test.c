@@ -305,7 +305,7 @@ TEST(who_gives_up_unconnected_was_told_nothing)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_string_equal(only_exit(&s)->because,
-			    "no verb of it failed; " OUTSIDE ": see what it printed");
+			    "no recorded verb of it failed; " OUTSIDE ": see what it printed");
 	story_end(&s);
 }
 
@@ -316,6 +316,6 @@ TEST(who_gives_up_connected_has_its_own_reason)
 	begin_story(&s);
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
-	assert_string_equal(only_exit(&s)->because, "no verb of it failed: see what it printed");
+	assert_string_equal(only_exit(&s)->because, "no recorded verb of it failed: see what it printed");
 	story_end(&s);
 }

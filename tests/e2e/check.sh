@@ -187,6 +187,13 @@ is_clean() {
 	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.first_errors | length')" 0
 }
 
+a_failure_that_programs_expect_may_be_the_end() {
+	record "$apps/no_fallback"
+	is "exit $?" "exit 1" && "$VERBATIM" check t.db | head -24 | tr -s ' \n' ' ' >out &&
+		says "its last verb that failed: ibv_create_cq_ex(context1) = EOPNOTSUPP" out &&
+		says "wc_flags has .*IBV_WC_EX_WITH_TM_INFO.* beyond IBV_WC_STANDARD_FLAGS" out
+}
+
 # min_rnr_timer 0 is 655.36 ms; receives are there before each message.
 a_slow_way_is_no_rnr_stall() {
 	echo "opcode=SEND every=2 delay=650ms" >slow.faults
@@ -229,6 +236,7 @@ for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 explain_knows_every_rule docs_are_made_from_the_list; do
 	try $t
 done
+try a_failure_that_programs_expect_may_be_the_end
 try a_slow_way_is_no_rnr_stall
 try is_clean ibv_rc_pingpong
 try is_clean ibv_rc_pingpong -e -n 200

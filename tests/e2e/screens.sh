@@ -40,7 +40,7 @@ ends_of_another_transport() {
 }
 
 # what fails between the verbs
-unconnected="no verb of it failed; qp1 was still in INIT, no ibv_modify_qp() to RTR"
+unconnected="no recorded verb of it failed; qp1 was still in INIT, no ibv_modify_qp() to RTR"
 port_that_is_taken() {
 	next_port
 	python3 -c "
