@@ -21,6 +21,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/window.h"
 #include "analyzer/model/words.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
@@ -238,11 +239,12 @@ static void note_peer(struct causes *causes, struct model *model,
 }
 
 /* "mr2 of pd1", "mr2, deregistered 2.0 ms before" */
-static void name_key(const struct causes *causes, const struct key *key, int64_t time,
-		     int64_t slack, char *text, size_t size)
+static void name_key(const struct causes *causes, const struct model *model, const struct key *key,
+		     const struct noted *noted, int64_t slack, char *text, size_t size)
 {
 	const struct object *object = key ? trace_object(causes->trace, key->object) : NULL;
-	char when[32];
+	int64_t time = noted->time;
+	char when[32], id[32];
 
 	if (!object || !object->name)
 		return;
@@ -253,6 +255,11 @@ static void name_key(const struct causes *causes, const struct key *key, int64_t
 			 words_span(time - key->destroyed.time, when));
 	else if (key->state == KEY_DEAD)
 		snprintf(text, size, "%s, gone with its process", object->name);
+	else if (key->kind == OBJECT_mw && window_state(model, key) == WINDOW_INVALID &&
+		 key->invalid.at.time + slack < time)
+		snprintf(text, size, "%s, invalidated by %s, %s before", object->name,
+			 event_id_text(key->invalid.at.id, id),
+			 words_span(time - key->invalid.at.time, when));
 	else
 		words_key(causes->trace, key, text, size);
 }
@@ -269,17 +276,17 @@ static void name_keys(const struct causes *causes, struct model *model,
 	int n = 0;
 
 	if (request->nsge)
-		name_key(causes,
+		name_key(causes, model,
 			 keys_find_lkey(keys, process, complete->qp->context,
 					queue_sge(complete->queue, request, 0)->lkey),
-			 noted->time, 0, cause->lkey, sizeof(cause->lkey));
+			 noted, 0, cause->lkey, sizeof(cause->lkey));
 	if (!peer || !keys_needed(request->opcode))
 		return;
 	if (peer->process != process)
 		n = snprintf(cause->rkey, sizeof(cause->rkey), "%s ",
 			     process_id_text(peer->process, other));
-	name_key(causes, keys_find_rkey(keys, peer->process, peer->context, request->rkey),
-		 noted->time, noted->slack, cause->rkey + n, sizeof(cause->rkey) - (size_t)n);
+	name_key(causes, model, keys_find_rkey(keys, peer->process, peer->context, request->rkey),
+		 noted, noted->slack, cause->rkey + n, sizeof(cause->rkey) - (size_t)n);
 	if (!cause->rkey[n])
 		cause->rkey[0] = '\0';
 }

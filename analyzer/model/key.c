@@ -220,8 +220,33 @@ void keys_bury(struct keys *keys, struct key *key, const struct moment *destroye
 		drop_key(keys, keys->dead.oldest);
 }
 
+static void drop_replaced(struct keys *keys)
+{
+	struct key *key = keys->replaced.oldest;
+
+	list_remove(&keys->replaced, key);
+	free(key);
+}
+
+void keys_replace(struct keys *keys, const struct key *key, const struct moment *moment)
+{
+	struct key *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return; /* one answer less */
+	*copy = *key;
+	copy->state = KEY_DEAD;
+	copy->destroyed = *moment;
+	copy->next_lkey = copy->next_rkey = NULL;
+	list_add(&keys->replaced, copy);
+	if (keys->replaced.n > KEYS_REPLACED)
+		drop_replaced(keys);
+}
+
 void keys_fini(struct keys *keys)
 {
+	while (keys->replaced.oldest)
+		drop_replaced(keys);
 	while (keys->live.newest)
 		drop_key(keys, keys->live.newest);
 	while (keys->dead.newest)

@@ -18,12 +18,32 @@
 enum {
 	KEYS_DEAD = 1 << 16,
 	KEYS_SUSPECT = 256, /* uses of unknown keys that are remembered */
+	KEYS_REPLACED = 1 << 12,
 };
 
 enum key_state {
 	KEY_LIVE,
 	KEY_CHANGING, /* its dereg or rereg has begun, or a bind is not known to be done */
 	KEY_DEAD,
+};
+
+/* Of a window: its last bind. */
+struct key_bind {
+	struct moment at; /* zeroed: none */
+	uint32_t index;   /* in the list that was posted */
+	uint64_t qp;      /* address */
+	bool ends;        /* it unbound the window */
+	uint64_t addr, length;
+	uint32_t access;
+};
+
+/* Of a window: what invalidated its key since its last bind; window.h says whether it did. */
+struct key_invalid {
+	struct moment at; /* the request, or the poll that told; zeroed: nothing */
+	uint32_t index;   /* of the request in its list */
+	uint64_t qp;      /* address of the queue pair, which may be the peer's */
+	bool certain;     /* the receive that it came with was polled */
+	bool failed;      /* the request failed, so that it is not known */
 };
 
 struct key {
@@ -38,12 +58,8 @@ struct key {
 	uint64_t memory;              /* the program's address of @addr */
 	bool any;                     /* all addresses, or it is not known which */
 	struct moment created, destroyed;
-	struct {                  /* of a window: its last bind */
-		struct moment at; /* zeroed: none */
-		uint32_t index;   /* in the list that was posted */
-		uint64_t qp;      /* address */
-		bool ends;        /* it unbound the window */
-	} bind;
+	struct key_bind bind;
+	struct key_invalid invalid;
 	struct key *next_lkey, *next_rkey; /* of the same number */
 	struct key *older, *newer;         /* among the live, or the dead */
 };
@@ -67,8 +83,9 @@ struct suspect {
 struct keys {
 	struct map by_lkey, by_rkey, by_handle;
 	struct key_list live, dead;
-	uint64_t changes; /* so often did a key come, go or change */
-	bool shared;      /* a process has imported another's objects: its keys have two owners */
+	struct key_list replaced; /* keys that windows had, found by no number */
+	uint64_t changes;         /* so often did a key come, go or change */
+	bool shared; /* a process has imported another's objects: its keys have two owners */
 	struct suspect suspects[KEYS_SUSPECT];
 	uint64_t nsuspects;
 };
@@ -83,6 +100,9 @@ int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey
 
 /* Its region is gone: remember it for a while. */
 void keys_bury(struct keys *keys, struct key *key, const struct moment *destroyed);
+
+/* A window is bound again: remember for a while the key that it had until @moment. */
+void keys_replace(struct keys *keys, const struct key *key, const struct moment *moment);
 
 /* That of the MR or MW at @handle, live or dead; NULL if there is none. */
 struct key *keys_of(const struct keys *keys, uint32_t process, enum object_kind kind,

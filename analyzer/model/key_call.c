@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/window.h"
 #include "core/wire/log.h"
 
 /* enum ibv_rereg_mr_flags, enum ibv_rereg_mr_err_code */
@@ -158,14 +159,18 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 {
 	struct key *key = key_of_call(model, event, OBJECT_mw);
 	const struct call *call = event->call;
+	struct key_bind bind = {
+		.at = moment_of(event),
+		.qp = read_number(call->args, "qp", 0),
+		.addr = read_number(call->args, "mw_bind.bind_info.addr", 0),
+		.access = (uint32_t)read_number(call->args, "mw_bind.bind_info.mw_access_flags", 0),
+	};
 
 	if (!key || call->failed)
 		return 0;
-	key->bind.at = moment_of(event);
-	key->bind.index = 0;
-	key->bind.qp = read_number(call->args, "qp", 0);
-	key->bind.ends = !read_number(call->args, "mw_bind.bind_info.length", 1);
-	return keys_rename(&model->keys, key, 0,
+	bind.length = read_number(call->args, "mw_bind.bind_info.length", 1);
+	bind.ends = !bind.length;
+	return window_bind(&model->keys, key, &bind,
 			   (uint32_t)read_number(call->out, "mw.rkey", key->rkey));
 }
 

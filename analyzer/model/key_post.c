@@ -11,6 +11,7 @@
 
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/window.h"
 
 enum { WC_LOC_ACCESS_ERR = 8, WC_REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
@@ -244,37 +245,22 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 		judge_remote(l, key, other, length);
 }
 
-/* The window has its new key at once; whether the bind succeeds is not waited for. */
 static int look_at_bind(const struct looked *l, const struct wr *wr)
 {
 	struct keys *keys = &l->model->keys;
 	struct key *key = keys_of(keys, l->event->process, OBJECT_mw, wr->bind_mw);
+	const struct key_bind bind = { .at = moment_of(l->event),
+				       .index = l->i,
+				       .qp = l->post->handle,
+				       .ends = !wr->bind_length,
+				       .addr = wr->bind_addr,
+				       .length = wr->bind_length,
+				       .access = wr->bind_access };
 
 	if (!key || key->state == KEY_DEAD)
 		return 0;
 	key->state = KEY_LIVE;
-	key->bind.at = moment_of(l->event);
-	key->bind.index = l->i;
-	key->bind.qp = l->post->handle;
-	key->bind.ends = !wr->bind_length;
-	return keys_rename(keys, key, 0, wr->bind_rkey);
-}
-
-/* When it is carried out is not known: its window is not judged until the next bind. */
-static void look_at_invalidation(const struct looked *l, const struct wr *wr)
-{
-	const struct peer *other =
-		l->queue->peer ? peer_other(&l->model->peers, l->queue->peer) : NULL;
-	bool own = wr->opcode == ABI_WR_LOCAL_INV;
-	struct key *key = NULL;
-
-	if (own)
-		key = keys_find_rkey(&l->model->keys, l->event->process, l->queue->context,
-				     wr->imm);
-	else if (other)
-		key = keys_find_rkey(&l->model->keys, other->process, other->context, wr->imm);
-	if (key && key->kind == OBJECT_mw && key->state == KEY_LIVE)
-		key->state = KEY_CHANGING;
+	return window_bind(keys, key, &bind, wr->bind_rkey);
 }
 
 /* Those that the device has looked at: up to the one that it refused. */
@@ -303,7 +289,7 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 			err = look_at_bind(&l, wr);
 		if (l.send &&
 		    (wr->opcode == ABI_WR_LOCAL_INV || wr->opcode == ABI_WR_SEND_WITH_INV))
-			look_at_invalidation(&l, wr);
+			window_invalidate(model, event, queue, l.i);
 	}
 	return err;
 }

@@ -22,6 +22,7 @@
 #include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
 #include "analyzer/model/wake.h"
+#include "analyzer/model/window.h"
 #include "core/wire/log.h"
 
 enum {
@@ -265,6 +266,13 @@ static void take_completion(struct model *model, const struct trace_event *event
 	told.qp = qp;
 	told.queue = at < 0 ? stray_queue(qp, wc) : queue;
 	told.request = at < 0 ? NULL : queue_at(queue, (uint32_t)at);
+	if (wc->status != ABI_WC_SUCCESS && told.request &&
+	    (told.request->opcode == ABI_WR_LOCAL_INV ||
+	     told.request->opcode == ABI_WR_SEND_WITH_INV))
+		window_kept(model, event, told.request);
+	if (wc->status == ABI_WC_SUCCESS && qp && wc->opcode & ABI_WC_RECV &&
+	    wc->wc_flags & ABI_WC_WITH_INV)
+		window_told(model, event, qp, wc);
 	if (model->wakes)
 		wake_complete(model, event, wc, qp, told.request);
 	if (model->watcher.complete)

@@ -6,6 +6,7 @@
 
 #include "analyzer/model/key.h"
 #include "analyzer/model/pinned.h"
+#include "analyzer/model/window.h"
 #include "analyzer/model/words.h"
 #include "cli/query/answer.h"
 
@@ -17,6 +18,15 @@ static const struct column columns[] = {
 	{ "gone", COLUMN_TEXT },      { 0 },
 };
 
+/* A window stands for what it was bound to. */
+static bool window_holds(const struct key *key, uint64_t addr, uint64_t length)
+{
+	uint64_t offset = addr - key->bind.addr;
+
+	return key->bind.at.id.thread && !key->bind.ends && offset <= key->bind.length &&
+	       length <= key->bind.length - offset;
+}
+
 static bool is_asked(const struct question *question, const struct key *key)
 {
 	if (question->process && key->process != question->process)
@@ -26,6 +36,8 @@ static bool is_asked(const struct question *question, const struct key *key)
 	if (question->by_key)
 		return (key->lkey && key->lkey == question->number) ||
 		       (key->rkey && key->rkey == question->number);
+	if (key->kind == OBJECT_mw)
+		return window_holds(key, question->number, question->length);
 	return key->any || key_holds(key, question->number, question->length);
 }
 
@@ -37,32 +49,86 @@ static void add_hex(struct table *table, uint64_t number)
 	table_text(table, number ? text : NULL);
 }
 
+/* When a key ended, or its window's was invalidated. */
+static const char *name_end(const struct view *view, const struct key *key, char text[VIEW_TEXT])
+{
+	enum window_state state = key->kind == OBJECT_mw && key->state != KEY_DEAD
+					  ? window_state(view->model, key)
+					  : WINDOW_BOUND;
+	char when[VIEW_TEXT];
+
+	if (key->state == KEY_DEAD && key->invalid.at.id.thread && !key->invalid.failed)
+		return view_moment(view, &key->invalid.at, text);
+	if (key->state == KEY_DEAD)
+		return view_moment(view, &key->destroyed, text) ?: "yes";
+	if (state == WINDOW_UNBOUND)
+		return view_moment(view, &key->bind.at, text);
+	if (state == WINDOW_BOUND || !view_moment(view, &key->invalid.at, when))
+		return NULL;
+	snprintf(text, VIEW_TEXT, "%s%.*s", state == WINDOW_INVALIDATING ? "perhaps: " : "",
+		 VIEW_TEXT - 10, when);
+	return text;
+}
+
 static void add_key(struct table *table, const struct view *view, const struct key *key)
 {
+	bool window = key->kind == OBJECT_mw;
 	char text[VIEW_TEXT];
 
 	answer_process(table, key->process);
 	table_text(table, words_key(view->trace, key, text, sizeof(text)));
-	add_hex(table, key->addr);
-	table_number(table, (int64_t)key->length);
+	add_hex(table, window ? key->bind.addr : key->addr);
+	table_number(table, (int64_t)(window ? key->bind.length : key->length));
 	add_hex(table, key->lkey);
 	add_hex(table, key->rkey);
-	table_text(table, name_access(key->access, text));
-	table_text(table, view_moment(view, &key->created, text));
-	table_text(table, key->state != KEY_DEAD ? NULL
-			  : view_moment(view, &key->destroyed, text) ?: "yes");
+	table_text(table, name_access(window ? key->bind.access : key->access, text));
+	table_text(table,
+		   view_moment(view,
+			       window && key->bind.at.id.thread ? &key->bind.at : &key->created,
+			       text));
+	table_text(table, name_end(view, key, text));
 }
 
-/* From the newest on; returns how many there are. */
+/* Does it stand for memory, as far as is known? */
+static bool is_bound(const struct view *view, const struct key *key)
+{
+	enum window_state state =
+		key->kind == OBJECT_mw ? window_state(view->model, key) : WINDOW_BOUND;
+
+	return state == WINDOW_BOUND || state == WINDOW_INVALIDATING;
+}
+
+/* Of a list, those that are @bound or not, from the newest on; returns how many there are. */
+static uint64_t add_keys(struct answer *answer, const struct view *view, struct table *table,
+			 const struct key_list *keys, bool bound, uint64_t n)
+{
+	for (const struct key *key = keys->newest; key; key = key->older)
+		if (is_asked(answer->question, key) &&
+		    (key->state == KEY_DEAD || is_bound(view, key) == bound) &&
+		    answer_shows(answer, n++))
+			add_key(table, view, key);
+	return n;
+}
+
 static uint64_t list_keys(struct answer *answer, const struct view *view,
 			  const struct key_list *keys, const char *name)
 {
 	struct table *table = table_new(name, columns);
-	uint64_t n = 0;
+	uint64_t n = add_keys(answer, view, table, keys, true, 0);
 
-	for (const struct key *key = keys->newest; key; key = key->older)
-		if (is_asked(answer->question, key) && answer_shows(answer, n++))
-			add_key(table, view, key);
+	answer_table(answer, table);
+	answer_more(answer, n);
+	return n;
+}
+
+/* Windows whose key, which is asked for, stands for nothing now. */
+static uint64_t list_unbound(struct answer *answer, const struct view *view)
+{
+	const struct keys *keys = model_keys(view->model);
+	struct table *table = table_new("invalidated or not bound", columns);
+	uint64_t n = add_keys(answer, view, table, &keys->live, false, 0);
+
+	n = add_keys(answer, view, table, &keys->replaced, false, n);
 	answer_table(answer, table);
 	answer_more(answer, n);
 	return n;
@@ -72,9 +138,10 @@ void answer_covers(struct answer *answer, const struct view *view)
 {
 	const struct keys *keys = model_keys(view->model);
 	uint64_t live = list_keys(answer, view, &keys->live, "registered");
-	uint64_t dead = list_keys(answer, view, &keys->dead, "deregistered before");
+	uint64_t before = list_unbound(answer, view);
 
-	if (!live && !dead)
+	before += list_keys(answer, view, &keys->dead, "deregistered before");
+	if (!live && !before)
 		answer_say(answer, "nothing that is in the trace");
 	else if (!live)
 		answer_say(answer, "nothing then; what was there before is listed above");

@@ -7,6 +7,7 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/window.h"
 #include "analyzer/model/words.h"
 #include "cli/format.h"
 #include "cli/query/answer.h"
@@ -130,6 +131,29 @@ static void add_cq(struct table *facts, const struct life *life)
 	properties_add(facts, "events", "%" PRIu64 " got and not acknowledged", life->events);
 }
 
+static void add_range(struct table *facts, uint64_t addr, uint64_t length, uint32_t access)
+{
+	properties_add(facts, "range", "0x%" PRIx64 " to 0x%" PRIx64 ", %" PRIu64 " bytes", addr,
+		       addr + length, length);
+	add_access(facts, "access", access);
+}
+
+static void add_window(struct table *facts, const struct view *view, const struct key *key)
+{
+	enum window_state state = window_state(view->model, key);
+
+	if (state == WINDOW_UNBOUND) {
+		add_moment(facts, view, "unbound", &key->bind.at);
+		return;
+	}
+	add_range(facts, key->bind.addr, key->bind.length, key->bind.access);
+	add_moment(facts, view, "bound", &key->bind.at);
+	if (state != WINDOW_BOUND)
+		add_moment(facts, view,
+			   state == WINDOW_INVALID ? "invalidated" : "perhaps invalidated",
+			   &key->invalid.at);
+}
+
 static void add_region(struct table *facts, const struct view *view, const struct life *life)
 {
 	const struct key *key =
@@ -139,13 +163,13 @@ static void add_region(struct table *facts, const struct view *view, const struc
 
 	if (!key)
 		return;
-	properties_add(facts, "range", "0x%" PRIx64 " to 0x%" PRIx64 ", %" PRIu64 " bytes",
-		       key->addr, key->addr + key->length, key->length);
+	if (key->kind == OBJECT_mw)
+		add_window(facts, view, key);
+	else
+		add_range(facts, key->addr, key->length, key->access);
 	properties_add(facts, "keys", "lkey 0x%x, rkey 0x%x", key->lkey, key->rkey);
-	add_access(facts, "access", key->access);
 	if (life->pinned)
 		properties_add(facts, "pinned", "%" PRIu64 " bytes", life->pinned);
-	add_moment(facts, view, "bound", &key->bind.at);
 	named = queues_naming(view->model, life);
 	if (named.n)
 		properties_add(facts, "in flight", "%" PRIu64 " requests name it, the first %s",

@@ -21,6 +21,8 @@ writes=$t
 t=$tmp/pingpong.db
 "$VERBATIM" record -q -o "$t" -- "$both" ibv_rc_pingpong -n 300 >/dev/null
 pingpong=$t
+windows=$tmp/windows.db
+"$VERBATIM" record -q -o "$windows" -- "$apps/windows" >windows.out
 
 # The thread of ib_write_bw that posts.
 find_client() { sql "SELECT max(thread) FROM wr WHERE opcode >= 0"; }
@@ -137,6 +139,39 @@ an_address_is_covered_as_far_as_the_region_goes() {
 		is across "$(json covers $((addr + 4000))+97 at ${at}ns)" 0 &&
 		is all "$(json covers $addr+4096 at ${at}ns)" 1
 }
+# key, event, what: "bound", or the event that has ended it
+is_window() {
+	local want=$3 filter='.answers[0] | if .registered | length > 0 then "bound" else
+		.invalidated_or_not_bound[0].gone // "nothing" | split(" ")[0] end'
+	is "$1 at $2" "$(json covers key "$1" at "$2")" "$want"
+}
+event_of() { sql "SELECT thread || ':' || n FROM $1 ORDER BY n LIMIT 1 OFFSET ${2:-0}"; }
+a_window_covers_until_it_is_invalidated_or_bound_again() {
+	local keys binds local_inv send_inv again at filter
+	t=$windows
+	mapfile -t keys <windows.out
+	local_inv=$(event_of "wr WHERE opcode_name = 'IBV_WR_LOCAL_INV'")
+	send_inv=$(event_of "wr WHERE opcode_name = 'IBV_WR_SEND_WITH_INV'")
+	again=$(event_of "call WHERE verb = 'ibv_bind_mw'" 1)
+	mapfile -t binds < <(sql "SELECT thread || ':' || n FROM wr
+		WHERE opcode_name = 'IBV_WR_BIND_MW' ORDER BY n")
+	is binds "${#keys[@]} ${#binds[@]}" "5 3" || return
+	is_window ${keys[0]} ${binds[0]} bound &&
+		is_window ${keys[0]} "$(event_of "wc WHERE wr_n = ${local_inv#*:}")" \
+			$local_inv &&
+		is_window ${keys[0]} ${binds[1]} $local_inv &&
+		is_window ${keys[1]} ${binds[1]} bound &&
+		is_window ${keys[1]} ${binds[2]} $send_inv &&
+		is_window ${keys[3]} $again $again && is_window ${keys[4]} $again bound || return
+	# what was flushed has invalidated nothing
+	at=$(event_of "wc WHERE status <> 0")
+	is_window ${keys[2]} $at bound &&
+		says "bound" <(query state of mw1 at $at) || return
+	filter='.answers[0].registered | map(.region | split(" ")[0]) | join(" ")'
+	local addr=$(sql "SELECT bind_addr FROM wr WHERE bind_addr IS NOT NULL LIMIT 1")
+	is within "$(json covers $((addr + 255)) at $at)" "mw2 mw1 mr2 mr1" &&
+		is behind "$(json covers $((addr + 256)) at $at)" "mr2 mr1"
+}
 what_is_gone_is_told_as_it_was_last() {
 	t=$pingpong
 	query state of qp1 in process 1 >out && says "as it was last, before 1:" out &&
@@ -168,7 +203,9 @@ for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what
 	    an_unsignalled_request_is_retired_by_a_later_one \
 	    a_send_meets_the_receive_of_the_other_end a_completion_leads_to_its_request \
 	    a_wr_id_of_many_is_a_choice states_follow_the_modifies peers_know_each_other \
-	    a_key_is_known_while_it_lives an_address_is_covered_as_far_as_the_region_goes \
+	    a_key_is_known_while_it_lives \
+	    a_window_covers_until_it_is_invalidated_or_bound_again \
+	    an_address_is_covered_as_far_as_the_region_goes \
 	    what_is_gone_is_told_as_it_was_last an_mtu_that_is_none_is_called_so \
 	    wrong_questions_are_refused; do
 	try $each

@@ -1,0 +1,111 @@
+/*
+ * Memory windows: what their keys stand for, and until when
+ *
+ *	bind		key 0x101 ---------- bind again, 0x102: 0x101 is replaced
+ *	LOCAL_INV	           | posted ------ polled: invalid
+ *	SEND_WITH_INV	           | posted ------ polled at either end: invalid
+ *
+ * While it is not known whether an invalidation was carried out no rule judges the window.
+ */
+#include "analyzer/model/window.h"
+
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+
+/* Is the request that invalidates @key done? Its queue must still be what it was then. */
+static bool is_done(const struct model *model, const struct key *key)
+{
+	const struct life *qp =
+		lives_find(&model->lives, key->invalid.at.process, OBJECT_qp, key->invalid.qp);
+	const struct queue *queue = qp && qp->state == LIFE_LIVE ? qp->sq : NULL;
+
+	if (!queue || queue->doubt || qp->created.time > key->invalid.at.time ||
+	    (qp->qp && qp->qp->reset > key->invalid.at.time))
+		return false;
+	for (uint32_t i = 0; i < queue->count; i++) {
+		const struct queue_request *request = queue_at(queue, i);
+
+		if (!request->done && request->thread == key->invalid.at.id.thread &&
+		    request->n == key->invalid.at.id.n && request->index == key->invalid.index)
+			return false;
+	}
+	return true;
+}
+
+enum window_state window_state(const struct model *model, const struct key *key)
+{
+	if (!key->bind.at.id.thread || key->bind.ends)
+		return WINDOW_UNBOUND;
+	if (!key->invalid.at.id.thread)
+		return WINDOW_BOUND;
+	return key->invalid.certain || (!key->invalid.failed && is_done(model, key))
+		       ? WINDOW_INVALID
+		       : WINDOW_INVALIDATING;
+}
+
+int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey)
+{
+	if (key->bind.at.id.thread && !key->bind.ends && key->rkey != rkey)
+		keys_replace(keys, key, key->invalid.at.id.thread ? &key->invalid.at : &bind->at);
+	key->bind = *bind;
+	key->invalid = (struct key_invalid){ 0 };
+	return keys_rename(keys, key, 0, rkey);
+}
+
+static struct key *find_window(struct model *model, uint32_t process, uint64_t context,
+			       uint32_t rkey)
+{
+	struct key *key = keys_find_rkey(&model->keys, process, context, rkey);
+
+	return key && key->kind == OBJECT_mw && key->state != KEY_DEAD ? key : NULL;
+}
+
+void window_invalidate(struct model *model, const struct trace_event *event,
+		       const struct life *queue, uint32_t i)
+{
+	const struct peer *other = queue->peer ? peer_other(&model->peers, queue->peer) : NULL;
+	const struct wr *wr = &event->post->wr[i];
+	struct key *key = NULL;
+
+	if (wr->opcode == ABI_WR_LOCAL_INV)
+		key = find_window(model, event->process, queue->context, wr->imm);
+	else if (other)
+		key = find_window(model, other->process, other->context, wr->imm);
+	if (!key || key->state != KEY_LIVE)
+		return;
+	key->state = KEY_CHANGING;
+	key->invalid = (struct key_invalid){ .at = moment_of(event),
+					     .index = i,
+					     .qp = event->post->handle };
+}
+
+void window_kept(struct model *model, const struct trace_event *event,
+		 const struct queue_request *request)
+{
+	for (struct key *key = model->keys.live.newest; key; key = key->older) {
+		struct key_invalid *invalid = &key->invalid;
+
+		if (invalid->at.id.thread != request->thread || invalid->at.id.n != request->n ||
+		    invalid->index != request->index || invalid->at.process != event->process)
+			continue;
+		/* what was sent may have arrived all the same */
+		if (request->opcode == ABI_WR_LOCAL_INV)
+			*invalid = (struct key_invalid){ 0 };
+		else
+			invalid->failed = true;
+	}
+}
+
+void window_told(struct model *model, const struct trace_event *event, const struct life *qp,
+		 const struct wc *wc)
+{
+	struct key *key = find_window(model, event->process, qp->context, wc->imm);
+
+	if (!key)
+		return;
+	if (!key->invalid.at.id.thread)
+		key->invalid.at = moment_of(event);
+	key->invalid.certain = true;
+	key->state = KEY_CHANGING;
+}

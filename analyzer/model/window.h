@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Memory windows: what their keys stand for, and until when.
+ *
+ * A bind gives a window a key, which stands for a range until an invalidation is carried out, or
+ * until the next bind. An invalidation is known to be carried out when its completion, or the
+ * receive that it came with, was polled without an error.
+ *
+ * One thread.
+ */
+#include "analyzer/model/key.h"
+
+struct model;
+struct queue_request;
+struct wc;
+struct wr;
+
+enum window_state {
+	WINDOW_UNBOUND, /* never bound, or unbound by a bind of no length: key->bind */
+	WINDOW_BOUND,
+	WINDOW_INVALIDATING, /* by a request of which it is not known whether it was carried out */
+	WINDOW_INVALID,      /* both: key->invalid */
+};
+
+enum window_state window_state(const struct model *model, const struct key *key);
+
+/* The window @key has the key @rkey at once; whether the bind succeeds is not waited for. */
+int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey);
+
+/* Request @i of a post to @queue invalidates @rkey, of its own process or of its peer's. */
+void window_invalidate(struct model *model, const struct trace_event *event,
+		       const struct life *queue, uint32_t i);
+
+/* Such a request has failed. */
+void window_kept(struct model *model, const struct trace_event *event,
+		 const struct queue_request *request);
+
+/* Completion @wc of a receive of @qp tells that a key was invalidated. */
+void window_told(struct model *model, const struct trace_event *event, const struct life *qp,
+		 const struct wc *wc);
