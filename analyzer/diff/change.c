@@ -84,21 +84,3 @@ void change_text(struct diff *diff, struct diff_change *change, const char *befo
 	if (!change->before_text || !change->after_text)
 		diff->no_memory = true;
 }
-
-static const char *find_text(const struct diff_pair *pair, int side, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (pair->of[side][i] && *pair->of[side][i]->text)
-			return pair->of[side][i]->text;
-	return NULL;
-}
-
-void change_place(const struct diff *diff, struct diff_change *change, const struct diff_pair *pair)
-{
-	const char *text = find_text(pair, 1, diff->sides[1].n);
-
-	if (!text)
-		text = find_text(pair, 0, diff->sides[0].n);
-	snprintf(change->place, sizeof(change->place), "%s, %s", verb_infos[pair->verb].name,
-		 text ? text : "place not known");
-}

@@ -33,7 +33,3 @@ void change_number(struct diff_change *change, enum diff_unit unit, const struct
 		   const struct spread *after);
 void change_text(struct diff *diff, struct diff_change *change, const char *before,
 		 const char *after);
-
-/* Where it is: the verb, and the place as the runs after have it, or else those before. */
-void change_place(const struct diff *diff, struct diff_change *change,
-		  const struct diff_pair *pair);

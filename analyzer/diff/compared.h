@@ -34,11 +34,11 @@ struct diff_change {
 	enum diff_verdict verdict;
 	enum diff_unit unit;
 	char what[96];
-	double before, after;           /* the mean of the runs */
-	char *before_text, *after_text; /* DIFF_TEXT; owned */
-	char place[DIFF_PLACE + 64];    /* "ibv_post_send, put_list (app.c:88)"; "": none */
-	char note[128];                 /* "106 ms in them"; "" */
-	bool has_bounds;                /* of the change in percent, DIFF_NS: */
+	double before, after;            /* the mean of the runs */
+	char *before_text, *after_text;  /* DIFF_TEXT; owned */
+	char place[2 * DIFF_PLACE + 64]; /* "ibv_post_send, put_list (app.c:88)"; "": none */
+	char note[128];                  /* "106 ms in them"; "" */
+	bool has_bounds;                 /* of the change in percent, DIFF_NS: */
 	double low, high;
 };
 

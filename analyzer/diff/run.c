@@ -19,8 +19,13 @@ struct reading {
 	struct diff_run *run;
 	struct trace *trace;
 	struct symbols *symbols;
-	struct map cqs; /* object to the index of the site that made it, + 1 */
+	struct map cqs; /* object to the site that made it, and above that the place */
 	bool no_memory;
+};
+
+/* Indices of a site, and of one of its places. */
+struct at {
+	size_t site, place;
 };
 
 /* clang-format off */
@@ -75,57 +80,95 @@ static bool is_of_header(const struct symbol *symbol)
 }
 
 /* The innermost function of the program; "" where it is not known. */
-static char *name_function(struct reading *r, uint32_t stack, char text[DIFF_PLACE])
+static char *name_function(struct reading *r, uint32_t stack, struct diff_site *place)
 {
 	struct report report = { .trace = r->trace, .symbols = r->symbols };
 	struct report_line lines[REPORT_FRAMES];
 	unsigned int n = stack ? report_stack(&report, stack, lines) : 0, i = 0;
 	const char *function;
 
-	text[0] = '\0';
 	if (!n)
 		return strdup("");
 	while (i + 1 < n && is_of_header(&lines[i].symbol))
 		i++;
-	symbol_text(&lines[i].symbol, text, DIFF_PLACE);
+	symbol_text(&lines[i].symbol, place->text, DIFF_PLACE);
+	if (i + 1 < n)
+		symbol_text(&lines[i + 1].symbol, place->caller, DIFF_PLACE);
 	function = lines[i].symbol.function ? lines[i].symbol.function : "";
 	return strndup(function, length_of(function));
 }
 
-static struct diff_site *add_site(struct reading *r, enum verb verb, char *function,
-				  const char *text)
+/* The index of the site of @function, which it takes; SIZE_MAX without memory. */
+static size_t find_function(struct diff_run *run, enum verb verb, char *function, const char *text)
 {
-	struct diff_site *site = vec_push(r->run->sites, r->run->nsites);
-
-	if (!site)
-		return NULL;
-	site->verb = verb;
-	site->function = function;
-	snprintf(site->text, sizeof(site->text), "%s", text);
-	return site;
-}
-
-/* The index of the function that calls @verb at @stack; SIZE_MAX without memory. */
-static size_t find_site(struct reading *r, enum verb verb, uint32_t stack)
-{
-	struct diff_run *run = r->run;
-	uint64_t key = (uint64_t)stack << 32 | verb, found;
-	char text[DIFF_PLACE], *function;
+	struct diff_site *site;
 	size_t i = 0;
 
-	if (map_get(&run->by_call, key, &found))
-		return (size_t)found - 1;
-	function = name_function(r, stack, text);
 	while (function && i < run->nsites &&
 	       (run->sites[i].verb != verb || strcmp(run->sites[i].function, function)))
 		i++;
-	if (function && i < run->nsites)
+	if (function && i < run->nsites) {
 		free(function);
-	else if (!function || !add_site(r, verb, function, text))
+		return i;
+	}
+	site = function ? vec_push(run->sites, run->nsites) : NULL;
+	if (!site) {
+		free(function);
+		return SIZE_MAX;
+	}
+	site->verb = verb;
+	site->function = function;
+	snprintf(site->text, sizeof(site->text), "%s", text);
+	return i;
+}
+
+static size_t find_place(struct diff_site *site, const struct diff_site *place)
+{
+	struct diff_site *made;
+	size_t i = 0;
+
+	while (i < site->nplaces && (strcmp(site->places[i].text, place->text) ||
+				     strcmp(site->places[i].caller, place->caller)))
+		i++;
+	if (i < site->nplaces)
+		return i;
+	made = vec_push(site->places, site->nplaces);
+	if (!made)
+		return SIZE_MAX;
+	*made = *place;
+	return i;
+}
+
+/* The function that calls @verb at @stack, and its place there; false without memory. */
+static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct at *ret_at)
+{
+	struct diff_run *run = r->run;
+	struct diff_site place = { .verb = verb };
+	uint64_t key = (uint64_t)stack << 32 | verb, found;
+	char *function;
+
+	if (map_get(&run->by_call, key, &found)) {
+		*ret_at = (struct at){ (uint32_t)found - 1, found >> 32 };
+		return true;
+	}
+	function = name_function(r, stack, &place);
+	ret_at->site = find_function(run, verb, function, place.text);
+	if (ret_at->site != SIZE_MAX)
+		ret_at->place = find_place(&run->sites[ret_at->site], &place);
+	if (ret_at->site == SIZE_MAX || ret_at->place == SIZE_MAX ||
+	    map_put(&run->by_call, key, (uint64_t)ret_at->place << 32 | (ret_at->site + 1)))
 		r->no_memory = true;
-	if (!r->no_memory && map_put(&run->by_call, key, i + 1))
-		r->no_memory = true;
-	return r->no_memory ? SIZE_MAX : i;
+	return !r->no_memory;
+}
+
+static struct diff_site *site_at(const struct reading *r, struct at at)
+{
+	return &r->run->sites[at.site];
+}
+
+static struct diff_site *place_at(const struct reading *r, struct at at)
+{
+	return &r->run->sites[at.site].places[at.place];
 }
 
 static void add_place(struct profile_place *sum, const struct profile_place *place)
@@ -154,10 +197,12 @@ static void add_places(struct reading *r)
 
 	for (size_t i = 0; i < profile->nplaces && !r->no_memory; i++) {
 		const struct profile_place *place = &profile->places[i];
-		size_t site = find_site(r, place->verb, place->stack);
+		struct at at;
 
-		if (site != SIZE_MAX)
-			add_place(&r->run->sites[site].sum, place);
+		if (!find_site(r, place->verb, place->stack, &at))
+			return;
+		add_place(&site_at(r, at)->sum, place);
+		add_place(&place_at(r, at)->sum, place);
 	}
 }
 
@@ -235,18 +280,19 @@ static bool has_attributes(enum verb verb)
 static void see_call(struct reading *r, const struct call *call)
 {
 	const struct profile *profile = r->run->profile;
-	size_t site;
+	struct at at;
 
 	if (call->failed || call->end < 0 || !has_attributes(call->verb) || !call->args ||
 	    call->begin >= profile->to)
 		return;
-	site = find_site(r, call->verb, call->stack);
-	if (site == SIZE_MAX || args_parse(call->args) < 0 ||
-	    add_leaves(&r->run->sites[site], args_root(call->args), 0))
+	if (!find_site(r, call->verb, call->stack, &at))
+		return;
+	if (args_parse(call->args) < 0 || add_leaves(site_at(r, at), args_root(call->args), 0) ||
+	    add_leaves(place_at(r, at), args_root(call->args), 0))
 		r->no_memory = true;
 	if (verb_infos[call->verb].object == OBJECT_cq && call->object &&
 	    verb_infos[call->verb].effect == EFFECT_CREATE &&
-	    map_put(&r->cqs, call->object, site + 1))
+	    map_put(&r->cqs, call->object, (uint64_t)at.place << 32 | at.site))
 		r->no_memory = true;
 }
 
@@ -267,24 +313,30 @@ static int see_calls(struct reading *r, uint32_t process)
 	return err;
 }
 
+static void add_cq(struct diff_site *to, const struct profile_cq *cq)
+{
+	to->polls += cq->polls;
+	to->completions += cq->completions;
+	to->empty += cq->empty;
+	if (cq->most > to->most)
+		to->most = cq->most;
+}
+
 /* Polls have no stack: they are told by the function that made the completion queue. */
 static void add_polls(struct reading *r)
 {
 	const struct profile *profile = r->run->profile;
-	uint64_t site;
+	uint64_t found;
 
 	for (uint32_t id = 1; id < profile->nobjects; id++) {
 		const struct profile_cq *cq = profile->cqs[id];
-		struct diff_site *to;
+		struct at at;
 
-		if (!cq || !map_get(&r->cqs, id, &site))
+		if (!cq || !map_get(&r->cqs, id, &found))
 			continue;
-		to = &r->run->sites[site - 1];
-		to->polls += cq->polls;
-		to->completions += cq->completions;
-		to->empty += cq->empty;
-		if (cq->most > to->most)
-			to->most = cq->most;
+		at = (struct at){ (uint32_t)found, found >> 32 };
+		add_cq(site_at(r, at), cq);
+		add_cq(place_at(r, at), cq);
 	}
 }
 
@@ -350,16 +402,31 @@ static int add_site_to(struct diff_site *to, const struct diff_site *from)
 	return err;
 }
 
+static void fini_place(struct diff_site *place)
+{
+	for (size_t i = 0; i < place->nattributes; i++) {
+		for (size_t k = 0; k < place->attributes[i].n; k++)
+			free(place->attributes[i].values[k]);
+		free(place->attributes[i].values);
+	}
+	free(place->attributes);
+	histogram_fini(&place->sum.gap);
+}
+
+static void free_places(struct diff_site *site)
+{
+	for (size_t i = 0; i < site->nplaces; i++)
+		fini_place(&site->places[i]);
+	free(site->places);
+	site->places = NULL;
+	site->nplaces = 0;
+}
+
 static void free_site(struct diff_site *site)
 {
-	for (size_t i = 0; i < site->nattributes; i++) {
-		for (size_t k = 0; k < site->attributes[i].n; k++)
-			free(site->attributes[i].values[k]);
-		free(site->attributes[i].values);
-	}
-	free(site->attributes);
+	free_places(site);
+	fini_place(site);
 	free(site->function);
-	histogram_fini(&site->sum.gap);
 }
 
 int diff_run_join(struct diff_run *run, enum verb verb)
@@ -374,6 +441,7 @@ int diff_run_join(struct diff_run *run, enum verb verb)
 		if (to && site->verb == verb) {
 			err = add_site_to(to, site) ? -ENOMEM : err;
 			to->text[0] = '\0';
+			free_places(to);
 			free_site(site);
 			continue;
 		}

@@ -25,12 +25,15 @@ struct diff_attribute {
 struct diff_site {
 	enum verb verb;
 	char *function;           /* as compared: without what a compiler appends; "": not known */
-	char text[DIFF_PLACE];    /* "put_list (app.c:88)"; "": not known */
+	char text[DIFF_PLACE];    /* "put_list (app.c:88)", the first place; "": not known */
+	char caller[DIFF_PLACE];  /* of a place: the line that called the function; "" */
 	struct profile_place sum; /* of all its places */
 	uint64_t polls, completions, empty; /* of the CQs that it made */
 	uint32_t most;                      /* completions of one of these polls */
 	struct diff_attribute *attributes;
 	size_t nattributes;
+	struct diff_site *places; /* of a function: each by its line and caller, without places */
+	size_t nplaces;
 };
 
 struct diff_fact {
@@ -45,7 +48,7 @@ struct diff_run {
 	struct diff_fact *facts;
 	size_t nfacts;
 	bool lossy;         /* events are missing: its counts are too low */
-	struct map by_call; /* (stack, verb) to an index of sites, + 1 */
+	struct map by_call; /* (stack, verb) to an index of sites, + 1, and above that of a place */
 };
 
 /* How an attribute is compared: by its value, or the number at the end of an enumerator. */

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 
 #include "analyzer/diff/change.h"
+#include "analyzer/diff/place.h"
 
 enum {
 	FIRST = 64,      /* class: below it they are not of equal width */
@@ -177,7 +178,7 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 	change->unit = DIFF_SHARE;
 	change->before = 100 * (double)before.n / (double)before.of;
 	change->after = 100 * (double)after.n / (double)after.of;
-	change_place(diff, change, pair);
+	place_gap(diff, change, pair, from, to);
 	snprintf(change->note, sizeof(change->note), "new mode at %s to %s: %llu gaps, before %llu",
 		 print_time(from, least), print_time(to, last), (unsigned long long)after.n,
 		 (unsigned long long)before.n);

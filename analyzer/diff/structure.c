@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "analyzer/diff/change.h"
+#include "analyzer/diff/place.h"
 #include "core/base/text.h"
 
 enum {
@@ -29,16 +30,11 @@ enum {
 
 enum kind { SHARE, COUNT, BATCH };
 
-/* Of all sites of one run, or one: what is counted, and of how many. */
-struct measure {
-	double n, of, most;
-};
-
 struct metric {
 	const char *name; /* NULL: made of the verb's */
 	enum kind kind;
 	int worse;
-	struct measure (*measure)(const struct diff_site *site);
+	measure_site *measure;
 	bool (*applies)(enum verb verb);
 };
 
@@ -245,7 +241,7 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 	if (!change)
 		return false;
 	change_number(change, unit, &a.value, &b.value);
-	change_place(diff, change, pair);
+	place_number(diff, change, pair, metric->measure, metric->kind == COUNT);
 	if (metric->measure == measure_posting)
 		note_time(diff, change, pair);
 	if (metric->measure == measure_polls)
@@ -372,7 +368,7 @@ static void compare_attribute(struct diff *diff, const struct diff_pair *pair, c
 
 	if (change) {
 		change_text(diff, change, before.at, after.at);
-		change_place(diff, change, pair);
+		place_attribute(diff, change, pair, name);
 		judge_attribute(diff, change, attribute_find(name), before.at, after.at);
 	}
 	text_fini(&before);

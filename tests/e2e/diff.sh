@@ -45,6 +45,31 @@ all_signalled() {
 	names_a_regression signal 'signalled 12.5 100 ibv_post_send, put_values (regress.c)'
 }
 
+# of a function that calls a verb at several lines, and from several
+line_of() { awk -v mark="/* $1 */" 'index($0, mark) { print FNR }' "$root/tests/apps/moved.c"; }
+place_is() { # from, to, what changed, place
+	json moved_$1.db moved_$2.db && is "$1 to $2" "$(jq -r --arg what "$3" \
+		'.changes[] | select(.what == $what) | .place' json | sed 's/, inlined)/)/g')" "$4"
+}
+the_place_is_the_call_that_changed() {
+	local how first late
+	for how in base line caller depth more; do
+		"$VERBATIM" record -q -o moved_$how.db "$apps/moved" $how >out || return
+	done
+	first="ibv_reg_mr, register_one (moved.c:$(line_of first))"
+	late="ibv_reg_mr, register_one (moved.c:$(line_of late))"
+	place_is base line "registrations while posting" "$late" &&
+		place_is line base "registrations while posting" "$late, only before" &&
+		place_is base caller "registrations while posting" \
+			"$first, called by run_round (moved.c:$(line_of round))" &&
+		place_is more caller "registrations while posting" \
+			"$first, called by run_round (moved.c:$(line_of round))" &&
+		place_is base depth max_send_wr \
+			"ibv_create_qp, open_all (moved.c:$(line_of small))" || return
+	"$VERBATIM" diff moved_base.db moved_caller.db >text
+	[ $(wc -L <text) -le 80 ] || { cat text; return 1; }
+}
+
 # built without optimisation, from a source whose lines are others
 a_program_that_was_built_again_compares() {
 	mkdir again_built && sed 's/^static void [pro]/\n\n&/' "$root/tests/apps/regress.c" \
@@ -131,6 +156,7 @@ try registration_on_the_data_path
 try inline_lost
 try one_completion_a_poll
 try all_signalled
+try the_place_is_the_call_that_changed
 try five_microseconds_more_for_one_request_in_a_hundred
 try a_program_that_was_built_again_compares
 try the_same_program_is_no_alarm
