@@ -129,22 +129,27 @@ static void become_reader(int socket, unsigned int seconds)
 	symbolise_run(socket, seconds);
 }
 
+/* 0, -ETIME, -EIO after too many crashes, or why there can be no process. */
 static int begin_reader(struct symbols *symbols)
 {
-	int ends[2];
+	int ends[2], err;
 
 	if (symbols->socket >= 0)
 		return 0;
-	if (symbols->reader == DEATHS || symbols->seconds >= SYMBOLISE_CPU ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+	if (symbols->seconds >= SYMBOLISE_CPU)
+		return -ETIME;
+	if (symbols->reader == DEATHS)
 		return -EIO;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
 	symbols->pid = fork();
+	err = symbols->pid < 0 ? -errno : 0;
 	if (!symbols->pid)
 		become_reader(ends[1], SYMBOLISE_CPU - symbols->seconds);
 	close(ends[1]);
-	if (symbols->pid < 0) {
+	if (err) {
 		close(ends[0]);
-		return -errno;
+		return err;
 	}
 	symbols->socket = ends[0];
 	symbols->reader++;
@@ -229,6 +234,9 @@ static int ask_reader(struct symbols *symbols, const struct symbolise_ask *ask, 
 static const char *open_problem(int err)
 {
 	switch (-err) {
+	case EMFILE:
+	case ENFILE:
+		return "too few descriptors: ulimit -n";
 	case EINVAL:
 		return "not a regular file";
 	case EFBIG:
@@ -236,8 +244,26 @@ static const char *open_problem(int err)
 	case EACCES:
 	case EPERM:
 		return "no permission";
-	default:
+	case ENOENT:
+	case ENOTDIR:
 		return "file not found";
+	default:
+		return "file cannot be opened";
+	}
+}
+
+static const char *reader_problem(int err)
+{
+	switch (-err) {
+	case ETIME:
+		return "symbols take too long";
+	case EMFILE:
+	case ENFILE:
+		return "too few descriptors: ulimit -n";
+	case EIO:
+		return "reading symbols has crashed";
+	default:
+		return "no process to read symbols";
 	}
 }
 
@@ -273,7 +299,7 @@ static const char *load_binary(struct symbols *symbols, struct binary *binary)
 {
 	const char *problem = NULL;
 	uint64_t size;
-	int fd;
+	int fd, err;
 
 	if (*binary->path != '/')
 		return "no absolute path";
@@ -284,8 +310,8 @@ static const char *load_binary(struct symbols *symbols, struct binary *binary)
 		problem = "no build id";
 	else if (!is_elf(fd))
 		problem = "not an ELF file";
-	else if (begin_reader(symbols))
-		problem = "symbols take too long";
+	else if ((err = begin_reader(symbols)))
+		problem = reader_problem(err);
 	if (!problem)
 		return hand_over(symbols, binary, fd);
 	close(fd);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "analyzer/report/symbols.h"
@@ -249,6 +250,30 @@ TEST(a_reader_that_dies_is_begun_again)
 TEST(time_is_bounded)
 {
 	assert_after(SIGXCPU, "symbols take too long");
+}
+
+/* It takes three at most: the file, and the two ends of the reader's socket. */
+TEST(too_few_descriptors_are_called_so)
+{
+	struct frame frame = a_frame();
+	struct rlimit before, few;
+	struct symbols *symbols;
+	struct symbol symbol;
+	int free_one = dup(STDIN_FILENO);
+
+	if (!build_id[0])
+		skip();
+	close(free_one);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (rlim_t more = 0; more < 3; more++) {
+		few = (struct rlimit){ (rlim_t)free_one + more, before.rlim_max };
+		assert_int_equal(symbols_open(&symbols), 0);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		symbols_find(symbols, &frame, &symbol, 1);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_string_equal(symbol.problem, "too few descriptors: ulimit -n");
+		symbols_close(symbols);
+	}
 }
 
 TEST(close_accepts_null)

@@ -187,6 +187,19 @@ is_clean() {
 	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.first_errors | length')" 0
 }
 
+# A process with so few descriptors cannot open the programs, or start the reader of their symbols.
+too_few_descriptors_are_called_so() {
+	local few told=0
+	record "$apps/no_fallback"
+	for few in 5 6 7 8; do
+		(ulimit -n $few && "$VERBATIM" check t.db >out 2>err)
+		! says "take too long" out >/dev/null && ! says "file not found" out >/dev/null ||
+			{ echo "ulimit -n $few"; return 1; }
+		! says "too few descriptors: ulimit -n" out >/dev/null || told=1
+	done
+	is "told" $told 1
+}
+
 a_failure_that_programs_expect_may_be_the_end() {
 	record "$apps/no_fallback"
 	is "exit $?" "exit 1" && "$VERBATIM" check t.db | head -24 | tr -s ' \n' ' ' >out &&
@@ -237,6 +250,7 @@ for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	try $t
 done
 try a_failure_that_programs_expect_may_be_the_end
+try too_few_descriptors_are_called_so
 try a_slow_way_is_no_rnr_stall
 try is_clean ibv_rc_pingpong
 try is_clean ibv_rc_pingpong -e -n 200
