@@ -202,7 +202,7 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 	use.key = keys_find_rkey(model_keys(model), peer->process, peer->context, request->rkey);
 	if (blame_key(&noted->cause.key, &use))
 		return;
-	if (!use.key && !noted->slack)
+	if (!use.key && !noted->slack && peer->life && keys_saw_all(model, peer->life))
 		cause_say(&noted->cause.key, "rkey 0x%x is of no region that %s has for %s",
 			  use.number, process_id_text(use.process, process), use.name);
 	else if (use.key && qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
@@ -389,8 +389,10 @@ void causes_note(struct causes *causes)
 		if (!place)
 			break;
 		*place = take_fresh(causes, error);
-		if (*place && causes->waiting == WAITING_MAX)
+		if (*place && (*place)->waiting && causes->waiting == WAITING_MAX) {
 			(*place)->waiting = false;
+			(*place)->missed = true;
+		}
 		causes->waiting += *place && (*place)->waiting;
 	}
 	for (size_t i = 0; i < causes->nfresh; i++)

@@ -81,25 +81,25 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 
 static void say_receives(struct noted *noted)
 {
-	char room[32] = "", came[96], id[32], when[32], retry[32] = "", timer[48] = "";
+	char room[32] = "", came[96] = "", id[32], when[32], retry[32] = "", timer[48] = "";
 
 	if (noted->room)
 		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
 	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
-		snprintf(came, sizeof(came), "its first receive, %s, came about then",
+		snprintf(came, sizeof(came), "; its first receive, %s, came about then",
 			 event_id_text(noted->receive, id));
 	else if (noted->receive.thread)
-		snprintf(came, sizeof(came), "its first receive, %s, came %s later",
+		snprintf(came, sizeof(came), "; its first receive, %s, came %s later",
 			 event_id_text(noted->receive, id),
 			 words_span(noted->received - noted->time, when));
-	else
-		snprintf(came, sizeof(came), "no receive came");
+	else if (!noted->missed)
+		snprintf(came, sizeof(came), "; no receive came");
 	if (noted->rnr_retry >= 0)
 		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
 			 (double)answer_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
-	cause_say(&noted->cause.peer, "its receive queue was empty%s; %s%s%s", room, came, retry,
+	cause_say(&noted->cause.peer, "its receive queue was empty%s%s%s%s", room, came, retry,
 		  timer);
 }
 

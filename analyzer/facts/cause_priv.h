@@ -34,6 +34,7 @@ struct noted {
 	struct moment moved;          /* what led to the state */
 	bool empty;                   /* its receive queue was empty */
 	bool waiting;                 /* for its first receive after that */
+	bool missed;                  /* nobody looked whether that came */
 	uint32_t room;                /* of that queue; 0 not known */
 	uint64_t queue;               /* handle of it: QP or SRQ */
 	int rnr_retry, min_rnr_timer; /* -1 not known */

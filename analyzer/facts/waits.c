@@ -225,7 +225,7 @@ static void put_waited_for(struct text *t, const struct wait *wait)
 			  event_id_text(queue_id(&wait->oldest), id),
 			  words_span(wait->end - wait->oldest.time, when));
 	else
-		text_addf(t, ", for %s without a completion",
+		text_addf(t, ", no completion polled for %s",
 			  words_span(wait->end - wait->since, when));
 }
 

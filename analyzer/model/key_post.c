@@ -330,12 +330,11 @@ static bool blames_key(int status, bool remote)
 	return status == ABI_WC_LOC_PROT_ERR || status == WC_LOC_ACCESS_ERR;
 }
 
-/* The key may be older than the recording if the protection domain is. */
-static bool saw_all_keys(struct model *model, const struct life *queue)
+bool keys_saw_all(struct model *model, const struct life *queue)
 {
 	const struct life *pd = model_find(model, queue->process, OBJECT_pd, queue->pd);
 
-	return pd && pd->created.id.thread;
+	return pd && pd->created.id.thread && !model->keys.shared;
 }
 
 static void tell_suspect(struct model *model, const struct suspect *s, int status)
@@ -359,7 +358,7 @@ static void tell_suspect(struct model *model, const struct suspect *s, int statu
 		use.peer = owner->peer ? peer_other(&model->peers, owner->peer) : NULL;
 		owner = use.peer ? use.peer->life : NULL;
 	}
-	if (owner && saw_all_keys(model, owner))
+	if (owner && keys_saw_all(model, owner))
 		model->watcher.key(model->watcher.arg, &use);
 }
 

@@ -191,5 +191,5 @@ void answer_registered(struct answer *answer, const struct view *view)
 {
 	list_processes(answer, view);
 	if (!list_keys(answer, view, &model_keys(view->model)->live, "registered"))
-		answer_say(answer, "nothing is registered");
+		answer_say(answer, "nothing that is in the trace is registered");
 }

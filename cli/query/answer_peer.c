@@ -55,12 +55,28 @@ static void list_ends(struct answer *answer, const struct life *life, const stru
 	answer_table(answer, table);
 }
 
-static void say_unknown(struct answer *answer, const struct peer *peer)
+/* One that has the number and the address may not be connected yet, or to another. */
+static void say_meant(struct answer *answer, const struct view *view, const struct peer *peer)
+{
+	const struct peer *meant = peer_meant(model_peers(view->model), peer);
+
+	if (!meant || !meant->life)
+		return;
+	if (meant->connected)
+		answer_say(answer, "%s of process %u has that number, and dest_qp_num 0x%x",
+			   meant->life->name, meant->process, meant->dest);
+	else
+		answer_say(answer, "%s of process %u has that number, and was told of no peer yet",
+			   meant->life->name, meant->process);
+}
+
+static void say_unknown(struct answer *answer, const struct view *view, const struct peer *peer)
 {
 	char gid[48];
 
 	if (!peer || !peer->connected)
-		answer_say(answer, "not known: it was not told of one");
+		answer_say(answer,
+			   "not known: no modify to RTR that is in the trace told it of one");
 	else if (peer->is_global)
 		answer_say(answer,
 			   "not known: it was told of qp_num 0x%x at GID %s, and no queue pair of "
@@ -71,6 +87,8 @@ static void say_unknown(struct answer *answer, const struct peer *peer)
 			   "not known: it was told of qp_num 0x%x at LID 0x%x, and no queue pair "
 			   "of the trace that is there means it",
 			   peer->dest, peer->dlid);
+	if (peer && peer->connected)
+		say_meant(answer, view, peer);
 }
 
 void answer_peer(struct answer *answer, const struct view *view, const struct object *object,
@@ -87,7 +105,7 @@ void answer_peer(struct answer *answer, const struct view *view, const struct ob
 		return;
 	}
 	if (!found) {
-		say_unknown(answer, peer);
+		say_unknown(answer, view, peer);
 		return;
 	}
 	facts = properties_new("peer");

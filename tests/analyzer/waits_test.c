@@ -61,7 +61,7 @@ TEST(a_receive_for_which_nothing_was_sent)
 	begin_story(&s);
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	says_of_it(&s, SIGINT,
-		   "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
 		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
 }
 
@@ -119,7 +119,7 @@ TEST(a_process_that_gave_up_is_told_with_its_status)
 	fact = only_exit(&s);
 	assert_int_equal(fact->error, 3);
 	assert_string_equal(fact->because,
-			    "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
+			    "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
 			    "process 2 (app) qp1: 0 sends posted there, 0 received here");
 	assert_false(facts_bad(s.findings->facts));
 	story_end(&s);
@@ -161,7 +161,7 @@ TEST(a_send_that_has_arrived_is_not_waited_for)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	receive_as_peer(&s);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, for 1.00 s without a completion; peer "
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
 		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
 }
 
@@ -231,7 +231,7 @@ TEST(a_datagram_that_the_grh_makes_too_long)
 	send_datagram(&s, 64);
 	says_of_it(
 		&s, SIGTERM,
-		"1 receive of qp1 outstanding, for 1.00 s without a completion; process 2 (app) "
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
 		"qp1 has sent it 1 datagram, 0 received here; the last, of 64 bytes and the 40 of "
 		"the GRH, did not fit: the receives have room for 64");
 }
@@ -244,7 +244,7 @@ TEST(a_datagram_that_had_room)
 	receive_into(&s, 104);
 	send_datagram(&s, 64);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, for 1.00 s without a completion; process 2 (app) "
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
 		   "qp1 has sent it 1 datagram, 0 received here");
 }
 
@@ -255,7 +255,7 @@ TEST(no_datagram)
 	begin_datagrams(&s);
 	receive_into(&s, 104);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, for 1.00 s without a completion; nobody in this "
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; nobody in this "
 		   "trace has sent to it");
 }
 
@@ -269,7 +269,7 @@ TEST(a_message_of_uc_that_is_too_long)
 	story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND, sge);
 	says_of_it(
 		&s, SIGTERM,
-		"1 receive of qp1 outstanding, for 1.00 s without a completion; peer process 2 "
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		"(app) qp1: 1 send posted there, 0 received here; the last, of 65 bytes, did not "
 		"fit: the receives have room for 64");
 }
@@ -316,6 +316,7 @@ TEST(who_gives_up_connected_has_its_own_reason)
 	begin_story(&s);
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
-	assert_string_equal(only_exit(&s)->because, "no recorded verb of it failed: see what it printed");
+	assert_string_equal(only_exit(&s)->because,
+			    "no recorded verb of it failed: see what it printed");
 	story_end(&s);
 }

@@ -118,6 +118,22 @@ peers_know_each_other() {
 	says "^qp1 of process 2 " <(json peer of qp1 in process 1) &&
 		says "^qp1 of process 1 " <(json peer of qp1 in process 2)
 }
+# One end is told of the other before that is told of it.
+a_peer_that_is_not_told_yet_is_named() {
+	local rtr="verb = 'ibv_modify_qp' AND json_extract(args, '\$.attr.qp_state') =
+		'IBV_QPS_RTR'" first second made
+	first=$("$VERBATIM" sql "$pingpong" "SELECT thread || ':' || n FROM call WHERE $rtr
+		ORDER BY begin LIMIT 1")
+	second=$("$VERBATIM" sql "$pingpong" "SELECT process || ' ' || thread || ':' || n FROM call
+		WHERE $rtr ORDER BY begin DESC LIMIT 1")
+	t=$pingpong
+	made=$(sql "SELECT thread || ':' || n FROM call WHERE verb GLOB 'ibv_create_qp*' AND
+		process = ${second% *} LIMIT 1")
+	query peer of qp1 in process ${second% *} at $made >out &&
+		says "not known: no modify to RTR that is in the trace told it" out &&
+		query peer of qp1 in process $((3 - ${second% *})) at $first >out &&
+		says "^qp1 of process ${second% *} has that number, and was told of no peer yet" out
+}
 a_key_is_known_while_it_lives() {
 	t=$pingpong
 	local key made gone filter='[.answers[0] | .registered, .deregistered_before | length] |
@@ -203,7 +219,7 @@ for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what
 	    an_unsignalled_request_is_retired_by_a_later_one \
 	    a_send_meets_the_receive_of_the_other_end a_completion_leads_to_its_request \
 	    a_wr_id_of_many_is_a_choice states_follow_the_modifies peers_know_each_other \
-	    a_key_is_known_while_it_lives \
+	    a_peer_that_is_not_told_yet_is_named a_key_is_known_while_it_lives \
 	    a_window_covers_until_it_is_invalidated_or_bound_again \
 	    an_address_is_covered_as_far_as_the_region_goes \
 	    what_is_gone_is_told_as_it_was_last an_mtu_that_is_none_is_called_so \
