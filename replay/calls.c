@@ -223,7 +223,7 @@ static int note_effect(struct replay *r, const struct trace_event *event, const 
 		return 0;
 	}
 	gone = v->effect == EFFECT_DESTROY ? object_here(r, args[0]) : 0;
-	if (gone && trace_object(r->trace, gone)->process != event->process)
+	if (gone && processes_are_used() && trace_object(r->trace, gone)->process != event->process)
 		return 0; /* a forked process's copy of it */
 	if (gone)
 		replica_gone(r, gone);
@@ -262,14 +262,37 @@ static void cut_failed(struct replay *r, const struct call *call, const uint64_t
 		cut_connection(r, call->object, 0, "its queue pair could not be modified here");
 }
 
-/* What a destroy needs to have happened: those of which the trace lost the call, and all events. */
-static void destroy_first(struct replay *r, uint32_t object, int64_t time)
+/* What a call destroys; 0: not known. */
+static uint32_t find_destroyed(struct replay *r, const struct trace_event *event)
 {
+	const struct field_info *field = &verb_infos[event->call->verb].args.fields[0];
+	const struct object *o;
+	int64_t handle = 0;
+
+	args_get(event->call->args, field->name, &handle);
+	o = trace_object_at(r->trace, event->process, field->object, (uint64_t)handle,
+			    event->call->begin);
+	return o && handle ? o->id : 0;
+}
+
+/*
+ * What a destroy needs to have happened: those of which the trace lost the call, and all events.
+ * Before its arguments are translated, since objects go, and other threads may destroy more.
+ */
+static int destroy_first(struct replay *r, const struct trace_event *event)
+{
+	int err = args_parse(event->call->args);
+	uint32_t object;
+
+	if (err || verb_infos[event->call->verb].effect != EFFECT_DESTROY)
+		return err;
+	object = find_destroyed(r, event);
 	for (uint32_t i = r->undestroyed ? r->nmade : 0; i-- > 0;)
-		if (r->replicas[r->made[i]].undestroyed &&
-		    trace_object(r->trace, r->made[i])->destroyed_at < time)
+		if (r->replicas[r->made[i]].undestroyed && r->made[i] != object &&
+		    trace_object(r->trace, r->made[i])->destroyed_at < event->time)
 			replica_destroy(r, r->made[i]);
 	events_before_destroy(r, object);
+	return 0;
 }
 
 /* What could not be destroyed here explains that neither could what it was made from. */
@@ -296,8 +319,6 @@ static int call_again(struct translation *t, const uint64_t *args)
 	int64_t ret;
 	int err;
 
-	if (verb_infos[call->verb].effect == EFFECT_DESTROY)
-		destroy_first(r, object_here(r, args[0]), event->time);
 	ret = faults_call(r, event, args);
 	err = errno;
 	if (verb_failed(call->verb, ret) && translate_lower(t)) {
@@ -383,8 +404,10 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	struct build *build;
 	size_t size;
 	void *at = process_arguments(&size);
-	int err;
+	int err = destroy_first(r, event);
 
+	if (err)
+		return err;
 	build_lend(at, size);
 	err = build_args(call->verb, call->args, translate_field, &t, args, &build);
 	build_lend(NULL, 0);
@@ -394,6 +417,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 		t.missing = "the trace does not have all of its arguments";
 	if (!t.missing)
 		translate_call(&t, args);
+	translate_check_used(&t);
 	if (t.missing)
 		leave_out(r, event, t.missing_object, t.missing);
 	else if (t.needless)

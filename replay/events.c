@@ -82,7 +82,9 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 		return;
 	if (!map_get(&r->handles, (uintptr_t)cq, &id))
 		return;
-	replica = replica_of(r, (uint32_t)id);
+	replica = replica_as(r, (uint32_t)id, OBJECT_cq);
+	if (!replica)
+		return;
 	replica->events++;
 	replica->unacked++;
 }
@@ -163,16 +165,18 @@ static void miss_cq_event(struct replay *r, const struct trace_event *event, str
 			"cq", "an event");
 }
 
-/* Returns whether it came, or need not come. */
-static bool await_cq_event(struct replay *r, struct ibv_comp_channel *channel, struct replica *cq,
+/* Returns whether it came, or need not come. Another thread may destroy both while it waits. */
+static bool await_cq_event(struct replay *r, const struct replica *channel, struct replica *cq,
 			   struct users *ret_users)
 {
 	int64_t start = pace_now(), wait = wait_time(r, cq);
 	unsigned int turns = 0;
 
 	while (!cq->events) {
-		if (process_has_cq_event(channel)) {
-			take_cq_event(r, channel);
+		if (!channel->handle || !cq->handle)
+			return false;
+		if (process_has_cq_event(channel->handle)) {
+			take_cq_event(r, channel->handle);
 			continue;
 		}
 		if (pace_now() - start > SILENT_AFTER && came_before_arming(r, cq)) {
@@ -200,9 +204,11 @@ static bool await_cq_event(struct replay *r, struct ibv_comp_channel *channel, s
 static void compare_context(struct replay *r, const struct trace_event *event,
 			    const struct replica *cq)
 {
-	uint64_t here = (uintptr_t)((struct ibv_cq *)cq->handle)->cq_context;
-	uint64_t there = find_result(event->call, "cq_context");
+	uint64_t there = find_result(event->call, "cq_context"), here;
 
+	if (!cq->handle)
+		return;
+	here = (uintptr_t)((struct ibv_cq *)cq->handle)->cq_context;
 	if (here != there)
 		differ_numbers(r->outcome, event->id, event->call->verb,
 			       (uint32_t)(cq - r->replicas), "cq_context", (int64_t)there,
@@ -210,7 +216,7 @@ static void compare_context(struct replay *r, const struct trace_event *event,
 }
 
 static void wait_cq_event(struct replay *r, const struct trace_event *event,
-			  struct ibv_comp_channel *channel, struct replica *cq)
+			  const struct replica *channel, struct replica *cq)
 {
 	struct users users = { 0 };
 
@@ -241,7 +247,7 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 		return skip_event(r, event, NULL, r->no_posts ? r->no_posts : r->no_arming);
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
-	wait_cq_event(r, event, channel->handle, cq);
+	wait_cq_event(r, event, channel, cq);
 	return 0;
 }
 
@@ -321,18 +327,14 @@ static struct async **find_async(struct replay *r, uint32_t context, enum ibv_ev
 	return at;
 }
 
-/* The element here of event @type of @call. */
-static const void *element_here(struct replay *r, const struct trace_event *event,
-				enum ibv_event_type type, uint64_t element)
+/* What event @type of a call is about here; NULL: the device, or it is not known. */
+static const struct replica *element_here(struct replay *r, const struct trace_event *event,
+					  enum ibv_event_type type, uint64_t element)
 {
 	enum object_kind kind = kind_of_event(type);
-	struct replica *replica;
 	uint32_t id;
 
-	if (kind == OBJECT_device)
-		return NULL;
-	replica = find_object(r, event, kind, element, &id);
-	return replica ? replica->handle : NULL;
+	return kind == OBJECT_device ? NULL : find_object(r, event, kind, element, &id);
 }
 
 /* The object at that address here; 0 if there is none. */
@@ -389,14 +391,15 @@ static void compare_port(struct replay *r, const struct trace_event *event, uint
 			       (int64_t)there, here->element.port_num);
 }
 
+/* @about: what it is about, NULL: the device. Another thread may destroy it meanwhile. */
 static int wait_async(struct replay *r, const struct trace_event *event, uint32_t context,
-		      enum ibv_event_type type, const void *element)
+		      enum ibv_event_type type, const struct replica *about)
 {
-	const struct ibv_async_event async = async_here(event->call, type, element);
 	struct replica *replica = replica_of(r, context);
-	struct ibv_context *here = replica->handle;
 	int64_t start = pace_now(), limit = r->no_posts ? CUT_SHARE : wait_time(r, replica);
 	bool outside = kind_of_event(type) == OBJECT_device, raised = false;
+	const void *element = about ? about->handle : NULL;
+	struct ibv_async_event async;
 	unsigned int turns = 0;
 	struct async **found;
 
@@ -404,14 +407,19 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 		limit = OUTSIDE_NS;
 
 	while (!*(found = find_async(r, context, type, element, false))) {
-		if (process_has_async_event(here)) {
+		struct ibv_context *here = replica->handle;
+		bool gone = !here || (about && !about->handle);
+
+		if (!gone && process_has_async_event(here)) {
 			if (take_async(r, context))
 				return -ENOMEM;
 			continue;
 		}
-		if (!raised && faults_raise(r, here, &async, outside, pace_now() - start, limit)) {
+		async = async_here(event->call, type, element);
+		if (!gone && !raised &&
+		    faults_raise(r, here, &async, outside, pace_now() - start, limit)) {
 			raised = true;
-		} else if (!pace_wait(&turns, start + limit)) {
+		} else if (gone || !pace_wait(&turns, start + limit)) {
 			miss_async(r, event, replica, type, element);
 			return 0;
 		}
@@ -425,26 +433,23 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum ibv_event_type type = (enum ibv_event_type)find_result(call, "event.event_type");
-	const void *element;
+	const struct replica *about;
 	struct replica *context;
-	uint32_t id, element_id;
+	uint32_t id;
 
 	if (call->failed || event->time <= r->cut) {
 		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
 		return 0;
 	}
-	element = element_here(r, event, type, find_result(call, "event.element"));
+	about = element_here(r, event, type, find_result(call, "event.element"));
 	context = find_object(r, event, OBJECT_context, find_argument(call, "context"), &id);
 	if (!context || !context->handle)
 		return skip_event(r, event, context, "its context is not there");
-	if (!element && kind_of_event(type) != OBJECT_device)
-		return skip_event(r, event,
-				  find_object(r, event, kind_of_event(type),
-					      find_result(call, "event.element"), &element_id),
-				  "what it is about is not there");
+	if ((!about || !about->handle) && kind_of_event(type) != OBJECT_device)
+		return skip_event(r, event, about, "what it is about is not there");
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
-	return wait_async(r, event, id, type, element);
+	return wait_async(r, event, id, type, about);
 }
 
 static void ack_async(struct async **at)
@@ -460,8 +465,9 @@ int events_ack_async(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum ibv_event_type type = (enum ibv_event_type)find_argument(call, "event.event_type");
-	const void *element = element_here(r, event, type, find_argument(call, "event.element"));
-	struct async **at = find_async(r, 0, type, element, true);
+	const struct replica *about =
+		element_here(r, event, type, find_argument(call, "event.element"));
+	struct async **at = find_async(r, 0, type, about ? about->handle : NULL, true);
 
 	outcome_called(r->outcome, call->verb);
 	if (*at)
@@ -477,6 +483,8 @@ void events_before_destroy(struct replay *r, uint32_t object)
 	if (!replica || !replica->handle)
 		return;
 	expect_leave(r, object);
+	if (!replica->handle) /* another thread destroyed it, while this one waited */
+		return;
 	if (replica->unacked)
 		process_ack_cq_events(replica->handle, replica->unacked);
 	replica->unacked = 0;
@@ -486,6 +494,22 @@ void events_before_destroy(struct replay *r, uint32_t object)
 			ack_async(at);
 		else
 			at = &(*at)->next;
+	}
+}
+
+void events_of_closed(struct replay *r, uint32_t object)
+{
+	struct async **at = &r->asyncs;
+
+	while (*at) {
+		struct async *async = *at;
+
+		if (async->context == object) {
+			*at = async->next;
+			free(async);
+		} else {
+			at = &async->next;
+		}
 	}
 }
 

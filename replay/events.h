@@ -22,4 +22,7 @@ int events_ack_async(struct replay *r, const struct trace_event *event);
 /* Acknowledge the rest, so that the destroy of @object does not wait for ever. */
 void events_before_destroy(struct replay *r, uint32_t object);
 
+/* Context @object was closed: what came from it is about nothing that still exists. */
+void events_of_closed(struct replay *r, uint32_t object);
+
 void events_fini(struct replay *r);

@@ -44,7 +44,7 @@ enum { SCRATCH = 1 << 16 };
 static int replay_notify(struct replay *r, const struct trace_event *event)
 {
 	const struct notify *n = event->notify;
-	struct replica *cq = replica_of(r, n->object);
+	struct replica *cq = replica_as(r, n->object, OBJECT_cq);
 	int ret;
 
 	if (event->inner)

@@ -64,6 +64,19 @@ static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 
+/* All objects begin with it, but for two. */
+static struct ibv_context *context_of(enum object_kind kind, void *handle)
+{
+	switch (kind) {
+	case OBJECT_context:
+		return handle;
+	case OBJECT_flow:
+		return ((struct ibv_flow *)handle)->context;
+	default:
+		return *(struct ibv_context **)handle;
+	}
+}
+
 int replica_made(struct replay *r, uint32_t id, void *handle)
 {
 	struct replica *replica = replica_of(r, id);
@@ -72,6 +85,7 @@ int replica_made(struct replay *r, uint32_t id, void *handle)
 	if (!replica)
 		return 0;
 	replica->handle = handle;
+	replica->context = context_of(trace_object(r->trace, id)->kind, handle);
 	replica->made = true;
 	r->made[r->nmade++] = id;
 	err = map_put(&r->handles, (uintptr_t)handle, id);
@@ -99,36 +113,44 @@ static void forget_handle(struct replica *replica, const char *why)
 	replica->why = why;
 }
 
-static bool is_made_from(struct replay *r, uint32_t id, uint32_t from)
+static void drop_held(struct replica *replica)
 {
-	const struct object *o = trace_object(r->trace, id);
+	if (replica->requests)
+		full_drop(replica->requests);
+	for (int side = 0; replica->qp && side < SIDES; side++)
+		full_drop(&replica->qp->out[side]);
+}
 
-	/* a damaged trace may have a circle, so no more steps than objects */
-	for (uint32_t steps = 0; o && o->parent && steps < r->nreplicas; steps++) {
-		if (o->parent == from)
-			return true;
-		o = trace_object(r->trace, o->parent);
+/*
+ * What is left of a context went with it: what was made from it here, whatever the trace names as
+ * the parent.
+ */
+static void forget_context(struct replay *r, const struct ibv_context *context)
+{
+	for (uint32_t i = 0; i < r->nmade; i++) {
+		struct replica *replica = &r->replicas[r->made[i]];
+
+		if (!replica->handle || replica->context != context)
+			continue;
+		made_disconnect(r, r->made[i]);
+		drop_held(replica);
+		forget_handle(replica, "its context was closed before");
 	}
-	return false;
 }
 
 void replica_gone(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
 
-	if (!replica)
+	if (!replica || !replica->handle)
 		return;
 	made_disconnect(r, id);
-	if (replica->requests)
-		full_drop(replica->requests);
-	for (int side = 0; replica->qp && side < SIDES; side++)
-		full_drop(&replica->qp->out[side]);
+	drop_held(replica);
 	forget_handle(replica, "its object was destroyed before");
 	if (trace_object(r->trace, id)->kind != OBJECT_context)
 		return;
-	for (uint32_t i = 0; i < r->nmade; i++) /* what is left of it went with it */
-		if (r->replicas[r->made[i]].handle && is_made_from(r, r->made[i], id))
-			forget_handle(&r->replicas[r->made[i]], "its context was closed before");
+	events_of_closed(r, id);
+	forget_context(r, replica->context);
 }
 
 static const char ended[] = "its object's process had ended";
@@ -137,11 +159,14 @@ void replica_destroy(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
 	int verb = dispatch_destroyer(trace_object(r->trace, id)->kind);
-	uint64_t args[16] = { (uintptr_t)replica->handle };
+	uint64_t args[16] = { 0 };
 
 	if (!replica->handle || verb < 0)
 		return;
 	events_before_destroy(r, id);
+	args[0] = (uintptr_t)replica->handle;
+	if (!args[0]) /* another thread did, while we waited */
+		return;
 	dispatch_call((enum verb)verb, args);
 	replica_gone(r, id);
 	replica->why = ended;

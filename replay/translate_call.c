@@ -2,6 +2,8 @@
  * The arguments of single control verbs, beyond handles and addresses
  *
  * A row for each verb whose arguments have numbers that are valid only there.
+ *
+ * Not here: memory (translate_memory.c).
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -247,12 +249,15 @@ static void create_srq_ex(struct translation *t, uint64_t *a)
 
 static void modify_qp(struct translation *t, uint64_t *a)
 {
+	static struct ibv_qp_attr nothing;
 	struct ibv_qp *qp = to_pointer(a[0]);
 	struct ibv_qp_attr *attr = to_pointer(a[1]);
 	struct replica *replica = replica_of(t->r, t->event->call->object);
 	const struct device *device = devices_of(t->r->devices, qp->context);
 	int mask = (int)a[2];
 
+	if (!attr) /* nothing is changed; but devices look at it */
+		a[1] = (uintptr_t)&nothing;
 	if (!attr || !replica || !replica->qp)
 		return;
 	if (mask & IBV_QP_PORT && !t->event->call->failed) {
@@ -263,6 +268,9 @@ static void modify_qp(struct translation *t, uint64_t *a)
 		return;
 	if (mask & IBV_QP_DEST_QPN)
 		connect_qp(t, qp, attr);
+	translate_check_used(t); /* it may have waited for the other host's queue pair */
+	if (t->missing)
+		return;
 	if (mask & IBV_QP_AV)
 		connect_path(t, qp, replica->qp->peer, &attr->ah_attr);
 	if (mask & IBV_QP_ALT_PATH)
@@ -378,25 +386,6 @@ static void resolve_gid(struct translation *t, uint64_t *a)
 {
 	if (a[0] && a[1])
 		translate_av(t, to_pointer(a[0]), to_pointer(a[1]));
-}
-
-/* A registration that failed because the address had no memory must fail here, too. */
-static void reg_mr(struct translation *t, uint64_t *a)
-{
-	const struct call *call = t->event->call;
-
-	if (call->failed && call->error == EFAULT)
-		a[1] = (uintptr_t)memory_hole(t->r->memory[t->event->process]);
-}
-
-/* The virtual address at which the region starts: the memory's own, or a chosen one. */
-static void reg_mr_iova(struct translation *t, uint64_t *a)
-{
-	int64_t there = 0;
-
-	reg_mr(t, a);
-	if (args_get(t->event->call->args, "addr", &there) && (uint64_t)there == a[3])
-		a[3] = a[1];
 }
 
 static void parent_domain(struct translation *t, uint64_t *a)
@@ -565,9 +554,6 @@ static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) =
 	[VERB_create_ah_from_wc] = create_ah_from_wc,
 	[VERB_init_ah_from_wc] = init_ah_from_wc,
 	[VERB_resolve_eth_l2_from_gid] = resolve_gid,
-	[VERB_reg_mr] = reg_mr,
-	[VERB_reg_mr_iova] = reg_mr_iova,
-	[VERB_reg_mr_iova2] = reg_mr_iova,
 	[VERB_alloc_parent_domain] = parent_domain,
 	[VERB_open_xrcd] = open_xrcd,
 	[VERB_create_rwq_ind_table] = ind_table,
@@ -597,6 +583,7 @@ bool translate_lower(struct translation *t)
 
 void translate_call(struct translation *t, uint64_t *args)
 {
+	translate_memory(t, args);
 	if (translators[t->event->call->verb])
 		translators[t->event->call->verb](t, args);
 }

@@ -58,6 +58,7 @@ void cm_close_end(struct replay *r, struct cm_end *end)
 		r->cm->lib.destroy_id(end->id);
 	}
 	end->id = NULL;
+	end->waits = false;
 	cm_arrivals_drop(end);
 }
 
@@ -458,6 +459,7 @@ static bool lacks_device(const struct cm_task *t)
 	case VERB_rdma_connect:
 	case VERB_rdma_accept:
 	case VERB_rdma_establish:
+	case VERB_rdma_disconnect:
 	case VERB_rdma_join_multicast:
 	case VERB_rdma_join_multicast_ex:
 	case VERB_rdma_leave_multicast:

@@ -565,7 +565,7 @@ void expect_note(struct replay *r, const struct trace_event *event)
 
 int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from)
 {
-	struct replica *cq = replica_of(r, event->poll->object);
+	struct replica *cq = replica_as(r, event->poll->object, OBJECT_cq);
 	int err = 0;
 
 	expect_note(r, event);

@@ -416,7 +416,7 @@ void expect_leave(struct replay *r, uint32_t object)
 	if (replica->qp)
 		polls_drain(r, replica);
 	r->leaving = false;
-	if (replica->qp && !replica->qp->cut && !r->no_posts) {
+	if (replica->qp && replica->handle && !replica->qp->cut && !r->no_posts) {
 		const struct ibv_qp *qp = replica->handle;
 
 		tell_same_hang(r, object, SIDE_SEND, qp->send_cq);

@@ -85,7 +85,7 @@ static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 		step->changed = true;
 	}
 	if (step->changed || f->changes != r->changes) {
-		f->cq = replica_of(r, poll->object);
+		f->cq = replica_as(r, poll->object, OBJECT_cq);
 		f->changes = r->changes;
 		f->usable = is_usable(r, &step->event, f);
 		f->owned = f->usable && is_owned(f, poll->nwc, step->player);

@@ -65,7 +65,7 @@ static bool put_sge(const struct replay *r, struct fast_post *f, const struct tr
 static bool put_inline(const struct replay *r, const struct trace_event *event,
 		       const struct sge *there, struct ibv_sge *to)
 {
-	void *at = memory_at(r->memory[event->process], there->addr);
+	void *at = memory_span(r->memory[event->process], there->addr, there->length);
 
 	*to = (struct ibv_sge){ .addr = (uintptr_t)at, .length = there->length };
 	return at;

@@ -478,6 +478,9 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 		if (!async.element.qp || is_in_error(async.element.qp))
 			return;
 	} while (pace_wait(&turns, deadline));
+	async.element.qp = find_sudden(r, (uint32_t)what); /* it may be gone since */
+	if (!async.element.qp)
+		return;
 	async.event_type = (enum ibv_event_type)(what >> 32);
 	if (!process_raise(r->faults->soft.event, async.element.qp->context, &async))
 		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);

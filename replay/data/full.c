@@ -26,6 +26,7 @@
 #include "replay/report/differ.h"
 #include "replay/data/posting.h"
 #include "replay/state/state.h"
+#include "replay/state/translate.h"
 
 /* A request that waits, with its elements and, where they are inline, their bytes. */
 struct held {
@@ -177,11 +178,30 @@ int full_hold(struct posting *p, uint32_t from)
 	return 0;
 }
 
-static int post_held(const struct replica *replica, struct held *held)
+/* What a request names may have been destroyed while it waited. */
+static bool has_objects(const struct replay *r, const struct replica *replica,
+			const struct held *held)
+{
+	const struct ibv_send_wr *wr = &held->send;
+
+	if (!verb_is_send(held->verb))
+		return true;
+	if (replica->qp->type == IBV_QPT_UD && !translate_is_there(r, wr->wr.ud.ah, OBJECT_ah))
+		return false;
+	if (wr->opcode != IBV_WR_BIND_MW)
+		return true;
+	return translate_is_there(r, wr->bind_mw.mw, OBJECT_mw) &&
+	       (!wr->bind_mw.bind_info.mr ||
+		translate_is_there(r, wr->bind_mw.bind_info.mr, OBJECT_mr));
+}
+
+static int post_held(const struct replay *r, const struct replica *replica, struct held *held)
 {
 	struct ibv_send_wr *bad_send;
 	struct ibv_recv_wr *bad_recv;
 
+	if (!replica->handle || !has_objects(r, replica, held))
+		return EINVAL;
 	switch (held->verb) {
 	case VERB_post_recv:
 		return ibv_post_recv(replica->handle, &held->recv, &bad_recv);
@@ -220,7 +240,7 @@ static unsigned int resume_requests(struct replay *r, struct replica *replica,
 	unsigned int n = 0;
 
 	for (; requests->held; n++, free_first(requests)) {
-		int ret = replica->handle ? post_held(replica, requests->held) : EINVAL;
+		int ret = post_held(r, replica, requests->held);
 
 		if (ret == ENOMEM)
 			break;

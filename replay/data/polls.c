@@ -331,12 +331,13 @@ int polls_take(struct replay *r, struct replica *cq, int max)
 	return n;
 }
 
-static struct replica *replica_at(struct replay *r, void *handle)
+static struct replica *queue_at(struct replay *r, void *handle)
 {
 	uint64_t id;
 
-	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? replica_of(r, (uint32_t)id)
-								      : NULL;
+	if (!handle || !map_get(&r->handles, (uintptr_t)handle, &id))
+		return NULL;
+	return replica_as(r, (uint32_t)id, OBJECT_cq);
 }
 
 static void drain_queue(struct replay *r, struct replica *cq)
@@ -347,10 +348,12 @@ static void drain_queue(struct replay *r, struct replica *cq)
 
 void polls_drain(struct replay *r, struct replica *replica)
 {
-	struct ibv_qp *qp = replica->handle;
+	const struct ibv_qp *qp = replica->handle;
 
-	drain_queue(r, replica_at(r, qp->send_cq));
-	drain_queue(r, replica_at(r, qp->recv_cq));
+	if (!qp)
+		return;
+	drain_queue(r, queue_at(r, qp->send_cq));
+	drain_queue(r, queue_at(r, qp->recv_cq));
 }
 
 /* A queue pair, or a shared queue: then all that take from it. */

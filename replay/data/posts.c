@@ -18,6 +18,7 @@
 #include "replay/report/differ.h"
 #include "replay/data/faults.h"
 #include "replay/data/posting.h"
+#include "replay/process/process.h"
 #include "replay/state/sent.h"
 #include "replay/state/translate.h"
 
@@ -139,13 +140,14 @@ static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 	return 0;
 }
 
-/* A window has its new key from now on. */
+/* A window has its new key from now on; if it is still there, where a post waited for room. */
 static void note_binds(const struct posting *p, uint32_t taken)
 {
 	const struct ibv_send_wr *wr = p->wrs->send;
 
 	for (uint32_t i = 0; p->side == SIDE_SEND && i < taken; i++)
-		if (wr[i].opcode == IBV_WR_BIND_MW)
+		if (wr[i].opcode == IBV_WR_BIND_MW &&
+		    translate_is_there(p->r, wr[i].bind_mw.mw, OBJECT_mw))
 			wr[i].bind_mw.mw->rkey = wr[i].bind_mw.rkey;
 }
 
@@ -184,6 +186,26 @@ static void cut_lacking(const struct posting *p)
 			       "a request of its queue pair named an object that is not here");
 }
 
+static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
+{
+	if (p->replica->qp->type == IBV_QPT_UD &&
+	    !translate_is_there(p->r, wr->wr.ud.ah, OBJECT_ah))
+		return false;
+	return wr->opcode != IBV_WR_BIND_MW || translate_is_there(p->r, wr->bind_mw.mw, OBJECT_mw);
+}
+
+/* To fill in the other host's numbers is to wait for them, and other threads destroy meanwhile. */
+static void check_filled(struct posting *p)
+{
+	if (!p->r->pair || p->missing)
+		return;
+	if (!p->replica->handle)
+		p->missing = p->replica->why;
+	for (uint32_t i = 0; p->side == SIDE_SEND && i < p->post->nwr && !p->missing; i++)
+		if (!has_objects(p, &p->wrs->send[i]))
+			p->missing = "what a request names was destroyed before";
+}
+
 static int fill_and_post(struct posting *p)
 {
 	uint32_t taken;
@@ -194,6 +216,7 @@ static int fill_and_post(struct posting *p)
 	err = posts_fill(p);
 	if (err)
 		return err;
+	check_filled(p);
 	if (p->missing) {
 		if (p->post->verb != VERB_wr_abort)
 			requests_undo(p->requests, p->post->nwr);
@@ -244,6 +267,18 @@ static bool lacks_region(struct posting *p)
 	return true;
 }
 
+static enum object_kind queue_kind(enum verb verb)
+{
+	switch (verb) {
+	case VERB_post_srq_recv:
+		return OBJECT_srq;
+	case VERB_post_wq_recv:
+		return OBJECT_wq;
+	default:
+		return OBJECT_qp;
+	}
+}
+
 /* Why it is not posted, or NULL. */
 static const char *why_not(struct posting *p)
 {
@@ -253,6 +288,8 @@ static const char *why_not(struct posting *p)
 		return "the trace does not know its queue";
 	if (!replica->handle)
 		return replica->why ? replica->why : "its queue was not made here";
+	if (!process_has(p->event->process, replica->handle))
+		return "its process here does not have its queue";
 	if (replica->qp && replica->qp->cut)
 		return replica->qp->cut;
 	p->built = posts_are_built(p);
@@ -296,7 +333,7 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	p.post = event->post;
 	p.missing = NULL;
 	p.lacking = 0;
-	p.replica = replica_of(r, p.post->object);
+	p.replica = replica_as(r, p.post->object, queue_kind(p.post->verb));
 	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
 	why = why_not(&p);
 	if (!why && p.post->verb == VERB_wr_abort && !p.built)

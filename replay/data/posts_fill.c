@@ -71,7 +71,8 @@ static struct ibv_sge *put_sges(struct posting *p, const struct wr *wr, bool key
 		to->length = wr->sge[i].length;
 		to->lkey = wr->sge[i].lkey;
 		if (!keys) { /* inline: no key is looked at, and one may name anything */
-			void *at = memory_at(p->r->memory[p->event->process], wr->sge[i].addr);
+			void *at = memory_span(p->r->memory[p->event->process], wr->sge[i].addr,
+					       to->length);
 
 			to->lkey = 0;
 			to->addr = (uintptr_t)(at ? at

@@ -166,7 +166,8 @@ int memory_map(struct memory *m)
 	return 0;
 }
 
-void *memory_at(const struct memory *m, uint64_t addr)
+/* The range that has @addr, or NULL. */
+static const struct range *find_range(const struct memory *m, uint64_t addr)
 {
 	size_t low = 0, high = m->nranges;
 
@@ -180,7 +181,21 @@ void *memory_at(const struct memory *m, uint64_t addr)
 	}
 	if (!m->base || low == m->nranges || addr < m->ranges[low].start)
 		return NULL;
-	return m->base + m->ranges[low].offset + (addr - m->ranges[low].start);
+	return &m->ranges[low];
+}
+
+void *memory_span(const struct memory *m, uint64_t addr, uint64_t length)
+{
+	const struct range *range = find_range(m, addr);
+
+	if (!range || length > range->end - addr)
+		return NULL;
+	return m->base + range->offset + (addr - range->start);
+}
+
+void *memory_at(const struct memory *m, uint64_t addr)
+{
+	return memory_span(m, addr, 0);
 }
 
 bool memory_holds(const struct memory *m, const void *at, uint64_t length)

@@ -43,6 +43,9 @@ int memory_share(struct memory *memory, int (*map)(const void *at, size_t size, 
 /* Where @addr is here; NULL if it is in none of the ranges. */
 void *memory_at(const struct memory *memory, uint64_t addr);
 
+/* The same if all @length bytes from @addr on are in one range; else NULL. */
+void *memory_span(const struct memory *memory, uint64_t addr, uint64_t length);
+
 /* Are @length bytes at @at within what memory_at() returns? */
 bool memory_holds(const struct memory *memory, const void *at, uint64_t length);
 

@@ -57,9 +57,21 @@ static bool is_mapped(uint64_t address)
 	return false;
 }
 
-void *process_object(const struct mirror *mirror, uint64_t real)
+void *process_object(const struct channel *channel, uint64_t real)
 {
-	return mirror_at(all.mirrors, mirror->process, real);
+	return mirror_at(all.mirrors, process_ask_of(all.ask, channel), real);
+}
+
+bool process_has(uint32_t process, const void *object)
+{
+	const struct mirror *mirror = all.ask ? mirror_of(object) : NULL;
+
+	return !mirror || mirror_has(all.mirrors, process, mirror);
+}
+
+static bool owns_object(const struct channel *channel, const struct mirror *mirror)
+{
+	return mirror_has(all.mirrors, process_ask_of(all.ask, channel), mirror);
 }
 
 /* The process to ask about an object. */
@@ -67,7 +79,7 @@ static struct channel *begin_asking(const struct mirror *mirror)
 {
 	struct channel *c = current.channel;
 
-	if (!c || !process_ask_is_kin(all.ask, current.process, mirror->process))
+	if (!c || !mirror_has(all.mirrors, current.process, mirror))
 		c = process_ask_channel(all.ask, mirror->process, 0);
 	process_ask_lock(all.ask, c);
 	return c;
@@ -83,13 +95,13 @@ static void end_asking(struct channel *c)
 	process_ask_unlock(all.ask, c);
 }
 
-static const struct process_data_doors doors = { begin_asking, ask_there, end_asking, is_mapped };
+static const struct process_data_doors doors = { begin_asking, ask_there, end_asking, is_mapped,
+						 owns_object };
 
-static void note_lost(void *arg, uint32_t process, const char *how)
+static void note_lost(uint32_t process, const char *how)
 {
 	char there[64];
 
-	(void)arg;
 	snprintf(there, sizeof(there), "process %u goes on", process);
 	outcome_divergence(all.outcome, &(struct divergence){ .event = current.event,
 							      .verb = current.verb,
@@ -101,13 +113,13 @@ static void note_lost(void *arg, uint32_t process, const char *how)
 							      .breaks = true });
 }
 
-static uint32_t parent_of(void *arg, uint32_t process)
+static void note_forked(uint32_t child, uint32_t parent)
 {
-	const struct process *p = trace_process(all.trace, process);
-
-	(void)arg;
-	return p && p->parent < process ? p->parent : 0;
+	if (mirrors_fork(all.mirrors, parent, child))
+		log_err(-ENOMEM, "note what a process has inherited");
 }
+
+static const struct process_told told = { note_lost, note_forked };
 
 static const char *current_end(uint32_t process)
 {
@@ -315,6 +327,12 @@ static void fill_arguments(struct channel *c, enum verb verb, const uint64_t *ar
 	memcpy(c->args, args, verb_infos[verb].args.nfields * sizeof(*args));
 }
 
+/* What a call that makes nothing returns: an object, as another type (ibv_qp_to_qp_ex()). */
+static int64_t find_returned(uint32_t process, int64_t ret)
+{
+	return (int64_t)(uintptr_t)mirror_at(all.mirrors, process, (uint64_t)ret);
+}
+
 static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, const uint64_t *args)
 {
 	const struct verb_info *v = &verb_infos[verb];
@@ -334,11 +352,10 @@ static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, c
 	if (v->effect == EFFECT_CREATE && !verb_failed(verb, c->ret))
 		return (int64_t)(uintptr_t)put_copies(process, c, device);
 	put_copies(process, c, NULL);
-	if (v->effect == EFFECT_DESTROY && mirror && !verb_failed(verb, c->ret) &&
-	    mirror->process == process)
-		mirror_drop(all.mirrors, mirror);
+	if (v->effect == EFFECT_DESTROY && mirror && !verb_failed(verb, c->ret))
+		mirror_drop(all.mirrors, process, mirror);
 	errno = c->error;
-	return c->ret;
+	return v->fail == FAIL_NULL ? find_returned(process, c->ret) : c->ret;
 }
 
 /* dispatch_call(): false for what is no object of theirs. */
@@ -351,6 +368,8 @@ static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 
 	if (!mirror && (!c || (handle && !takes_device(v))))
 		return false;
+	if (takes_device(v) && v->effect != EFFECT_CREATE)
+		return false; /* what is told of a device is in memory of the process that asks */
 	if (mirror)
 		c = begin_asking(mirror);
 	else
@@ -539,10 +558,10 @@ int processes_start(struct trace *trace, struct outcome *outcome)
 
 	all.trace = trace;
 	all.outcome = outcome;
-	err = process_ask_new(trace, note_lost, NULL, &all.ask);
+	err = process_ask_new(trace, &told, &all.ask);
 	if (err)
 		return err;
-	if (mirrors_new(process_data_hook, parent_of, NULL, &all.mirrors)) {
+	if (mirrors_new(process_data_hook, &all.mirrors)) {
 		processes_stop();
 		return log_err(-ENOMEM, "prepare processes");
 	}

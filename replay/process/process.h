@@ -42,6 +42,9 @@ void process_leave(void);
 /* Memory of what this thread calls, for its arguments; *@ret_size 0: the heap will do. */
 void *process_arguments(size_t *ret_size);
 
+/* Has @process that object, made or inherited, and not destroyed since? */
+bool process_has(uint32_t process, const void *object);
+
 /* A child of the thread that is entered. */
 void process_fork(uint32_t child);
 

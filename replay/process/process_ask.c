@@ -42,8 +42,7 @@ struct replayed {
 
 struct process_ask {
 	struct trace *trace;
-	void (*lost)(void *arg, uint32_t process, const char *how);
-	void *arg;
+	const struct process_told *told;
 	struct process_wire *wire;
 	size_t size;
 	int alive; /* the writing end */
@@ -63,8 +62,7 @@ static struct replayed *find_replayed(struct process_ask *ask, uint32_t process)
 	return process < ask->nprocesses ? &ask->replayed[process] : NULL;
 }
 
-/* The process that serves @channel. */
-static uint32_t process_of(const struct process_ask *ask, const struct channel *channel)
+uint32_t process_ask_of(const struct process_ask *ask, const struct channel *channel)
 {
 	uint32_t i = (uint32_t)(channel - ask->wire->channels);
 
@@ -117,13 +115,13 @@ static void note_lost(struct process_ask *ask, uint32_t process)
 		return;
 	describe_end(reap_process(ask, p), how, sizeof(how));
 	memcpy(p->how, how, sizeof(how));
-	ask->lost(ask->arg, process, p->how + strlen(ITS));
+	ask->told->lost(process, p->how + strlen(ITS));
 }
 
 /* False if the process has ended instead. */
 static bool await_answer(struct process_ask *ask, struct channel *c, uint32_t number)
 {
-	uint32_t process = process_of(ask, c), answered;
+	uint32_t process = process_ask_of(ask, c), answered;
 
 	for (unsigned int turn = 0; (answered = process_load(c->answered)) != number; turn++) {
 		if (turn < SPINS) {
@@ -149,7 +147,7 @@ static bool await_answer(struct process_ask *ask, struct channel *c, uint32_t nu
 
 int process_ask(struct process_ask *ask, struct channel *c, enum process_command command)
 {
-	if (process_load(ask->replayed[process_of(ask, c)].ended))
+	if (process_load(ask->replayed[process_ask_of(ask, c)].ended))
 		return -ESRCH;
 	c->command = command;
 	process_store(c->asked, c->asked + 1);
@@ -214,6 +212,8 @@ static void fork_from(struct process_ask *ask, uint32_t child, uint32_t parent, 
 		snprintf(p->how, sizeof(p->how), "a process could not be forked: %s",
 			 strerror(c->error));
 	note_started(ask, child, parent, *p->how ? -1 : (int)c->ret);
+	if (parent && !*p->how)
+		ask->told->forked(child, parent);
 	process_ask_unlock(ask, c);
 }
 
@@ -375,19 +375,17 @@ static int start_first(struct process_ask *ask)
 	return 0;
 }
 
-int process_ask_new(struct trace *trace, void (*lost)(void *arg, uint32_t process, const char *how),
-		    void *arg, struct process_ask **ret_ask)
+int process_ask_new(struct trace *trace, const struct process_told *told,
+		    struct process_ask **ret_ask)
 {
 	struct process_ask *ask = calloc(1, sizeof(*ask));
 	int err;
 
 	if (!ask)
 		return log_err(-ENOMEM, "prepare processes");
-	*ask = (struct process_ask){ .trace = trace,
-				     .lost = lost,
-				     .arg = arg,
-				     .alive = -1,
-				     .lock = PTHREAD_MUTEX_INITIALIZER };
+	*ask = (struct process_ask){
+		.trace = trace, .told = told, .alive = -1, .lock = PTHREAD_MUTEX_INITIALIZER
+	};
 	err = count_trace(ask) ?: map_wire(ask) ?: start_first(ask);
 	if (err) {
 		process_ask_free(ask);

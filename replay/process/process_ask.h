@@ -7,12 +7,19 @@
 
 struct process_ask;
 
+struct process_told {
+	/* one has ended that should not have: @how tells by what */
+	void (*lost)(uint32_t process, const char *how);
+	/* @child has a copy of what @parent has at this moment */
+	void (*forked)(uint32_t child, uint32_t parent);
+};
+
 /*
- * Start the process that all others are forked from. @lost is called when one has ended that should
- * not have: @how tells by what. Returns 0 or -errno after log_err().
+ * Start the process that all others are forked from. @told must stay. Returns 0 or -errno after
+ * log_err().
  */
-int process_ask_new(struct trace *trace, void (*lost)(void *arg, uint32_t process, const char *how),
-		    void *arg, struct process_ask **ret_ask);
+int process_ask_new(struct trace *trace, const struct process_told *told,
+		    struct process_ask **ret_ask);
 
 /* Accepts NULL. Ends all that still run. */
 void process_ask_free(struct process_ask *ask);
@@ -36,6 +43,9 @@ bool process_ask_is_kin(const struct process_ask *ask, uint32_t process, uint32_
  * started.
  */
 struct channel *process_ask_channel(struct process_ask *ask, uint32_t process, uint32_t thread);
+
+/* The process that serves a channel. */
+uint32_t process_ask_of(const struct process_ask *ask, const struct channel *channel);
 
 /* A command that was filled in. Returns 0; or -ESRCH: its process has ended. */
 int process_ask(struct process_ask *ask, struct channel *channel, enum process_command command);

@@ -73,24 +73,32 @@ static struct ibv_sge *pack_sges(struct process_room *room, const struct ibv_sge
 	return sges;
 }
 
-static void *real_of(const void *object)
+void *process_data_real(const struct channel *c, const void *object)
 {
-	return (void *)(uintptr_t)mirror_real((uintptr_t)object);
+	const struct mirror *mirror = mirror_of(object);
+
+	return mirror && doors->owns(c, mirror) ? (void *)(uintptr_t)mirror->real : NULL;
 }
 
-/* The members of a union that are in use are those of the operation, or the type. */
-static void pack_objects(struct ibv_send_wr *wr, enum ibv_qp_type type)
+/*
+ * The members of a union that are in use are those of the operation, or the type. False: the
+ * process does not have one of them. A request that waited is posted when another one is entered.
+ */
+static bool pack_objects(const struct channel *c, struct ibv_send_wr *wr, enum ibv_qp_type type)
 {
+	const struct ibv_mr *mr = wr->bind_mw.bind_info.mr;
+
 	if (type == IBV_QPT_UD)
-		wr->wr.ud.ah = real_of(wr->wr.ud.ah);
+		wr->wr.ud.ah = process_data_real(c, wr->wr.ud.ah);
 	if (wr->opcode != IBV_WR_BIND_MW)
-		return;
-	wr->bind_mw.mw = real_of(wr->bind_mw.mw);
-	wr->bind_mw.bind_info.mr = real_of(wr->bind_mw.bind_info.mr);
+		return type != IBV_QPT_UD || wr->wr.ud.ah;
+	wr->bind_mw.mw = process_data_real(c, wr->bind_mw.mw);
+	wr->bind_mw.bind_info.mr = process_data_real(c, mr);
+	return wr->bind_mw.mw && (!mr || wr->bind_mw.bind_info.mr);
 }
 
-static struct ibv_send_wr *pack_sends(struct process_room *room, const struct ibv_send_wr *from,
-				      enum ibv_qp_type type)
+static struct ibv_send_wr *pack_sends(const struct channel *c, struct process_room *room,
+				      const struct ibv_send_wr *from, enum ibv_qp_type type)
 {
 	struct ibv_send_wr *list;
 	size_t n = 0;
@@ -104,9 +112,8 @@ static struct ibv_send_wr *pack_sends(struct process_room *room, const struct ib
 		if (from->num_sge > 0)
 			list[i].sg_list = pack_sges(room, from->sg_list, from->num_sge,
 						    from->send_flags & IBV_SEND_INLINE);
-		if (!list[i].sg_list)
+		if (!list[i].sg_list || !pack_objects(c, &list[i], type))
 			return NULL;
-		pack_objects(&list[i], type);
 	}
 	return list;
 }
@@ -134,7 +141,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 {
 	struct channel *c = process_data_begin(mirror_of(qp));
 	struct process_room room = process_room_of(c);
-	struct ibv_send_wr *list = pack_sends(&room, wr, qp->qp_type);
+	struct ibv_send_wr *list = pack_sends(c, &room, wr, qp->qp_type);
 	int ret = EIO;
 
 	*bad = wr;
@@ -192,7 +199,7 @@ int process_data_build(struct mirror *mirror, struct ibv_send_wr *list, uint32_t
 	const struct ibv_qp *qp = (const void *)mirror->copy;
 	struct channel *c = process_data_begin(mirror);
 	struct process_room room = process_room_of(c);
-	struct ibv_send_wr *packed = pack_sends(&room, n ? list : NULL, qp->qp_type);
+	struct ibv_send_wr *packed = pack_sends(c, &room, n ? list : NULL, qp->qp_type);
 	struct ibv_data_buf *bufs;
 	int ret = EIO, most = 0;
 

@@ -21,12 +21,16 @@ struct channel *process_data_begin(const struct mirror *mirror);
 int process_data_ask(struct channel *channel, enum process_command command);
 void process_data_end(struct channel *channel);
 
+/* An object of ours at its address in the process of @channel; NULL: that does not have it. */
+void *process_data_real(const struct channel *channel, const void *object);
+
 /* Where process_data_begin() and the rest find them. */
 struct process_data_doors {
 	struct channel *(*begin)(const struct mirror *mirror);
 	int (*ask)(struct channel *channel, enum process_command command);
 	void (*end)(struct channel *channel);
 	bool (*has)(uint64_t address); /* is that memory in all processes? */
+	bool (*owns)(const struct channel *channel, const struct mirror *mirror);
 };
 
 /* NULL: there are no replayed processes. */

@@ -54,7 +54,7 @@ int process_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_c
 	c->args[0] = mirror->real;
 	if (!process_data_ask(c, PROCESS_CQ_EVENT)) {
 		ret = (int)c->ret;
-		*ret_cq = process_object(mirror, c->args[1]);
+		*ret_cq = process_object(c, c->args[1]);
 		*ret_context = (void *)(uintptr_t)c->args[2];
 	}
 	process_data_end(c);
@@ -96,13 +96,13 @@ int process_get_async_event(struct ibv_context *context, struct ibv_async_event 
 		ret = (int)c->ret;
 		*event = *(struct ibv_async_event *)(uintptr_t)c->args[1];
 		if (!ret && is_about_object(event->event_type))
-			event->element.qp = process_object(mirror, (uintptr_t)event->element.qp);
+			event->element.qp = process_object(c, (uintptr_t)event->element.qp);
 	}
 	process_data_end(c);
 	return ret;
 }
 
-/* A copy of @event for the process, in @c's room. */
+/* A copy of @event for the process, in @c's room; element NULL: that does not have it. */
 static uint64_t pack_event(struct channel *c, const struct ibv_async_event *event)
 {
 	struct process_room room = process_room_of(c);
@@ -110,7 +110,7 @@ static uint64_t pack_event(struct channel *c, const struct ibv_async_event *even
 
 	*packed = *event;
 	if (is_about_object(event->event_type))
-		packed->element.qp = (void *)(uintptr_t)mirror_real((uintptr_t)event->element.qp);
+		packed->element.qp = process_data_real(c, event->element.qp);
 	return (uintptr_t)packed;
 }
 
@@ -146,6 +146,7 @@ int process_raise(int (*raise)(struct ibv_context *context, const struct ibv_asy
 		  struct ibv_context *context, const struct ibv_async_event *event)
 {
 	const struct mirror *mirror = mirror_of(context);
+	const struct ibv_async_event *packed;
 	struct channel *c;
 	int ret;
 
@@ -154,7 +155,11 @@ int process_raise(int (*raise)(struct ibv_context *context, const struct ibv_asy
 	c = process_data_begin(mirror);
 	c->args[1] = pack_event(c, event);
 	c->args[0] = mirror->real;
-	ret = process_data_ask(c, PROCESS_RAISE) ? EINVAL : (int)c->ret;
+	packed = (const void *)(uintptr_t)c->args[1];
+	if (is_about_object(event->event_type) && !packed->element.qp)
+		ret = EINVAL;
+	else
+		ret = process_data_ask(c, PROCESS_RAISE) ? EINVAL : (int)c->ret;
 	process_data_end(c);
 	return ret;
 }

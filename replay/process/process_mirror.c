@@ -19,12 +19,10 @@
 
 struct mirrors {
 	void (*hook)(struct mirror *mirror);
-	uint32_t (*parent)(void *arg, uint32_t process);
-	void *arg;
 	struct mirror *first; /* of the range */
 	uint64_t used;
 	struct mirror *free;
-	struct map by_real; /* process and address, to the mirror */
+	struct map by_real; /* a process that has it, and its address, to the mirror */
 	pthread_mutex_t lock;
 };
 
@@ -37,9 +35,7 @@ static uint64_t key_of(uint32_t process, uint64_t real)
 	return (uint64_t)process << REAL_BITS ^ real;
 }
 
-int mirrors_new(void (*hook)(struct mirror *mirror),
-		uint32_t (*parent)(void *arg, uint32_t process), void *arg,
-		struct mirrors **ret_mirrors)
+int mirrors_new(void (*hook)(struct mirror *mirror), struct mirrors **ret_mirrors)
 {
 	struct mirrors *m = calloc(1, sizeof(*m));
 	void *range = mmap(NULL, RANGE, PROT_READ | PROT_WRITE,
@@ -49,11 +45,7 @@ int mirrors_new(void (*hook)(struct mirror *mirror),
 		free(m);
 		return -ENOMEM;
 	}
-	*m = (struct mirrors){ .hook = hook,
-			       .parent = parent,
-			       .arg = arg,
-			       .first = range,
-			       .lock = PTHREAD_MUTEX_INITIALIZER };
+	*m = (struct mirrors){ .hook = hook, .first = range, .lock = PTHREAD_MUTEX_INITIALIZER };
 	range_start = (uintptr_t)range;
 	range_end = range_start + RANGE;
 	*ret_mirrors = m;
@@ -92,10 +84,36 @@ static struct mirror *find_locked(struct mirrors *m, uint32_t process, uint64_t 
 {
 	uint64_t value;
 
-	for (; real && process; process = m->parent(m->arg, process))
-		if (map_get(&m->by_real, key_of(process, real), &value))
-			return (struct mirror *)(uintptr_t)value;
-	return NULL;
+	if (!real || !process || !map_get(&m->by_real, key_of(process, real), &value))
+		return NULL;
+	return (struct mirror *)(uintptr_t)value;
+}
+
+bool mirror_has(struct mirrors *m, uint32_t process, const struct mirror *mirror)
+{
+	bool has;
+
+	pthread_mutex_lock(&m->lock);
+	has = find_locked(m, process, mirror->real) == mirror;
+	pthread_mutex_unlock(&m->lock);
+	return has;
+}
+
+int mirrors_fork(struct mirrors *m, uint32_t parent, uint32_t child)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&m->lock);
+	for (uint64_t i = 0; i < m->used && !err; i++) {
+		struct mirror *mirror = &m->first[i];
+
+		if (find_locked(m, parent, mirror->real) != mirror)
+			continue;
+		err = map_put(&m->by_real, key_of(child, mirror->real), (uintptr_t)mirror);
+		mirror->holders++;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return err;
 }
 
 void *mirror_at(struct mirrors *m, uint32_t process, uint64_t real)
@@ -120,36 +138,36 @@ static struct mirror *take_mirror(struct mirrors *m)
 }
 
 /* @member leads from a real object to another. */
-#define POINT(mirror, object, member) \
-	((object)->member = (void *)point_from(m, mirror, (uintptr_t)(object)->member))
+#define POINT(process, object, member) \
+	((object)->member = (void *)point_from(m, process, (uintptr_t)(object)->member))
 
-static void *point_from(struct mirrors *m, const struct mirror *mirror, uint64_t real)
+static void *point_from(struct mirrors *m, uint32_t process, uint64_t real)
 {
-	struct mirror *to = find_locked(m, mirror->process, real);
+	struct mirror *to = find_locked(m, process, real);
 
 	return to ? to->copy : NULL;
 }
 
-static void point_cq(struct mirrors *m, const struct mirror *mirror, struct ibv_cq *cq)
+static void point_cq(struct mirrors *m, uint32_t process, struct ibv_cq *cq)
 {
-	POINT(mirror, cq, context);
-	POINT(mirror, cq, channel);
+	POINT(process, cq, context);
+	POINT(process, cq, channel);
 }
 
-static void point_qp(struct mirrors *m, const struct mirror *mirror, struct ibv_qp *qp)
+static void point_qp(struct mirrors *m, uint32_t process, struct ibv_qp *qp)
 {
-	POINT(mirror, qp, context);
-	POINT(mirror, qp, pd);
-	POINT(mirror, qp, send_cq);
-	POINT(mirror, qp, recv_cq);
-	POINT(mirror, qp, srq);
+	POINT(process, qp, context);
+	POINT(process, qp, pd);
+	POINT(process, qp, send_cq);
+	POINT(process, qp, recv_cq);
+	POINT(process, qp, srq);
 }
 
-static void point_wq(struct mirrors *m, const struct mirror *mirror, struct ibv_wq *wq)
+static void point_wq(struct mirrors *m, uint32_t process, struct ibv_wq *wq)
 {
-	POINT(mirror, wq, context);
-	POINT(mirror, wq, pd);
-	POINT(mirror, wq, cq);
+	POINT(process, wq, context);
+	POINT(process, wq, pd);
+	POINT(process, wq, cq);
 }
 
 static void point_context(struct ibv_context *context, struct ibv_device *device)
@@ -159,14 +177,17 @@ static void point_context(struct ibv_context *context, struct ibv_device *device
 }
 
 /* Those that begin with a context and a protection domain, or with a context alone. */
-static void point_plain(struct mirrors *m, const struct mirror *mirror, struct ibv_mr *object)
+static void point_plain(struct mirrors *m, uint32_t process, enum object_kind kind,
+			struct ibv_mr *object)
 {
-	POINT(mirror, object, context);
-	if (mirror->kind == OBJECT_mr || mirror->kind == OBJECT_mw || mirror->kind == OBJECT_ah)
-		POINT(mirror, object, pd);
+	POINT(process, object, context);
+	if (kind == OBJECT_mr || kind == OBJECT_mw || kind == OBJECT_ah)
+		POINT(process, object, pd);
 }
 
-static void point_mirror(struct mirrors *m, struct mirror *mirror, struct ibv_device *device)
+/* @process: whose addresses are in the copy. */
+static void point_mirror(struct mirrors *m, uint32_t process, struct mirror *mirror,
+			 struct ibv_device *device)
 {
 	struct ibv_srq *srq = (void *)mirror->copy;
 	struct ibv_flow *flow = (void *)mirror->copy;
@@ -176,23 +197,23 @@ static void point_mirror(struct mirrors *m, struct mirror *mirror, struct ibv_de
 		point_context((void *)mirror->copy, device);
 		break;
 	case OBJECT_cq:
-		point_cq(m, mirror, (void *)mirror->copy);
+		point_cq(m, process, (void *)mirror->copy);
 		break;
 	case OBJECT_qp:
-		point_qp(m, mirror, (void *)mirror->copy);
+		point_qp(m, process, (void *)mirror->copy);
 		break;
 	case OBJECT_wq:
-		point_wq(m, mirror, (void *)mirror->copy);
+		point_wq(m, process, (void *)mirror->copy);
 		break;
 	case OBJECT_srq:
-		POINT(mirror, srq, context);
-		POINT(mirror, srq, pd);
+		POINT(process, srq, context);
+		POINT(process, srq, pd);
 		break;
 	case OBJECT_flow:
-		POINT(mirror, flow, context);
+		POINT(process, flow, context);
 		break;
 	default:
-		point_plain(m, mirror, (void *)mirror->copy);
+		point_plain(m, process, mirror->kind, (void *)mirror->copy);
 	}
 }
 
@@ -205,6 +226,7 @@ static struct mirror *make_mirror(struct mirrors *m, uint32_t process,
 		return NULL;
 	*mirror = (struct mirror){ .real = copy->real,
 				   .process = process,
+				   .holders = 1,
 				   .kind = copy->kind,
 				   .builds = copy->builds,
 				   .extended = copy->extended };
@@ -232,7 +254,7 @@ static void *put_locked(struct mirrors *m, uint32_t process, const struct proces
 	if (!made && mirror->kind == OBJECT_context)
 		device = ((struct ibv_context *)mirror->copy)->device;
 	memcpy(mirror->copy, copy->bytes, size_of(mirror, made));
-	point_mirror(m, mirror, device);
+	point_mirror(m, process, mirror, device);
 	m->hook(mirror);
 	return mirror->copy;
 }
@@ -248,19 +270,22 @@ void *mirror_put(struct mirrors *m, uint32_t process, const struct process_copy 
 	return put;
 }
 
-void mirror_drop(struct mirrors *m, struct mirror *mirror)
+static void free_mirror(struct mirrors *m, struct mirror *mirror)
 {
-	uint64_t value;
+	free(mirror->wcs);
+	mirror->wcs = NULL;
+	mirror->n = mirror->at = 0;
+	mirror->next = m->free;
+	m->free = mirror;
+}
 
+void mirror_drop(struct mirrors *m, uint32_t process, struct mirror *mirror)
+{
 	pthread_mutex_lock(&m->lock);
-	if (map_get(&m->by_real, key_of(mirror->process, mirror->real), &value) &&
-	    value == (uintptr_t)mirror) {
-		map_remove(&m->by_real, key_of(mirror->process, mirror->real));
-		free(mirror->wcs);
-		mirror->wcs = NULL;
-		mirror->n = mirror->at = 0;
-		mirror->next = m->free;
-		m->free = mirror;
+	if (find_locked(m, process, mirror->real) == mirror) {
+		map_remove(&m->by_real, key_of(process, mirror->real));
+		if (!--mirror->holders)
+			free_mirror(m, mirror);
 	}
 	pthread_mutex_unlock(&m->lock);
 }
@@ -269,7 +294,8 @@ void mirrors_give(struct mirrors *m, uint32_t process, uint32_t heir)
 {
 	pthread_mutex_lock(&m->lock);
 	for (uint64_t i = 0; i < m->used; i++)
-		if (m->first[i].process == process)
+		if (m->first[i].process == process &&
+		    find_locked(m, heir, m->first[i].real) == &m->first[i])
 			m->first[i].process = heir;
 	pthread_mutex_unlock(&m->lock);
 }

@@ -9,7 +9,8 @@ struct mirrors;
 
 struct mirror {
 	uint64_t real;    /* its address in its process */
-	uint32_t process; /* that made it */
+	uint32_t process; /* that made it, or its heir */
+	uint32_t holders; /* processes that have it */
 	enum object_kind kind;
 	bool builds;            /* QP: it has builders */
 	bool extended;          /* CQ */
@@ -19,13 +20,8 @@ struct mirror {
 	_Alignas(16) char copy[PROCESS_COPY];
 };
 
-/*
- * @hook puts functions of ours into a copy. @parent: of a process, from which it has inherited
- * objects; 0: none. Returns 0 or -ENOMEM.
- */
-int mirrors_new(void (*hook)(struct mirror *mirror),
-		uint32_t (*parent)(void *arg, uint32_t process), void *arg,
-		struct mirrors **ret_mirrors);
+/* @hook puts functions of ours into a copy. Returns 0 or -ENOMEM. */
+int mirrors_new(void (*hook)(struct mirror *mirror), struct mirrors **ret_mirrors);
 
 /* Accepts NULL. */
 void mirrors_free(struct mirrors *mirrors);
@@ -36,8 +32,17 @@ struct mirror *mirror_of(const void *object);
 /* The address in its process; of an object of our own the same. */
 uint64_t mirror_real(uint64_t object);
 
-/* The copy of the object at @real of @process, or of a process that it was forked from; or NULL. */
+/* The copy of the object that @process has at @real; or NULL. */
 void *mirror_at(struct mirrors *mirrors, uint32_t process, uint64_t real);
+
+/*
+ * Has @process the object at its address? It made it, or was forked when the process that it was
+ * forked from had it; and has not destroyed it since.
+ */
+bool mirror_has(struct mirrors *mirrors, uint32_t process, const struct mirror *mirror);
+
+/* @child, which was just forked from @parent, has what that has. Returns 0 or -ENOMEM. */
+int mirrors_fork(struct mirrors *mirrors, uint32_t parent, uint32_t child);
 
 /*
  * A new object of @process (@made), or what has become of one. @device: of a new context, here.
@@ -46,8 +51,8 @@ void *mirror_at(struct mirrors *mirrors, uint32_t process, uint64_t real);
 void *mirror_put(struct mirrors *mirrors, uint32_t process, const struct process_copy *copy,
 		 bool made, struct ibv_device *device);
 
-/* It was destroyed. */
-void mirror_drop(struct mirrors *mirrors, struct mirror *mirror);
+/* @process destroyed its own. */
+void mirror_drop(struct mirrors *mirrors, uint32_t process, struct mirror *mirror);
 
-/* What @process made is @heir's, which was forked from it. */
+/* @process has ended: @heir, which was forked from it, is asked for what it has of that. */
 void mirrors_give(struct mirrors *mirrors, uint32_t process, uint32_t heir);

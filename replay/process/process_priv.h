@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-struct mirror;
+struct channel;
 
-/* The copy of the object at @real of the process of @mirror; NULL: none is known. */
-void *process_object(const struct mirror *mirror, uint64_t real);
+/* The copy of the object at @real of the process that serves @channel; NULL: none is known. */
+void *process_object(const struct channel *channel, uint64_t real);

@@ -55,6 +55,7 @@ struct arming {
 /* An object of the trace, as it is here. */
 struct replica {
 	void *handle;                   /* NULL: not made yet, destroyed, or never made */
+	struct ibv_context *context;    /* here, which it goes with; a context: itself */
 	bool made;                      /* it has existed */
 	bool created;                   /* the trace has the call that made it */
 	bool undestroyed;               /* the trace lacks the call that destroyed it */
@@ -163,4 +164,15 @@ static inline uint64_t process_key(uint32_t process, uint32_t key)
 static inline struct replica *replica_of(struct replay *r, uint32_t object)
 {
 	return object && object < r->nreplicas ? &r->replicas[object] : NULL;
+}
+
+/*
+ * The same of an object that the trace uses as one of @kind. NULL where it is of another kind, so
+ * that its handle is not used as what it is not.
+ */
+static inline struct replica *replica_as(struct replay *r, uint32_t object, enum object_kind kind)
+{
+	struct replica *replica = replica_of(r, object);
+
+	return replica && trace_object(r->trace, object)->kind == kind ? replica : NULL;
 }

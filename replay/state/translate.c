@@ -72,6 +72,13 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 			   replica->why ? replica->why : "its object was not made here");
 }
 
+/* It was made after the fork, or the process destroyed its copy. */
+static uint64_t miss_elsewhere(struct translation *t, const struct object *o)
+{
+	t->missing_object = o->id;
+	return miss_object(t, o->kind, "its process here does not have it");
+}
+
 const char translate_inherited[] = "a forked process uses what its parent made, which the device "
 				   "refused there: --processes replays that";
 
@@ -104,7 +111,23 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 	if (has_failed(t->event) && translate_is_inherited(t->r, o->id, t->event->process))
 		return miss_object(t, kind, translate_inherited);
 	replica = replica_of(t->r, o->id);
-	return replica->handle ? (uintptr_t)replica->handle : miss_uncreated(t, o, replica);
+	if (!replica->handle)
+		return miss_uncreated(t, o, replica);
+	if (!process_has(t->event->process, replica->handle))
+		return miss_elsewhere(t, o);
+	if (t->nused < TRANSLATE_USED)
+		t->used[t->nused++] = o->id;
+	return (uintptr_t)replica->handle;
+}
+
+void translate_check_used(struct translation *t)
+{
+	for (unsigned int i = 0; i < t->nused && !t->missing; i++) {
+		const struct object *o = trace_object(t->r->trace, t->used[i]);
+
+		if (!replica_of(t->r, o->id)->handle)
+			miss_uncreated(t, o, replica_of(t->r, o->id));
+	}
 }
 
 /* Contexts are passed as recorded and never followed; recorded functions are never called. */
@@ -142,6 +165,14 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 	return translate_address(t, field, recorded);
 }
 
+bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind)
+{
+	uint64_t id;
+
+	return map_get(&r->handles, (uintptr_t)handle, &id) && r->replicas[id].handle == handle &&
+	       trace_object(r->trace, (uint32_t)id)->kind == kind;
+}
+
 /* The region or window that @key of @process stood for, the latest. */
 static struct replica *find_key(struct replay *r, const struct map *keys, uint32_t process,
 				uint32_t key)
@@ -168,7 +199,7 @@ uint64_t translate_local(struct replay *r, uint32_t process, uint64_t addr, uint
 		*key = mr->number;
 	if (mr && !mr->implicit)
 		return addr - mr->base_there + mr->base_here;
-	at = memory_at(r->memory[process], addr);
+	at = memory_span(r->memory[process], addr, length);
 	return (uintptr_t)(at ? at : memory_scratch(r->memory[process], length));
 }
 

@@ -13,6 +13,8 @@ struct trace_event;
 struct replica;
 struct replica_qp;
 
+enum { TRANSLATE_USED = 16 }; /* no call names more objects; a table of queues does not count */
+
 /* The translation of the arguments of one call. */
 struct translation {
 	struct replay *r;
@@ -21,6 +23,8 @@ struct translation {
 	const uint64_t *args;    /* of the call, as far as translated; NULL: of no call */
 	const char *missing;     /* out: why something has no counterpart here; NULL if all has */
 	uint32_t missing_object; /* that object, if the trace has it; else 0 */
+	uint32_t used[TRANSLATE_USED]; /* out: objects whose handles here are among the arguments */
+	unsigned int nused;
 	char text[160];
 	const char *needless;   /* out: why the call need not be made; NULL: it is */
 	struct ibv_qp_cap *cap; /* of a new queue pair; NULL */
@@ -32,6 +36,15 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 
 /* Translate what descriptors do not describe in @args of a call: numbers, ports, keys. */
 void translate_call(struct translation *t, uint64_t *args);
+
+/* Of these, the addresses of memory. */
+void translate_memory(struct translation *t, uint64_t *args);
+
+/*
+ * Set @t->missing if an object among the arguments was destroyed since they were translated, by
+ * another thread while this one waited.
+ */
+void translate_check_used(struct translation *t);
 
 /* Ask for the recorded sizes of a queue pair, not for those granted. False: that was done. */
 bool translate_lower(struct translation *t);
@@ -78,6 +91,9 @@ uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);
  */
 bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process);
 extern const char translate_inherited[];
+
+/* Is there an object of @kind at that address here? */
+bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind);
 
 /* A file that stands for all that XRC domains were opened with; -1. */
 int translate_xrc_file(void);

@@ -42,8 +42,43 @@ altered() {
 
 damaged() { python3 "$damage" "$DAMAGED" "$SEED" *.db packed packed; }
 
+# Objects whose destruction the trace names wrongly are destroyed by the replay, before a call that
+# has them among its arguments. What is freed is filled, so that its use ends the replay.
+destroys_are_moved() { # trace, options of replay
+	local change
+	for change in "object SET destroyed_n = destroyed_n + 1" \
+		"object SET destroyed_thread = destroyed_thread + 1" \
+		"object SET destroyed_n = destroyed_n + 1 WHERE kind IN ('context', 'pd', 'cq')" \
+		"object SET destroyed_n = 1, destroyed_at = 1 WHERE kind = 'context'" \
+		"object SET parent = NULL, destroyed_n = destroyed_n + 1 WHERE kind = 'context'" \
+		"call SET n = n + 1 WHERE (thread, n) IN (SELECT thread, max(n) FROM call
+			WHERE verb IN ('ibv_destroy_cq', 'ibv_dealloc_pd') GROUP BY 1)" \
+		"call SET object = 0" "object SET process = process + 1 WHERE kind = 'mr'"; do
+		cp "$1" moved.db && sqlite3 moved.db "UPDATE OR REPLACE $change" || return
+		MALLOC_PERTURB_=85 GLIBC_TUNABLES=glibc.malloc.tcache_count=0 timeout 60 \
+			"$VERBATIM" replay --device soft --timeout 1 "${@:2}" moved.db >out 2>&1
+		status=$?
+		if [ $status -gt 3 ] || grep -q 'ended by signal\|Sanitizer' out; then
+			echo "$1 ${*:2}: $change: status $status: $(tail -3 out)"
+			return 1
+		fi
+	done
+}
+
+no_call_names_what_was_destroyed_before_it() {
+	local each how status
+	for each in rc every errors; do
+		[ -e $each.db ] || continue
+		for how in "--threads serial" "--threads recorded" --processes; do
+			destroys_are_moved $each.db $how || return
+		done
+	done
+}
+
 try record_all
 mv packed.db packed # the last; for damage alone
+try no_call_names_what_was_destroyed_before_it
+rm -f moved.db
 try altered
 cat table
 try damaged

@@ -72,6 +72,16 @@ refused_use_of_inherited_objects_is_left_out() {
 	replay --processes && says "^no divergence$" "$tmp/out"
 }
 
+# What a call returns is in its process's memory: a sanitizer ends the replay that follows it here.
+every_verb_is_called_in_its_process() {
+	local status
+	VERBATIM_SOFT_LINK=roce record "$apps/every_verb" || return
+	replay --processes
+	status=$?
+	is "status" $status 1 && says "^no divergence; .* left out" "$tmp/out" &&
+		! grep Sanitizer "$tmp/out"
+}
+
 # A replay that takes long enough to do something to it.
 replay_slowly() { # options
 	exec timeout 120 "$VERBATIM" replay --device soft --processes --pace x0.05 "$@" "$t" \
@@ -178,6 +188,7 @@ try "copies of registered memory" program "$apps/forks" copies
 try "a thread forks" program "$apps/forks" thread
 try "a child by posix_spawn" program "$apps/forks" spawn
 try "fork support" program "$apps/forks" init
+try every_verb_is_called_in_its_process
 try "a killed peer" program "$apps/killed_peer"
 try refused_use_of_inherited_objects_is_left_out
 

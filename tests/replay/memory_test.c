@@ -54,6 +54,18 @@ TEST(ranges_apart_do_not_overlap)
 	memory_free(m);
 }
 
+TEST(a_span_ends_within_its_range)
+{
+	const uint64_t ranges[][2] = { { 0x10000, 0x1000 }, { 0x30000, 0x1000 } };
+	struct memory *m = make_memory(ranges, 2);
+
+	assert_ptr_equal(memory_span(m, 0x10f00, 0x100), memory_at(m, 0x10f00));
+	assert_null(memory_span(m, 0x10f00, 0x101));
+	assert_null(memory_span(m, 0x30000, UINT64_MAX));
+	assert_null(memory_span(m, 0x20000, 1));
+	memory_free(m);
+}
+
 TEST(outside_is_null)
 {
 	const uint64_t ranges[][2] = { { 0x10000, 0x1000 }, { 0x30000, 0x1000 } };

@@ -58,7 +58,7 @@ def judge(promise, places, before, status, report, error):
     the report of the trace as it was."""
     if status is None:
         return 'hang'
-    if status < 0 or status > 4:
+    if status < 0 or status > 4 or 'ended by signal' in error:
         return 'crash'
     if not report:
         return 'refused' if error else 'crash'

@@ -86,7 +86,8 @@ def try_damage(job):
             (damage_row if how == 'row' else damage_json)(db, rng)
         db.close()
     status, _, error = run(copy, rng.choice(['none', 'recorded']))
-    if status is None or status < 0 or status > 4 or (status == 3 and not error):
+    crashed = 'ended by signal' in error  # where a thread of its own has the report to write
+    if status is None or status < 0 or status > 4 or crashed or (status == 3 and not error):
         kept = f'damaged-{seed}.db'
         shutil.copyfile(copy, kept)
         return job, 'hang' if status is None else f'status {status}', (how, error.strip()[-300:])

@@ -1,0 +1,83 @@
+/*
+ * The memory that control verbs name
+ *
+ * A call's range is ours as far as it was learned from the same call (learn.c). What lies elsewhere
+ * in an altered trace is memory of this process that the device must not get.
+ */
+#include <errno.h>
+
+#include "replay/state/state.h"
+#include "replay/state/translate.h"
+
+static bool is_ours(const struct translation *t, uint64_t addr, uint64_t length)
+{
+	return memory_holds(t->r->memory[t->event->process], (void *)(uintptr_t)addr, length);
+}
+
+static uint64_t find_hole(const struct translation *t)
+{
+	return (uintptr_t)memory_hole(t->r->memory[t->event->process]);
+}
+
+/* What is not ours becomes an address where there is nothing. */
+static void limit_range(struct translation *t, uint64_t *addr, uint64_t length)
+{
+	if (*addr && length && !memory_is_all(0, length) && !is_ours(t, *addr, length))
+		*addr = find_hole(t);
+}
+
+/* A registration that failed because the address had no memory must fail here, too. */
+static void reg_mr(struct translation *t, uint64_t *a)
+{
+	const struct call *call = t->event->call;
+
+	limit_range(t, &a[1], a[2]);
+	if (call->failed && call->error == EFAULT)
+		a[1] = find_hole(t);
+}
+
+/* The virtual address at which the region starts: the memory's own, or a chosen one. */
+static void reg_mr_iova(struct translation *t, uint64_t *a)
+{
+	int64_t there = 0;
+
+	reg_mr(t, a);
+	if (args_get(t->event->call->args, "addr", &there) && (uint64_t)there == a[3])
+		a[3] = a[1];
+}
+
+/* The processor copies, so that what has no memory cannot be tried. */
+static void copy_device(struct translation *t, uint64_t addr, uint64_t length)
+{
+	if (length && !is_ours(t, addr, length))
+		t->missing = "the memory that it names is not in the trace";
+}
+
+void translate_memory(struct translation *t, uint64_t *a)
+{
+	switch (t->event->call->verb) {
+	case VERB_reg_mr:
+		reg_mr(t, a);
+		break;
+	case VERB_reg_mr_iova:
+	case VERB_reg_mr_iova2:
+		reg_mr_iova(t, a);
+		break;
+	case VERB_rereg_mr:
+		if (a[1] & IBV_REREG_MR_CHANGE_TRANSLATION)
+			limit_range(t, &a[3], a[4]);
+		break;
+	case VERB_dontfork_range:
+	case VERB_dofork_range:
+		limit_range(t, &a[0], a[1]);
+		break;
+	case VERB_memcpy_to_dm:
+		copy_device(t, a[2], a[3]);
+		break;
+	case VERB_memcpy_from_dm:
+		copy_device(t, a[0], a[3]);
+		break;
+	default:
+		break;
+	}
+}
