@@ -10,6 +10,7 @@
 #include "replay/calls.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,6 +128,15 @@ static void cut_iwarp(struct replay *r, uint32_t id)
 	outcome_note(r->outcome, "%s", why);
 }
 
+static void note_vectors(struct replica *replica, const struct call *call)
+{
+	int64_t vectors = 0;
+
+	if (!args_parse(call->out) && args_get(call->out, "ret.num_comp_vectors", &vectors) &&
+	    vectors > 0 && vectors <= INT_MAX)
+		replica->vectors_there = (int)vectors;
+}
+
 /* A creation, which may have succeeded or failed on either side. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
@@ -143,6 +153,8 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 	if (!ret || !replica)
 		return 0;
 	replica->extended = call->verb == VERB_create_cq_ex;
+	if (call->verb == VERB_open_device)
+		note_vectors(replica, call);
 	err = replica_made(r, call->object, (void *)(uintptr_t)ret);
 	if (!err)
 		full_note_lengths(replica, call, args);

@@ -7,6 +7,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -524,6 +525,22 @@ static void index_argument(struct translation *t, uint64_t *a)
 		t->needless = "an index beyond a table of the port here";
 }
 
+/* One of those here; none where the recorded machine did not have it, and refused it. */
+static uint64_t vector_here(struct translation *t, const struct ibv_context *context,
+			    uint64_t vector)
+{
+	uint64_t id = 0, here = (uint64_t)context->num_comp_vectors, there;
+
+	if (context->num_comp_vectors <= 0 || !map_get(&t->r->handles, (uintptr_t)context, &id))
+		return vector;
+	there = (uint64_t)replica_of(t->r, (uint32_t)id)->vectors_there;
+	if (!t->event->call->failed)
+		return vector % here;
+	return there && there < here && vector >= there && vector <= INT_MAX - here
+		       ? vector - there + here
+		       : vector;
+}
+
 static void create_cq(struct translation *t, uint64_t *a)
 {
 	struct ibv_context *context = to_pointer(a[0]);
@@ -531,9 +548,7 @@ static void create_cq(struct translation *t, uint64_t *a)
 	if (!context)
 		return;
 	LOWER(t, a[1], devices_of(t->r->devices, context)->attr.max_cqe);
-	if (!t->event->call->failed && (int)a[4] >= context->num_comp_vectors &&
-	    context->num_comp_vectors)
-		a[4] %= (uint64_t)context->num_comp_vectors;
+	a[4] = vector_here(t, context, a[4]);
 }
 
 static void create_cq_ex(struct translation *t, uint64_t *a)
@@ -544,8 +559,7 @@ static void create_cq_ex(struct translation *t, uint64_t *a)
 	if (!context || !attr)
 		return;
 	LOWER(t, attr->cqe, devices_of(t->r->devices, context)->attr.max_cqe);
-	if (!t->event->call->failed && context->num_comp_vectors)
-		attr->comp_vector %= (uint32_t)context->num_comp_vectors;
+	attr->comp_vector = (uint32_t)vector_here(t, context, attr->comp_vector);
 }
 
 static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) = {

@@ -71,6 +71,7 @@ struct replica {
 	bool implicit;         /* MR: of the whole address space, only what is used */
 	struct replica *last;  /* CQ: the queue pair of its last completion */
 	bool extended;         /* CQ: made by create_cq_ex */
+	int vectors_there;     /* context: completion vectors; 0: not known */
 	bool half_gone;        /* CQ: its destruction failed; a provider may have unmapped it */
 	unsigned int events;   /* CQ: completion events not yet asked for */
 	unsigned int unacked;  /* CQ: of those taken, not acknowledged */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The GID index that a program named is another one where it is replayed: that of a GID of the same
-# kind is chosen.
+# Another machine with the same device has other GIDs, and more or fewer completion vectors. The GID
+# index that a program named is another one there: that of a GID of the same kind is chosen.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE
 export VERBATIM_QUIET=1
@@ -54,7 +54,31 @@ of_a_made_peer() {
 	replay t.db && says 'made 1 peer' out && is "$(named attr.ah_attr)" "6 $v4"
 }
 
+# Same attributes, so the same device; @from and @to are lines of the software device's profile.
+machine() { # from, to
+	echo "$1" >from && echo "$2" >to
+	VERBATIM_SOFT_PERSONA=$tmp/from timeout 60 "$VERBATIM" record --device soft -o m.db -- \
+		./machine >out 2>&1 || { cat out; return 1; }
+	VERBATIM_SOFT_PERSONA=$tmp/to timeout 60 "$VERBATIM" replay --device soft --faults none \
+		m.db >out 2>&1
+	is "replay's status" $? 0 && says '^no divergence$' out && ! grep "another device" out ||
+		{ cat out; return 1; }
+}
+another_machine_is_no_divergence() {
+	local few="num_comp_vectors 1" many="num_comp_vectors 5" lines
+	${CC:-cc} -o machine "$root/tests/e2e/replay/machine.c" -libverbs || return
+	lines=$(cat other)
+	machine "$many" "$few" && machine "$few" "$many" &&
+		machine "$few
+$lines" "$many
+port.1.link_layer ethernet" && says 'completion vectors, as many' out &&
+		machine "$many
+port.1.link_layer ethernet" "$few
+$lines" && says 'completion vectors, as many' out && says 'its LID and GIDs' out
+}
+
 try the_kind_counts
+try another_machine_is_no_divergence
 try so_it_does_for_link_local_ones
 try of_datagrams
 try of_a_made_peer
