@@ -107,10 +107,11 @@ $(BUILD)/libverbatim-memory.so: $(MEMORY) shim/memory/memory.map
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-memory.so \
 		-Wl,--version-script=shim/memory/memory.map -o $@ $(MEMORY)
 
-$(BUILD)/libverbatim-soft.so: $(SOFT) shim/soft/soft.map
+# without what providers import: beside it they have the real library
+$(BUILD)/libverbatim-soft.so: $(filter-out %/private.o,$(SOFT)) shim/soft/soft.map
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so \
 		-Wl,--version-script=shim/soft/soft.map \
-		-o $@ $(SOFT)
+		-o $@ $(filter %.o,$^)
 
 $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 	@mkdir -p $(@D)

@@ -26,13 +26,14 @@
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 2, /* with each change of what is shared */
+	SHM_VERSION = 3, /* with each change of what is shared */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,
 	SHM_XRCD_MAX = 1024,
 	SHM_XRC_QP_MAX = 4096,
-	SHM_HOLDERS = 256, /* of one XRC domain or queue pair */
+	SHM_COMP_CNTR_MAX = 255, /* the number of one, from 1, is a byte */
+	SHM_HOLDERS = 256,       /* of one XRC domain or queue pair */
 	SHM_MR_BITS = 17,
 	SHM_MR_MAX = 96 << 10,           /* slots of regions, then */
 	SHM_MW_MAX = 32 << 10,           /* of windows */
@@ -91,6 +92,17 @@ struct shm_rq {
 	uint32_t prod SHM_ALIGNED;
 };
 
+/* What completion counters count, as bits of enum ibv_qp_attach_comp_cntr_op. */
+enum shm_counted {
+	SHM_COUNT_SEND,
+	SHM_COUNT_RECV,
+	SHM_COUNT_READ,
+	SHM_COUNT_REMOTE_READ,
+	SHM_COUNT_WRITE,
+	SHM_COUNT_REMOTE_WRITE,
+	SHM_COUNTED,
+};
+
 /*
  * Its lock is that of its receive queue, which lies in another cache line: a peer that delivers
  * writes there, while the owner reads the state as it posts.
@@ -111,12 +123,22 @@ struct shm_qp {
 	uint8_t min_rnr_timer;
 	uint8_t established; /* COMM_EST was given, or is too late */
 	uint8_t port;
-	uint8_t type;       /* enum ibv_qp_type */
-	uint8_t mig_state;  /* enum ibv_mig_state */
-	uint8_t migrations; /* that peers have asked for */
-	uint16_t pkey;      /* its partition, see port.h */
+	uint8_t type;                 /* enum ibv_qp_type */
+	uint8_t mig_state;            /* enum ibv_mig_state */
+	uint8_t migrations;           /* that peers have asked for */
+	uint16_t pkey;                /* its partition, see port.h */
+	uint8_t counted;              /* bits of enum shm_counted: it has a counter for those */
+	uint8_t counter[SHM_COUNTED]; /* slot + 1, or 0 */
 
 	struct shm_rq rq SHM_ALIGNED;
+};
+
+/* A completion counter: transport/count.c. */
+struct shm_comp_cntr {
+	uint64_t done; /* requests, or bytes */
+	uint64_t errors;
+	uint32_t bytes;
+	uint32_t used;
 };
 
 struct shm_srq {
@@ -325,6 +347,7 @@ struct shm_seg {
 	struct shm_srq srq[SHM_SRQ_MAX];
 	struct shm_mr mr[1 << SHM_MR_BITS];
 	struct shm_job job[SHM_JOBS];
+	struct shm_comp_cntr comp_cntr[SHM_COMP_CNTR_MAX];
 	struct lock flow_lock SHM_ALIGNED;
 	uint32_t flows; /* rules beyond were never used */
 	struct shm_flow flow[SHM_FLOW_MAX] SHM_ALIGNED;

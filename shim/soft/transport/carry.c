@@ -15,6 +15,7 @@
 
 #include "shim/soft/fabric/copy.h"
 #include "shim/soft/fabric/segment.h"
+#include "shim/soft/transport/count.h"
 #include "shim/soft/transport/datagram.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/raw.h"
@@ -190,6 +191,15 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 	return deliver_copy_error(err);
 }
 
+/* The responder's counter, unless the request is tried again. Returns @status. */
+static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
+			       enum shm_counted what, int status)
+{
+	if (status >= 0)
+		count_request(r->peer->seg, r->shm, what, status, wr->length);
+	return status;
+}
+
 static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
 			struct copy_list *local)
 {
@@ -206,11 +216,12 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		return write_to(qp, r, wr, local);
+		return count_remote(r, wr, SHM_COUNT_REMOTE_WRITE, write_to(qp, r, wr, local));
 	case IBV_WR_RDMA_READ:
-		return read_from(qp, r, wr, local);
+		return count_remote(r, wr, SHM_COUNT_REMOTE_READ, read_from(qp, r, wr, local));
 	case IBV_WR_ATOMIC_WRITE:
-		return atomic_write_to(qp, r, wr, local);
+		return count_remote(r, wr, SHM_COUNT_REMOTE_WRITE,
+				    atomic_write_to(qp, r, wr, local));
 	default:
 		return atomic_at(qp, r, wr, local);
 	}

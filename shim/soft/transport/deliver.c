@@ -20,6 +20,7 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/xrc.h"
+#include "shim/soft/transport/count.h"
 #include "shim/soft/transport/window.h"
 
 static uint32_t state_of(struct shm_qp *shm)
@@ -200,6 +201,7 @@ static void flush_requests(struct soft_remote *r)
 	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
 		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		begin_take(r);
+		count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_WR_FLUSH_ERR, 0);
 		if (cqe)
 			cqring_commit(&r->cq, cqe, true);
 		end_take(r);
@@ -260,6 +262,7 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t s
 	struct shm_cqe *cqe = begin_recv(r, wqe, slot, status);
 
 	take_request(r);
+	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, status, 0);
 	if (cqe)
 		cqring_commit(&r->cq, cqe, true);
 	end_take(r);
@@ -308,6 +311,7 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 	cqe->sl = m->sl;
 	cqe->flags |= m->flags;
 	take_request(r);
+	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_SUCCESS, m->length);
 	cqring_commit(&r->cq, cqe, m->solicited);
 	end_take(r);
 }
@@ -329,13 +333,17 @@ static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struc
 	return to;
 }
 
-/* Not if the receiver could have a page fault when it polls. */
+/*
+ * Not if the receiver could have a page fault when it polls, or counts completions and may never
+ * poll.
+ */
 static bool payload_travels(struct soft_remote *r, const struct message *m,
 			    const struct copy_list *to)
 {
 	uint32_t length = m->length - m->absent;
 
-	return r->peer->seg != segment_own && length && length <= SHM_BOUNCE_MSG && !to->paged;
+	return r->peer->seg != segment_own && length && length <= SHM_BOUNCE_MSG && !to->paged &&
+	       !(r->shm->counted & 1 << SHM_COUNT_RECV);
 }
 
 /* Move the payload, and begin the completion that announces it. */

@@ -58,8 +58,9 @@ struct soft_mr {
 	uint32_t key;       /* as the program knows it */
 	struct soft_twin twin;
 	struct soft_pd *pd; /* that counts it, */
-	struct soft_dm *dm; /* and, unless NULL, this */
-	void *mapping;      /* of a dma-buf, or NULL */
+	struct soft_dm *dm; /* and, unless NULL, these */
+	struct soft_dmah *dmah;
+	void *mapping; /* of a dma-buf, or NULL */
 	size_t mapped;
 	bool imported;
 };
@@ -71,6 +72,20 @@ struct soft_dm {
 	unsigned int refs;
 	struct soft_twin twin;
 	struct soft_dm *next; /* of all */
+};
+
+/* Begins as struct ibv_dmah, which not all headers have. */
+struct soft_dmah {
+	struct ibv_context *context;
+	unsigned int refs;
+};
+
+/* Begins as struct ibv_comp_cntr. */
+struct soft_comp_cntr {
+	struct ibv_context *context;
+	uint32_t handle;
+	struct shm_comp_cntr *shm;
+	unsigned int refs; /* queue pairs */
 };
 
 struct soft_mw {

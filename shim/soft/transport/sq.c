@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/count.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/migrate.h"
@@ -125,11 +126,30 @@ static bool tell_completion(struct soft_qp *qp, const struct soft_wr *wr, uint32
 	return true;
 }
 
+/* Plus one; 0: those are not counted. */
+static const uint8_t counted[] = {
+	[IBV_WR_RDMA_WRITE] = SHM_COUNT_WRITE + 1,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_COUNT_WRITE + 1,
+	[IBV_WR_SEND] = SHM_COUNT_SEND + 1,
+	[IBV_WR_SEND_WITH_IMM] = SHM_COUNT_SEND + 1,
+	[IBV_WR_RDMA_READ] = SHM_COUNT_READ + 1,
+	[IBV_WR_SEND_WITH_INV] = SHM_COUNT_SEND + 1,
+	[IBV_WR_ATOMIC_WRITE] = SHM_COUNT_WRITE + 1,
+};
+
+static void count_sent(struct soft_qp *qp, const struct soft_wr *wr, int status)
+{
+	if (counted[wr->opcode])
+		count_request(segment_own, qp->shm, counted[wr->opcode] - 1, status, wr->length);
+}
+
 /* Complete the request at next. False if there was no room for its completion. */
 static inline bool complete_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	uint32_t pos = qp->sq.next++;
 
+	if (unlikely(qp->shm->counted))
+		count_sent(qp, wr, status);
 	let_go(wr);
 	return (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED)) ||
 	       tell_completion(qp, wr, pos, status);

@@ -27,6 +27,7 @@
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/advise.h"
+#include "shim/soft/verbs/comp_cntr.h"
 #include "shim/soft/verbs/counters.h"
 #include "shim/soft/verbs/cq.h"
 #include "shim/soft/verbs/create_qp.h"
@@ -66,6 +67,7 @@ static void forget_inherited(void)
 	xrcd_forget();
 	fabric_forget();
 	flow_forget();
+	comp_cntr_forget();
 	dm_forget();
 	pd_forget();
 	closed = NULL;
@@ -342,6 +344,7 @@ static void close_objects(struct ibv_context *context)
 {
 	flow_close_all(context);
 	qp_close_all(context);
+	comp_cntr_close_all(context);
 	srq_close_all(context);
 	window_close_all(context);
 	xrcd_close_all(context);

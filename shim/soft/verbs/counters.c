@@ -22,7 +22,7 @@ struct ibv_counters *soft_create_counters(struct ibv_context *context,
 
 	err = soft_enter(context, "create_counters");
 	if (!err && attr->comp_mask)
-		err = EINVAL;
+		err = EOPNOTSUPP;
 	if (err)
 		return soft_fail(err);
 	counters = calloc(1, sizeof(*counters));

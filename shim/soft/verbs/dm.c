@@ -141,9 +141,9 @@ struct ibv_dm *soft_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_at
 	err = soft_enter_inherited(context, "alloc_dm");
 	if (err)
 		return soft_fail(err);
-	if (!profile_get()->attr.max_dm_size)
+	if (!profile_get()->attr.max_dm_size || attr->comp_mask)
 		return soft_fail(EOPNOTSUPP);
-	if (attr->comp_mask || !attr->length || attr->length > profile_get()->attr.max_dm_size ||
+	if (!attr->length || attr->length > profile_get()->attr.max_dm_size ||
 	    attr->log_align_req > LOG_ALIGN_MAX)
 		return soft_fail(EINVAL);
 	err = allocate_dm(attr->length, attr->log_align_req, &memory);

@@ -63,8 +63,8 @@ static int check_range(struct ibv_pd *pd, uint64_t offset, size_t length, uint64
 	return offset > (uint64_t)size || length > size - offset ? EINVAL : 0;
 }
 
-EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
-					uint64_t iova, int fd, int access)
+struct ibv_mr *mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+			     int fd, int access)
 {
 	uint64_t in_page = offset & (sysconf(_SC_PAGESIZE) - 1);
 	int prot = PROT_READ | (access & IBV_ACCESS_LOCAL_WRITE ? PROT_WRITE : 0);
@@ -91,4 +91,10 @@ EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size
 	mr->mapping = mapping;
 	mr->mapped = in_page + length;
 	return &mr->mr;
+}
+
+EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+					uint64_t iova, int fd, int access)
+{
+	return mr_reg_dmabuf(pd, offset, length, iova, fd, access);
 }

@@ -74,7 +74,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_parent_domai
 		return err;
 	if (attr->comp_mask &
 	    ~(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT))
-		return EINVAL;
+		return EOPNOTSUPP;
 	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&

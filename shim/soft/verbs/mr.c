@@ -214,8 +214,8 @@ static int check_memlock(const struct mr_range *range)
 	return pinned > limit.rlim_cur ? ENOMEM : 0;
 }
 
-static struct ibv_mr *reg_range(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-				unsigned int access)
+struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+		      unsigned int access)
 {
 	struct mr_range range = { addr, addr, length, iova, access };
 	struct soft_mr *mr;
@@ -239,19 +239,19 @@ static struct ibv_mr *reg_range(struct ibv_pd *pd, void *addr, size_t length, ui
 
 EXPORT struct ibv_mr *(ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	return reg_range(pd, addr, length, (uintptr_t)addr, access);
+	return mr_reg(pd, addr, length, (uintptr_t)addr, access);
 }
 
 EXPORT struct ibv_mr *(ibv_reg_mr_iova)(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 					int access)
 {
-	return reg_range(pd, addr, length, iova, access);
+	return mr_reg(pd, addr, length, iova, access);
 }
 
 EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
-	return reg_range(pd, addr, length, iova, access);
+	return mr_reg(pd, addr, length, iova, access);
 }
 
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
@@ -283,6 +283,8 @@ static void destroy_mr(struct soft_mr *mr)
 	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
 	if (mr->dm)
 		mr->dm->refs--;
+	if (mr->dmah)
+		__atomic_sub_fetch(&mr->dmah->refs, 1, __ATOMIC_RELEASE);
 	do {
 		container(t, struct soft_mr, twin)->shm = NULL;
 		t = t->next;

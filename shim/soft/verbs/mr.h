@@ -23,6 +23,12 @@ int mr_check_memory(const struct mr_range *range);
 /* A region with new keys, or NULL and errno. The range is not checked. */
 struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range);
 
+/* ibv_reg_mr_iova2() and ibv_reg_dmabuf_mr(), from inside. */
+struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+		      unsigned int access);
+struct ibv_mr *mr_reg_dmabuf(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+			     int fd, int access);
+
 /*
  * Remove the keys and wait for all who may use them; and set them again, after mr_rekey() new ones.
  * Under the object mutex.

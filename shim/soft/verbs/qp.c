@@ -25,6 +25,7 @@
 #include "shim/soft/transport/rss.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/transport/window.h"
+#include "shim/soft/verbs/comp_cntr.h"
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/event.h"
@@ -234,6 +235,7 @@ void qp_withdraw(struct soft_qp *qp)
 	pipe_purge(qp->shm->async, PIPE_QP, ibqp->handle, qp->shm->serial);
 	qp->shm->qpn = 0;
 	lock_drop(&qp->shm->rq.lock);
+	comp_cntr_detach(qp);
 	rq_free(&qp->rq);
 	qp->send_cq->refs--;
 	if (qp->recv_cq)

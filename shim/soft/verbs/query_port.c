@@ -11,6 +11,8 @@
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/inject.h"
+#include "shim/soft/verbs/newer.h"
+#include "shim/soft/verbs/nodes.h"
 
 enum {
 	IFINDEX_LO = 1, /* the kernel's in each network namespace */
@@ -48,6 +50,43 @@ EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 {
 	return soft_query_port(context, port_num, (void *)attr,
 			       offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+/* Of one lane, in units of 100 Mb/s, by the bit of active_speed. */
+static const uint16_t lane_speed[] = { 25, 50, 100, 100, 140, 250, 500, 1000, 2000 };
+
+static unsigned int count_lanes(uint8_t active_width)
+{
+	switch (active_width) {
+	case 2:
+		return 4;
+	case 4:
+		return 8;
+	case 8:
+		return 12;
+	case 16:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+/* The effective bandwidth of a port that is down is none. */
+int soft_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *speed)
+{
+	struct ibv_port_attr attr;
+	unsigned int bit;
+	int err = port_num > UINT8_MAX ? EINVAL : 0;
+
+	if (!err)
+		err = soft_query_port(context, port_num, &attr, sizeof(attr));
+	if (err)
+		return err;
+	bit = __builtin_ffs(attr.active_speed);
+	*speed = 0;
+	if (attr.state == IBV_PORT_ACTIVE && bit && bit <= sizeof(lane_speed) / sizeof(*lane_speed))
+		*speed = (uint64_t)lane_speed[bit - 1] * count_lanes(attr.active_width);
+	return 0;
 }
 
 /* For verbs that return -1. */
@@ -129,6 +168,7 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 }
 
 /* A private function, but ibv_devinfo and pyverbs use it. 0: IB or v1, 1: RoCE v2. */
+PRIVATE_NODES(ibv_query_gid_type);
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 			      int *type);
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,

@@ -4,6 +4,7 @@
 #include "shim/soft/transport/objects.h"
 
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/nodes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAME(table, value, unknown) \
@@ -96,6 +97,30 @@ EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	};
 
 	return NAME(names, status, "unknown");
+}
+
+/* Private, in rdma-core since 45; newer headers declare it. */
+EXPORT const char *opcode_str(enum ibv_wr_opcode opcode) __asm__("ibv_wr_opcode_str");
+PRIVATE_NODES(ibv_wr_opcode_str);
+const char *opcode_str(enum ibv_wr_opcode opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "rdma write",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma write with immediate",
+		[IBV_WR_SEND] = "send",
+		[IBV_WR_SEND_WITH_IMM] = "send with immediate",
+		[IBV_WR_RDMA_READ] = "rdma read",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic compare and swap",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic fetch and add",
+		[IBV_WR_LOCAL_INV] = "local invalidate",
+		[IBV_WR_BIND_MW] = "bind memory window",
+		[IBV_WR_SEND_WITH_INV] = "send with invalidate",
+		[IBV_WR_TSO] = "TSO",
+		[IBV_WR_DRIVER1] = "driver1",
+		[IBV_WR_ATOMIC_WRITE] = "atomic write",
+	};
+
+	return NAME(names, opcode, "unknown");
 }
 
 /* Rates as multiples of 2.5 Gbit/s, and in Mbit/s. */

@@ -200,7 +200,9 @@ static int check_table(struct ibv_context *context, const struct ibv_rwq_ind_tab
 	err = soft_enter(context, "create_rwq_ind_table");
 	if (err)
 		return err;
-	if (attr->comp_mask || attr->log_ind_tbl_size > SHM_RSS_LOG_MAX)
+	if (attr->comp_mask)
+		return EOPNOTSUPP;
+	if (attr->log_ind_tbl_size > SHM_RSS_LOG_MAX)
 		return EINVAL;
 	for (i = 0; i < 1u << attr->log_ind_tbl_size; i++)
 		if (!attr->ind_tbl[i] || attr->ind_tbl[i]->context != context)

@@ -1,0 +1,13 @@
+#pragma once
+/*
+ * Completion counters of this process.
+ */
+#include "shim/soft/transport/objects.h"
+
+/* The queue pair goes away, and with it what it was attached to; under the object mutex. */
+void comp_cntr_detach(struct soft_qp *qp);
+
+void comp_cntr_close_all(struct ibv_context *context);
+
+/* In a child. */
+void comp_cntr_forget(void);
