@@ -182,6 +182,9 @@ any() {
 	passes "bash and what it calls" bash -c "$(cat tests/e2e/faces/sees.sh)"
 	passes "python" python3 -c "$(cat tests/e2e/faces/sees.py)"
 	kernels_number
+	finds "rdma link" '"ifname":"verbatim0","port":1,.*"lid":1,' rdma link show -j
+	finds "rdma link roce" '"netdev":"lo"' env VERBATIM_SOFT_LINK=roce rdma link show -j
+	finds "rdma dev" "verbatim0: node_type ca" rdma dev show
 	finds ibstat "^CA 'verbatim0'" ibstat
 	finds "ucx_info rc_verbs" "Transport: rc_verbs" ucx_info -d
 	finds "ucx_info ud_verbs" "Transport: ud_verbs" ucx_info -d

@@ -4,7 +4,8 @@
  * Programs look for a device below /sys and /dev before they ask libibverbs, and librdmacm talks to
  * a file of the kernel's. So we replace the functions of libc that take a path: a path of the
  * device leads into the tree that sysfs_tree.c makes, all others are passed on unchanged to the
- * next function of that name. The connection manager's file is handled by cm.c.
+ * next function of that name. The connection manager's file is handled by cm.c, the netlink that
+ * rdma(8) asks by netlink.c.
  *
  * Calls inside libc do not reach us: opendir() does not call our open(), so each function is
  * replaced separately. On LP64 the functions with 64 in their names are the same as those without,
@@ -20,16 +21,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/netlink.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "shim/soft/cm/cm.h"
+#include "shim/soft/sysfs/netlink.h"
 #include "shim/soft/sysfs/sysfs_tree.h"
 
 #define EXPORT      __attribute__((visibility("default")))
@@ -55,7 +59,8 @@ static int cm_high = -1;
 	V(realpath) V(__realpath_chk) V(canonicalize_file_name) \
 	V(getxattr) V(lgetxattr) V(listxattr) V(llistxattr) \
 	V(inotify_add_watch) V(write) V(close) V(close_range) V(closefrom) \
-	V(dup2) V(dup3) V(_exit)
+	V(dup2) V(dup3) V(socket) V(send) V(sendto) V(sendmsg) \
+	V(_exit)
 
 #define ALIASES(V) \
 	V(open64, open) V(openat64, openat) V(__open, open) V(__open64, open) \
@@ -293,6 +298,40 @@ OURS(int, __openat_2, (int dir, const char *path, int flags))
 	if (unlikely(to != path) && sysfs_tree_is_cm(to))
 		return open_cm(flags);
 	return NEXT(__openat_2)(dir, to, flags);
+}
+
+OURS(int, socket, (int domain, int type, int protocol))
+{
+	int fd;
+
+	if (!netlink_is_rdma(domain, protocol))
+		return NEXT(socket)(domain, type, protocol);
+	fd = NEXT(socket)(domain, type, NETLINK_USERSOCK);
+	netlink_note(fd);
+	return fd;
+}
+
+OURS(ssize_t, send, (int fd, const void *buf, size_t len, int flags))
+{
+	if (unlikely(netlink_is_ours(fd)))
+		return netlink_send(fd, buf, len);
+	return NEXT(send)(fd, buf, len, flags);
+}
+
+OURS(ssize_t, sendto,
+     (int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t size))
+{
+	if (unlikely(netlink_is_ours(fd)))
+		return netlink_send(fd, buf, len);
+	return NEXT(sendto)(fd, buf, len, flags, to, size);
+}
+
+/* Requests come in one piece. */
+OURS(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
+{
+	if (unlikely(netlink_is_ours(fd)) && msg->msg_iovlen == 1)
+		return netlink_send(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len);
+	return NEXT(sendmsg)(fd, msg, flags);
 }
 
 static bool is_cm(int fd)
