@@ -12,6 +12,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "shim/soft/cm/cm_conn.h"
+#include "shim/soft/cm/cm_event.h"
 #include "shim/soft/cm/cm_mcast.h"
 #include "shim/soft/cm/cm_path.h"
 #include "shim/soft/cm/cm_react.h"
@@ -249,6 +250,40 @@ static int migrate_id(struct cm_channel *channel, const struct rdma_ucm_migrate_
 	return cm_react_migrate_id(id, channel);
 }
 
+/* What the kernel has had since Linux 6.17, and older headers lack. */
+enum { CMD_RESOLVE_IB_SERVICE = RDMA_USER_CM_CMD_JOIN_MCAST + 1, CMD_WRITE_CM_EVENT };
+
+struct write_cm_event {
+	uint32_t id;
+	uint32_t reserved;
+	uint32_t event;
+	uint32_t status;
+	union {
+		struct rdma_ucm_conn_param conn;
+		struct rdma_ucm_ud_param ud;
+		uint64_t arg;
+	} param;
+};
+
+/* An event of the program's own, or of librdmacm's: it comes back with its argument. */
+static int write_cm_event(struct cm_channel *channel, const struct write_cm_event *cmd, void *resp)
+{
+	struct cm_event *event;
+	struct cm_id *id;
+	int err = cm_id_get(channel, cmd->id, &id);
+
+	(void)resp;
+	if (err < 0)
+		return err;
+	if (cmd->event != CM_EVENT_USER && cmd->event != CM_EVENT_INTERNAL)
+		return -EINVAL;
+	event = cm_id_event(id, cmd->event, cmd->status);
+	if (!event)
+		return -ENOMEM;
+	memcpy(&event->resp.param, &cmd->param.arg, sizeof(cmd->param.arg));
+	return 0;
+}
+
 /* Commands that only name an id. */
 #define OF_ID(name, type, call)                                                         \
 	static int name(struct cm_channel *channel, const struct type *cmd, void *resp) \
@@ -357,6 +392,9 @@ static const struct cm_command commands[] = {
 	[RDMA_USER_CM_CMD_JOIN_MCAST] =
 		ANSWERS(join_mcast, rdma_ucm_join_mcast, rdma_ucm_create_id_resp,
 			sizeof(struct rdma_ucm_create_id_resp)),
+	[CMD_RESOLVE_IB_SERVICE] = { 0 }, /* there is no subnet administrator */
+	[CMD_WRITE_CM_EVENT] =
+		QUIET(write_cm_event, write_cm_event, sizeof(struct write_cm_event)),
 };
 /* clang-format on */
 
