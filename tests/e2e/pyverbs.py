@@ -25,7 +25,8 @@ LIMIT = 120  # seconds for one test
 
 # Reads a name a line; answers with a line of JSON on descriptor 3.
 WORKER = r'''
-import io, json, os, sys, unittest
+import io, json, multiprocessing, os, sys, unittest
+multiprocessing.set_start_method('fork') # the default before Python 3.14
 answers = os.fdopen(3, 'w')
 sys.path.insert(0, os.path.join(sys.argv.pop(1), 'tests'))
 sys.path.insert(0, os.path.dirname(sys.path[0]))

@@ -1,0 +1,78 @@
+# Sourced first by tests in a root of another release of Debian, whose programs run with the
+# libraries made here:
+#
+#	in_own_mounts			runs the whole list once more, with mounts of its own
+#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped
+#	inside COMMAND...		in it, in this folder
+#
+# The root is extracted, not configured, and kept in the cache of virtual machines for the next run.
+# What `build/verbatim` needs is in it.
+ours="grep sed iproute2 libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6 libnettle8t64
+	libarchive13t64 libunwind8"
+
+in_own_mounts() {
+	[ -z "${OWN_MOUNTS:-}" ] || return 0
+	[ "$(id -u)" = 0 ] || { echo "skip $(basename "$0" .sh): needs root, for chroot"; exit 0; }
+	OWN_MOUNTS=1 exec unshare --mount --propagation private bash "$0"
+}
+
+# A mirror's copy may be older than its signature allows.
+extract_root() { # release, packages
+	local release=$1
+	shift
+	rm -rf "$root.new" && mkdir -p "${root%/*}" &&
+		mmdebstrap --quiet --variant=extract --aptopt='Acquire::Check-Valid-Until "false"' \
+			--include="$(printf '%s,' bash coreutils libc-bin $ours "$@")" "$release" \
+			"$root.new" >"$root.log" 2>&1 &&
+		mv "$root.new" "$root"
+}
+
+make_root() { # release, packages
+	local release=$1 sum each
+	sum=$(echo $ours "$@" | cksum)
+	root=${XDG_CACHE_HOME:-$HOME/.cache}/verbatim-vm/$release-${sum%% *}
+	[ -d "$root" ] || extract_root "$@" || {
+		skip "$release" "no root of it: $(grep -m 1 ^E: "$root.log" ||
+			tail -n 1 "$root.log")"
+		return 1
+	}
+	for each in /proc /sys /dev /dev/shm "$PWD" "$tmp"; do
+		mkdir -p "$root$each" && mount --bind "$each" "$root$each" || return
+	done
+	ldconfig -r "$root"
+}
+
+inside() { chroot "$root" env -C "$PWD" HOME=/root TMPDIR="$tmp" LC_ALL=C.UTF-8 "$@"; }
+
+version_of() { # of the root's rdma-core
+	basename "$(readlink -f "$root"/usr/lib/x86_64-linux-gnu/libibverbs.so.1)" |
+		sed 's/.*\.so\.1\.[0-9]*\.//'
+}
+
+# As preload and as drop-in, the programs of that release end as they should.
+faces=("LD_PRELOAD=$libs/libverbatim-soft.so" "LD_LIBRARY_PATH=$libs/dropin")
+
+shows_the_device() {
+	local face
+	for face in "${faces[@]}"; do
+		inside env "$face" ibv_devinfo -v >"$tmp/out" && says verbatim0 "$tmp/out" || return
+	done
+}
+
+runs_bare() { # program, arguments
+	local face
+	for face in "${faces[@]}"; do
+		inside timeout 120 env "$face" tests/e2e/lib/both "$@" >"$tmp/out" 2>&1 ||
+			{ echo "$face: $(tail -n 5 "$tmp/out")"; return 1; }
+	done
+}
+
+runs_recorded() { # program, arguments
+	rm -f "$t"
+	inside timeout 120 "$VERBATIM" record -q -o "$t" -- tests/e2e/lib/both "$@" \
+		>"$tmp/out" 2>&1 || { tail -n 5 "$tmp/out"; return 1; }
+	is lost "$(inside "$VERBATIM" sql "$t" 'SELECT coalesce(sum(events), 0) FROM loss')" 0 &&
+		inside "$VERBATIM" check "$t" >"$tmp/out" &&
+		inside timeout 120 "$VERBATIM" replay "$t" >"$tmp/out" 2>&1 ||
+		{ head -n 20 "$tmp/out"; return 1; }
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Other releases of Debian on the software device: their pingpongs, perftest, UCX and pyverbs with
+# their own rdma-core, as preload and as drop-in, recorded, checked and replayed.
+. tests/e2e/lib/try.sh
+. tests/hardware/lib/release.sh
+in_own_mounts
+
+pyverbs() { # name, how many must pass, command before it
+	local title=$1 wanted=$2
+	shift 2
+	inside "$@" python3 tests/e2e/pyverbs.py "$title" "$wanted" VERBATIM_SOFT_LINK=roce \
+		>"$tmp/$title" 2>&1
+	says "tests of" "$tmp/$title" && ! grep '^not ok' "$tmp/$title"
+}
+
+ends_as_bare() {
+	diff <(sed -n 's/^\(ok\|skip\) bare: test/\1 test/p' "$tmp/bare") \
+		<(sed -n 's/^\(ok\|skip\) recorded: test/\1 test/p' "$tmp/recorded")
+}
+
+try_release() { # release, tests of pyverbs that must pass
+	local of each
+	make_root "$1" ibverbs-utils ibverbs-providers rdma-core librdmacm1t64 rdmacm-utils \
+		python3-pyverbs perftest ucx-utils iproute2 procps || return
+	of="rdma-core $(version_of)"
+	try "$of: ibv_devinfo" shows_the_device
+	for each in rc uc ud srq xsrq; do
+		try "$of: ibv_${each}_pingpong" runs_bare ibv_${each}_pingpong -n 100
+		try "$of: ibv_${each}_pingpong, recorded" runs_recorded ibv_${each}_pingpong -n 100
+	done
+	for each in ib_send_lat ib_write_bw ib_read_lat ib_atomic_lat; do
+		try "$of: $each" runs_bare $each -F -n 100
+		try "$of: $each, recorded" runs_recorded $each -F -n 100
+	done
+	export UCX_TLS=rc_v,self
+	try "$of: ucx_perftest, recorded" runs_recorded ucx_perftest -t tag_lat -n 100
+	try "$of: pyverbs" pyverbs bare "$2" env "${faces[0]}"
+	try "$of: pyverbs, recorded" pyverbs recorded "$2" "$VERBATIM" record -q -o "$t" --
+	try "$of: pyverbs ends as bare" ends_as_bare
+}
+
+try_release trixie 164
+try_release sid 175
+exit $failed
