@@ -7,8 +7,8 @@
 #
 # The root is extracted, not configured, and kept in the cache of virtual machines for the next run.
 # What `build/verbatim` needs is in it.
-ours="grep sed iproute2 libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6 libnettle8t64
-	libarchive13t64 libunwind8"
+ours="grep sed iproute2 libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6
+	libnettle8t64 libarchive13t64 libunwind8"
 
 in_own_mounts() {
 	[ -z "${OWN_MOUNTS:-}" ] || return 0
@@ -39,7 +39,7 @@ make_root() { # release, packages
 	for each in /proc /sys /dev /dev/shm "$PWD" "$tmp"; do
 		mkdir -p "$root$each" && mount --bind "$each" "$root$each" || return
 	done
-	ldconfig -r "$root"
+	cp /etc/hosts "$root/etc/" && ldconfig -r "$root"
 }
 
 inside() { chroot "$root" env -C "$PWD" HOME=/root TMPDIR="$tmp" LC_ALL=C.UTF-8 "$@"; }
