@@ -46,15 +46,18 @@ static const char *const left_out[VERB_COUNT] = {
 	[VERB_unimport_dm] = "imported objects are not replayed",
 	[VERB_reg_dmabuf_mr] = "a file descriptor of a DMA buffer does not come with a trace",
 	[VERB_reg_mr_ex] = "what ibv_reg_mr_ex() registers is not replayed",
-	[VERB_alloc_buf] = "the library's own memory is not replayed",
-	[VERB_free_buf] = "the library's own memory is not replayed",
-	[VERB_reg_buf_mr] = "the library's own memory is not replayed",
-	[VERB_export_buf_dmabuf_fd] = "the library's own memory is not replayed",
+	[VERB_export_buf_dmabuf_fd] = "a file descriptor of a buffer does not come with a trace",
 	[VERB_dm_export_dmabuf_fd] = "a file descriptor of a DMA buffer does not come with a trace",
 	[VERB_create_flow] = "the specifications of a flow are not in the trace",
 	[VERB_create_flow_action_esp] = "keys are not in the trace",
 	[VERB_modify_flow_action_esp] = "keys are not in the trace",
 	[VERB_post_srq_ops] = "tag matching lists are not replayed",
+};
+
+/* Verbs that need not be called again, and why. */
+static const char *const needless[VERB_COUNT] = {
+	[VERB_alloc_buf] = "memory of the library: its regions have memory of the replay's",
+	[VERB_free_buf] = "memory of the library: its regions have memory of the replay's",
 };
 
 static bool at_return(enum verb verb)
@@ -486,6 +489,17 @@ static const char *why_not(struct replay *r, const struct trace_event *event)
 	return left_out[call->verb];
 }
 
+/* A verb that not every library has is called as another one. */
+static int call_as_recorded(struct replay *r, const struct trace_event *event)
+{
+	struct call plain = *event->call;
+	struct trace_event again = *event;
+
+	plain.verb = recorded_verb(event->call);
+	again.call = &plain;
+	return by_hand[plain.verb] ? by_hand[plain.verb](r, &again) : build_and_call(r, &again);
+}
+
 bool calls_takes(const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -521,7 +535,11 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 		leave_out(r, event, 0, why);
 		return 0;
 	}
-	err = by_hand[call->verb] ? by_hand[call->verb](r, event) : build_and_call(r, event);
+	if (needless[call->verb]) {
+		outcome_tolerated(r->outcome, needless[call->verb]);
+		return 0;
+	}
+	err = call_as_recorded(r, event);
 	return err < 0 ? log_err(err, "replay %s at %s", verb_infos[call->verb].name,
 				 event_id_text(event->id, text))
 		       : 0;

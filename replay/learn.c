@@ -212,7 +212,7 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 {
 	const struct call *call = event->call;
 
-	switch (call->verb) {
+	switch (recorded_verb(call)) {
 	case VERB_open_device:
 		if (!call->failed)
 			devices_role(r->devices, recorded_device_name(r, call->object));

@@ -101,7 +101,7 @@ int made_learn_call(struct replay *r, const struct trace_event *event, const str
 
 	if (event->inner || call->ours || call->depth || call->failed || call->end < 0)
 		return 0;
-	switch (call->verb) {
+	switch (recorded_verb(call)) {
 	case VERB_create_qp:
 	case VERB_create_qp_ex:
 		return add_plan(r, event, in, out);

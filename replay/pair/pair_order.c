@@ -390,7 +390,7 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	const struct call *call = event->call;
 	bool begins = event->kind == TRACE_CALL;
 
-	switch (call->verb) {
+	switch (recorded_verb(call)) {
 	case VERB_create_qp:
 	case VERB_create_qp_ex:
 		if (begins && replica_of(p->r, call->object))

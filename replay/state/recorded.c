@@ -27,6 +27,11 @@ bool recorded_gid(const char *text, union ibv_gid *ret_gid)
 	return n == 32;
 }
 
+enum verb recorded_verb(const struct call *call)
+{
+	return call->verb == VERB_reg_buf_mr ? VERB_reg_mr : call->verb;
+}
+
 uint64_t recorded_number(const struct args *args, const char *path)
 {
 	int64_t value = 0;

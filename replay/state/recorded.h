@@ -6,10 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gen/verbs_gen.h"
+
 struct args;
+struct call;
 struct object;
 struct replay;
 struct wr;
+
+/*
+ * The verb that replays @call: of what newer libraries have, one that does the same and that every
+ * library has.
+ */
+enum verb recorded_verb(const struct call *call);
 
 /* The number at @path; 0 where there is none. */
 uint64_t recorded_number(const struct args *args, const char *path);

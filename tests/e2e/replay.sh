@@ -91,6 +91,9 @@ alone every_failure "$tmp/errors"
 VERBATIM_SOFT_LINK=roce alone every_failure_roce "$tmp/errors"
 VERBATIM_SOFT_LINK=roce alone every_verb "$apps/every_verb" --allow-partial
 
+# by verbs that the library of the replay may lack
+VERBATIM_SOFT_LINK=roce alone buffers_of_the_library "$apps/own_buf"
+
 # datagrams of two senders came the other way round than they were posted
 senders() {
 	local status
