@@ -256,6 +256,17 @@ static int open_tolerate(const char *path, struct tolerate **ret_tolerate)
 	return err ? CLI_ENVIRONMENT : 0;
 }
 
+/* What each replay of a suite would complain of is told once. */
+static int replay_of_suite(const struct replay_settings *set, const struct arguments *arguments,
+			   char **again)
+{
+	struct tolerate *tolerate = NULL;
+	int status = open_tolerate(set->tolerate, &tolerate);
+
+	tolerate_close(tolerate);
+	return status ? status : suite_replay(set, arguments, again);
+}
+
 /* Where the trace is that is replayed: as given, or a part that was made of it. */
 static int open_recording(const struct arguments *given, struct trace **ret_trace)
 {
@@ -401,7 +412,7 @@ int cli_replay(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	status = check_pair(&set, key);
 	if (!status && set.suite && !getenv(SUITE_ENV))
-		return suite_replay(&set, &arguments, again);
+		return replay_of_suite(&set, &arguments, again);
 	status = status ?: check_use(&set, &arguments);
 	if (!status && set.output && !replay_part_is_recorded())
 		return record_replay(&set, &arguments, again);

@@ -134,6 +134,38 @@ static void add_left_out(struct suite_run *run, const struct json_node *report)
 			text_addf(&run->why, "%s\n", l->text);
 }
 
+/* By lines of --tolerate: divergences that were judged, and count for nothing. Returns how many. */
+static int64_t add_tolerated(struct suite_run *run, const struct json_node *report)
+{
+	const struct json_node *t = json_first(find_member(report, "tolerated_by"));
+	int64_t n = 0;
+
+	for (; t; t = json_next(t)) {
+		int64_t count = number_of(t, "count"), more = number_of(t, "consequences");
+
+		n += count;
+		if (count && more)
+			text_addf(&run->why,
+				  "tolerated by line %" PRId64 ": %" PRId64 " x %s; %" PRId64
+				  " consequence%s\n",
+				  number_of(t, "line"), count, text_of(t, "reason"), more,
+				  more == 1 ? "" : "s");
+		else if (count)
+			text_addf(&run->why, "tolerated by line %" PRId64 ": %" PRId64 " x %s\n",
+				  number_of(t, "line"), count, text_of(t, "reason"));
+	}
+	return n;
+}
+
+static void append_cell(struct suite_run *run, int64_t tolerated)
+{
+	size_t used = strlen(run->cell);
+
+	if (tolerated)
+		snprintf(run->cell + used, sizeof(run->cell) - used, ", %" PRId64 " tolerated",
+			 tolerated);
+}
+
 /* The last message of a replay that has not begun. */
 static void add_message(struct suite_run *run)
 {
@@ -153,11 +185,12 @@ static void add_message(struct suite_run *run)
 
 static void judge_report(struct suite_run *run, const struct json_node *report)
 {
-	int64_t divergences = number_of(report, "divergences");
+	int64_t divergences = number_of(report, "divergences"), tolerated;
 	const struct json_node *whole = find_member(report, "whole");
 
 	add_divergences(run, report);
 	add_left_out(run, report);
+	tolerated = add_tolerated(run, report);
 	if (divergences) {
 		run->kind = SUITE_DIFFERS;
 		snprintf(run->cell, sizeof(run->cell), "%" PRId64 " divergence%s", divergences,
@@ -176,6 +209,7 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 		run->kind = SUITE_SAME;
 		snprintf(run->cell, sizeof(run->cell), "as recorded");
 	}
+	append_cell(run, tolerated);
 }
 
 /* It has not begun. */

@@ -110,6 +110,30 @@ damaged_traces_are_told() {
 		says "empty.db is empty" out && says "link.db: No such file" out
 }
 
+a_bad_file_of_tolerated_divergences_is_told_once() {
+	a_folder && echo 'ibv_poll_cq only' >bad.txt || return
+	replay_suite folder --device soft --tolerate bad.txt
+	is $? 2 && is "$(wc -c <out)" 0 && is "$(grep -c 'bad.txt:1' err)" 1 &&
+		is "$(wc -l <err)" 1 || return
+	replay_suite folder --device soft --tolerate missing.txt
+	is $? 4 && is "$(wc -c <out)" 0 && is "$(grep -c missing.txt err)" 1
+}
+
+what_is_tolerated_is_told() {
+	a_folder && "$VERBATIM" unpack -o folder/bad.db folder/rc.db && sqlite3 folder/bad.db \
+		"UPDATE wc SET byte_len = 7 WHERE thread = 1 AND n = (SELECT max(n) FROM wc
+			WHERE thread = 1 AND opcode = 128)" || return
+	echo 'ibv_poll_cq wc[*].byte_len * * the cable was pulled' >judged
+	replay_suite folder --device soft --tolerate judged
+	is $? 0 && says "^3 replays: 3 as recorded$" out &&
+		says "^  bad.db *as recorded, 1 tolerated *RC; SEND" out &&
+		says "^bad.db on soft: as recorded, 1 tolerated$" out &&
+		says "^  tolerated by line 1: 1 x the cable was pulled$" out &&
+		is "$(grep -c '^  rc.db.* tolerated' out)" 0 || { cat out; return 1; }
+	replay_suite folder --device soft --tolerate judged -f junit; is $? 0
+	rm -f folder/bad.db
+}
+
 what_differs_is_told() {
 	a_folder && "$VERBATIM" unpack -o folder/bad.db folder/rc.db && sqlite3 folder/bad.db \
 		"UPDATE wc SET byte_len = 7 WHERE thread = 1 AND n = (SELECT max(n) FROM wc
@@ -197,6 +221,8 @@ try the_table_of_coverage_is_right
 try folders_below_are_taken_too
 try a_folder_that_cannot_be_read_is_an_error
 try damaged_traces_are_told
+try what_is_tolerated_is_told
+try a_bad_file_of_tolerated_divergences_is_told_once
 try what_differs_is_told
 if command -v xmllint >/dev/null; then try junit_is_valid
 else skip "junit is valid" "no xmllint"; fi
