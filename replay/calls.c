@@ -10,6 +10,7 @@
 #include "replay/calls.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,8 +327,23 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 			object_here(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
 
+/* It failed for want of what this replay may take, and not of what the recorded device had. */
+static int tell_limit(const struct replay *r, const struct trace_event *event)
+{
+	uint64_t max = r->options->max_memory;
+	bool mib = max >> 20;
+	char text[32];
+
+	log_note("replay: %s at %s was not replayed because of --max-memory (%" PRIu64 " %s), "
+		 "which its queue on the software device exceeds: raise it, if you trust the trace",
+		 verb_infos[event->call->verb].name, event_id_text(event->id, text),
+		 max >> (mib ? 20 : 10), mib ? "MiB" : "KiB");
+	return -EFBIG;
+}
+
 static int call_again(struct translation *t, const uint64_t *args)
 {
+	unsigned int refused = process_refused();
 	const struct trace_event *event = t->event;
 	struct replay *r = t->r;
 	const struct call *call = event->call;
@@ -340,6 +356,8 @@ static int call_again(struct translation *t, const uint64_t *args)
 		ret = dispatch_call(call->verb, args);
 		err = errno;
 	}
+	if (verb_failed(call->verb, ret) && !call->failed && process_refused() != refused)
+		return tell_limit(r, event);
 	outcome_called(r->outcome, call->verb);
 	differ_result(r->outcome, event->id, call, ret, err);
 	cut_failed(r, call, args, ret);
@@ -540,7 +558,8 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	err = call_as_recorded(r, event);
-	return err < 0 ? log_err(err, "replay %s at %s", verb_infos[call->verb].name,
-				 event_id_text(event->id, text))
-		       : 0;
+	if (err >= 0 || err == -EFBIG) /* of that was told */
+		return err < 0 ? err : 0;
+	return log_err(err, "replay %s at %s", verb_infos[call->verb].name,
+		       event_id_text(event->id, text));
 }

@@ -85,3 +85,11 @@ void dispatch_undo(enum verb verb, int64_t ret)
 	if (destroyer >= 0)
 		dispatch_call((enum verb)destroyer, args);
 }
+
+unsigned int dispatch_refused(void)
+{
+	unsigned int (*refused)(void) =
+		(unsigned int (*)(void))dlsym(RTLD_DEFAULT, "verbatim_soft_memory_refused");
+
+	return refused ? refused() : 0;
+}

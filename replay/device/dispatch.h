@@ -21,3 +21,6 @@ int dispatch_destroyer(enum object_kind kind);
 
 /* Destroy what creation @verb has just made, and returned as @ret. */
 void dispatch_undo(enum verb verb, int64_t ret);
+
+/* Calls of this process that the software device's limit of memory refused; of others 0. */
+unsigned int dispatch_refused(void);

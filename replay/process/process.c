@@ -333,6 +333,13 @@ static int64_t find_returned(uint32_t process, int64_t ret)
 	return (int64_t)(uintptr_t)mirror_at(all.mirrors, process, (uint64_t)ret);
 }
 
+static _Thread_local unsigned int refused; /* there */
+
+unsigned int process_refused(void)
+{
+	return refused + dispatch_refused();
+}
+
 static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, const uint64_t *args)
 {
 	const struct verb_info *v = &verb_infos[verb];
@@ -347,6 +354,7 @@ static int64_t call_there(struct channel *c, uint32_t process, enum verb verb, c
 	unmask_table(verb, c->args, 0);
 	if (ask_there(c, PROCESS_CALL))
 		return fail_call(verb);
+	refused += c->refused;
 	return_arguments(c, lent, nlent);
 	mask_arguments(verb, args, process);
 	if (v->effect == EFFECT_CREATE && !verb_failed(verb, c->ret))

@@ -54,6 +54,9 @@ void process_fork(uint32_t child);
  */
 uint32_t process_end(uint32_t process, const char *how);
 
+/* Calls that --max-memory refused so far, there or here; by this thread. */
+unsigned int process_refused(void);
+
 /* Is there an event on a channel, or of a context? */
 bool process_has_cq_event(struct ibv_comp_channel *channel);
 bool process_has_async_event(struct ibv_context *context);

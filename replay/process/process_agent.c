@@ -118,12 +118,15 @@ static struct ibv_device *find_device(const char *name)
 static void call_verb(struct channel *c)
 {
 	const struct verb_info *v = &verb_infos[c->verb];
+	unsigned int refused;
 
 	if (v->args.nfields && v->args.fields[0].object == OBJECT_device &&
 	    v->args.fields[0].kind == FIELD_OBJ)
 		c->args[0] = (uintptr_t)find_device(c->device);
+	refused = dispatch_refused();
 	c->ret = dispatch_call(c->verb, c->args);
 	c->error = errno;
+	c->refused = dispatch_refused() - refused;
 	copy_objects(c, v);
 }
 

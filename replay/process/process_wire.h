@@ -74,7 +74,8 @@ struct channel {
 	enum verb verb;
 	uint64_t args[16];
 	int64_t ret;
-	int error; /* errno */
+	int error;            /* errno */
+	unsigned int refused; /* by --max-memory, in this call */
 	char device[PROCESS_DEVICE];
 	struct process_copy copies[PROCESS_COPIES];
 	char *room; /* the first half is for the arguments of a call, which may ask for more */

@@ -32,6 +32,18 @@ an_altered_key_is_one_divergence() {
 		says '^  [12]:[0-9]* ibv_poll_cq: wc\[0\].status: .*; [0-9,]* conse.* on qp1' out
 }
 
+# The replay's own, not the program's.
+a_limit_of_memory_is_no_divergence() {
+	local each why='replay: ibv_create_cq at .* was not replayed because of --max-memory'
+	# each process of its own has as much
+	for each in "200k --threads serial" "400k --threads recorded" "200k --processes"; do
+		replay --max-memory $each rc.db
+		is "$each" $? 3 && says '^partial, .*: no divergence$' out &&
+			is "$(grep -c . err)" 1 && says "$why (.00 KiB)" err || return
+	done
+	replay --max-memory 8M rc.db && says '^no divergence$' out
+}
+
 a_recorded_failure_that_succeeds_is_a_class() {
 	alter "UPDATE call SET ret = 22, failed = 1 WHERE verb = 'ibv_dereg_mr' AND thread = 1" &&
 		replay altered.db
@@ -208,7 +220,8 @@ wrong_values_are_refused() {
 	done
 }
 
-for each in an_altered_key_is_one_divergence a_recorded_failure_that_succeeds_is_a_class \
+for each in an_altered_key_is_one_divergence a_limit_of_memory_is_no_divergence \
+	a_recorded_failure_that_succeeds_is_a_class \
 	an_object_that_is_not_made_explains_all_that_names_it \
 	what_is_left_out_is_on_the_first_line a_judged_divergence_does_not_count \
 	a_bad_line_is_named fail_fast_ends_at_the_first "a_signal_leaves_a_report INT" \

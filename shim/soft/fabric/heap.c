@@ -27,6 +27,7 @@ enum { PAGE = 4096 };
 
 static struct extent *freed;
 static uint64_t end; /* nothing was ever used behind it */
+static unsigned int refused;
 
 static uint64_t round_to_pages(uint64_t size)
 {
@@ -76,13 +77,20 @@ uint64_t heap_alloc_bare(uint64_t size)
 		return off;
 	if (!end)
 		end = round_to_pages(sizeof(struct shm_seg));
-	if (size > heap_limit() || end > heap_limit() - size)
+	if (size > heap_limit() || end > heap_limit() - size) {
+		__atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
 		return 0;
+	}
 	if (!segment_at(segment_own, end, size))
 		return 0;
 	off = end;
 	end += size;
 	return off;
+}
+
+unsigned int heap_refused(void)
+{
+	return __atomic_load_n(&refused, __ATOMIC_RELAXED);
 }
 
 /* Neighbours become one, so that sizes can grow again. */

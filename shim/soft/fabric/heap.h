@@ -11,6 +11,10 @@ uint64_t heap_alloc(uint64_t size);
 
 /* The same without memory behind it: call segment_reserve_in() before use. */
 uint64_t heap_alloc_bare(uint64_t size);
+
+/* How many times there was less than was asked for, with VERBATIM_SOFT_MEMORY. Any thread. */
+unsigned int heap_refused(void);
+
 /* Accepts offset 0. */
 void heap_free(uint64_t off, uint64_t size);
 

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/sq.h"
@@ -77,6 +78,11 @@ EXPORT int verbatim_soft_fault(const char *text)
 EXPORT unsigned int verbatim_soft_faults_struck(void)
 {
 	return fault_struck();
+}
+
+EXPORT unsigned int verbatim_soft_memory_refused(void)
+{
+	return heap_refused();
 }
 
 static int raise_qp(struct soft_qp *qp, enum ibv_event_type type)

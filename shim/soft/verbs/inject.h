@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Faults that the program itself asks for while it runs. A program finds these functions with
+ * Faults that the program itself asks for while it runs, and what it was refused by a limit of the
+ * software device alone. A program finds these functions with
  * dlsym(3): no other libibverbs has them. Any thread.
  */
 #include <stdbool.h>
@@ -23,5 +24,8 @@ int verbatim_soft_event(struct ibv_context *context, const struct ibv_async_even
 
 /* How many of those rules have struck. */
 unsigned int verbatim_soft_faults_struck(void);
+
+/* How many times VERBATIM_SOFT_MEMORY was too little for what this process asked for. */
+unsigned int verbatim_soft_memory_refused(void);
 
 bool inject_port_down(struct ibv_context *context, uint8_t port);
