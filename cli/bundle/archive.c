@@ -219,6 +219,10 @@ int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
 	    !archive_entry_size_is_set(entry))
 		return log_err(-EINVAL, "%s: '%s' in it is no file; nothing was unpacked",
 			       reader->path, ret_found->name ? ret_found->name : "");
+	/* its holes would be read as zeros: as many as it says, from no bytes at all */
+	if (archive_entry_sparse_count(entry))
+		return log_err(-EINVAL, "%s: '%s' in it has holes; nothing was unpacked",
+			       reader->path, ret_found->name);
 	return 1;
 }
 

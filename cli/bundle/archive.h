@@ -31,8 +31,8 @@ struct archive_found {
 
 /*
  * Read the file @path. 0 or -errno after log_err(): -EINVAL it is no such archive. archive_next()
- * is 1, 0 at the end, or -EINVAL where it is damaged or has what is no regular file.
- * archive_read() gives the bytes of the entry: how many, 0 at its end.
+ * is 1, 0 at the end, or -EINVAL where it is damaged or has what is no regular file, or one with
+ * holes. archive_read() gives the bytes of the entry: how many, 0 at its end.
  */
 int archive_open(const char *path, struct archive_reader **ret_reader);
 int archive_next(struct archive_reader *reader, struct archive_found *ret_found);

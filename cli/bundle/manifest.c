@@ -98,6 +98,8 @@ static const char *read_entry(const struct json_node *node, struct manifest *man
 		return "it lists a file twice";
 	if (manifest->n == MANIFEST_FILES)
 		return "it lists more files than a bundle has";
+	if (__builtin_add_overflow(manifest->bytes, bytes->number, &manifest->bytes))
+		return "it lists more bytes than there can be";
 	file = manifest_add(manifest, name->text, NULL);
 	file->bytes = bytes->number;
 	memcpy(file->digest, digest->text, DIGEST_TEXT);

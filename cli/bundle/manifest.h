@@ -25,6 +25,7 @@ struct manifest_file {
 
 struct manifest {
 	bool anonymised;
+	long long bytes; /* of all files, as read */
 	size_t n;
 	struct manifest_file files[MANIFEST_FILES];
 };

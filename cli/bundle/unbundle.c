@@ -20,11 +20,14 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "core/base/printable.h"
+#include "core/store/db/deadline.h"
+#include "core/wire/clock.h"
 #include "core/wire/log.h"
 
 struct settings {
 	const char *folder;
 	bool list;
+	int64_t deadline;
 };
 
 /* clang-format off */
@@ -33,6 +36,7 @@ const struct option_row cli_unbundle_options[] = {
 	  TEXT_AT(struct settings, folder), .otherwise = "the bundle's name without .bundle" },
 	{ "list", 'l', NULL, "only say what is in it, and verify it",
 	  FLAG_AT(struct settings, list) },
+	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
 /* clang-format on */
@@ -42,7 +46,11 @@ struct unbundle {
 	struct archive_reader *reader;
 	struct manifest manifest;
 	struct folder folder;
+	long long done; /* bytes */
+	uint64_t next;  /* CLOCK_MONOTONIC, ns: when to say so */
 };
+
+enum { SHOW_SECONDS = 10 };
 
 static int refuse_entry(const struct unbundle *u, const char *name, const char *why)
 {
@@ -88,17 +96,33 @@ static int read_manifest(struct unbundle *u)
 /* A bundle may say that it has more than there is on any disk. */
 static int check_room(const struct unbundle *u)
 {
-	unsigned long long room, need = 0;
+	unsigned long long room, need = (unsigned long long)u->manifest.bytes;
 	struct statvfs fs;
 
-	for (size_t i = 0; i < u->manifest.n; i++)
-		need += (unsigned long long)u->manifest.files[i].bytes;
 	if (statvfs(u->folder.path, &fs))
 		return 0;
 	room = (unsigned long long)fs.f_bavail * fs.f_frsize;
 	return need > room ? log_err(-ENOSPC, "unpack %s: it needs %llu bytes, %s has %llu",
 				     u->path, need, u->folder.path, room)
 			   : 0;
+}
+
+/* @n more bytes are read: say so now and then, and end it when its time is over. */
+static int note_bytes(struct unbundle *u, long long n)
+{
+	uint64_t now = clock_monotonic();
+	char done[FORMAT_TEXT], all[FORMAT_TEXT];
+
+	u->done += n;
+	if (deadline_is_over())
+		return deadline_fail();
+	if (now < u->next)
+		return 0;
+	if (u->next)
+		log_note("unbundle: so far %s of %s", format_bytes((uint64_t)u->done, done),
+			 format_bytes((uint64_t)u->manifest.bytes, all));
+	u->next = now + SHOW_SECONDS * 1000000000ull;
+	return 0;
 }
 
 /* Without a file @fd is -1: it is only verified. */
@@ -116,6 +140,7 @@ static int copy_entry(struct unbundle *u, const struct manifest_file *file, int 
 		digest_add(digest, bytes, (size_t)n);
 		if (fd >= 0 && write(fd, bytes, (size_t)n) != n)
 			err = log_err(errno ? -errno : -EIO, "write %s", u->folder.path);
+		err = err ?: note_bytes(u, n);
 	}
 	digest_end(digest, text);
 	if (err || n < 0)
@@ -140,6 +165,8 @@ static int take_entry(struct unbundle *u, const struct archive_found *found, boo
 		return refuse_entry(u, found->name,
 				    file ? "is there twice" : "is not in the manifest");
 	file->seen = true;
+	if (found->bytes != file->bytes)
+		return refuse_entry(u, found->name, "is not as long as the manifest says");
 	if (!list) {
 		snprintf(path, sizeof(path), "%s/%s", u->folder.path, file->name);
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -219,6 +246,7 @@ int cli_unbundle(int argc, char **argv)
 	int err;
 
 	cli_parse(argc, argv, &set, &arguments);
+	cli_deadline(set.deadline);
 	if (arguments.n != 1)
 		return cli_misuse("unbundle",
 				  arguments.n ? "one bundle at a time: '%s' is another"

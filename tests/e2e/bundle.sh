@@ -133,12 +133,25 @@ damaged_bundles_are_refused() {
 }
 forged_bundles_are_refused() {
 	local each
-	for each in $(forge --list); do
+	while read -r each; do
 		forge "$each" forged.bundle &&
-			refuses 3 forged.bundle "$VERBATIM" unbundle forged.bundle ||
+			refuses 3 forged.bundle timeout 60 "$VERBATIM" unbundle forged.bundle &&
+			refuses 3 forged.bundle timeout 60 "$VERBATIM" unbundle -l forged.bundle ||
 			{ echo "forged: $each"; return 1; }
-	done
+	done < <(forge --list)
 	forge whole forged.bundle && unbundle forged.bundle && is "$(cat forged/trace.db)" "a trace"
+}
+# From no bytes at all it would be read for ever.
+holes_without_end_are_refused() {
+	forge endless holes.bundle &&
+		refuses 3 "has holes" timeout 60 "$VERBATIM" unbundle -l holes.bundle
+}
+# 1 GiB of zeros are 33 kB of zstd.
+it_ends_in_time() {
+	forge begin begin && cat begin <(head -c 1G /dev/zero) | zstd -q >zeros.bundle &&
+		rm begin &&
+		refuses 3 deadline timeout 60 "$VERBATIM" unbundle --deadline 0.1s zeros.bundle &&
+		refuses 3 deadline timeout 60 "$VERBATIM" unbundle -l --deadline 0.1s zeros.bundle
 }
 a_bundle_of_more_than_the_disk_has_is_refused() {
 	forge huge huge.bundle && refuses 4 "it needs" "$VERBATIM" unbundle huge.bundle
@@ -171,6 +184,7 @@ for each in a_bundle_is_what_it_lists what_would_be_in_it_is_only_listed \
 	the_list_is_there_before_the_bundle other_programs_unpack_it \
 	nothing_of_the_original_is_left addresses_of_connections_are_replaced \
 	damaged_bundles_are_refused forged_bundles_are_refused \
+	holes_without_end_are_refused it_ends_in_time \
 	a_bundle_of_more_than_the_disk_has_is_refused what_is_there_is_left_alone \
 	wrong_words_are_said; do
 	try $each

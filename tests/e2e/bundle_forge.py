@@ -1,5 +1,6 @@
 # bundle_forge.py KIND FILE: a bundle that nobody should unpack, but for `whole`
 # bundle_forge.py --list: the kinds of those
+# bundle_forge.py begin FILE: one of 1 GiB, up to where they begin
 import hashlib
 import io
 import json
@@ -26,6 +27,13 @@ def manifest(*files, **more):
     return entry("manifest.json", json.dumps(text).encode())
 
 
+# Holes, as GNU tar has them: @size bytes, of which the last few are in the archive
+def sparse(size):
+    holes = {"GNU.sparse.name": "trace.db", "GNU.sparse.size": str(size),
+             "GNU.sparse.map": f"{size - len(BYTES)},{len(BYTES)}"}
+    return [manifest(listed(bytes=size)), entry("trace.db", pax_headers=holes)]
+
+
 FORGED = {
     "other": [entry("trace.db")],
     "late": [entry("trace.db"), manifest(listed())],
@@ -47,16 +55,24 @@ FORGED = {
     "hard": [manifest(listed()),
              entry("trace.db", b"", type=tarfile.LNKTYPE, linkname="manifest.json")],
     "folder": [manifest(listed()), entry("trace.db", b"", type=tarfile.DIRTYPE)],
+    "holes": sparse(1 << 10),
+    "sum": [manifest(*(listed(f"{name}.db", bytes=1 << 62) for name in "abcd")),
+            entry("a.db", b" " * 4096)],
     "fifo": [manifest(listed()), entry("trace.db", b"", type=tarfile.FIFOTYPE)],
 }
 OTHERS = {
     "whole": [manifest(listed()), entry("trace.db")],
+    "endless": sparse(1 << 50),
     "huge": [manifest(listed(bytes=1 << 60)), entry("trace.db")],
 }
 
 if sys.argv[1] == "--list":
     print("\n".join(FORGED))
+elif sys.argv[1] == "begin":
+    with open(sys.argv[2], "wb") as archive:
+        for info, data in manifest(listed(bytes=1 << 30)), entry("trace.db", b"", size=1 << 30):
+            archive.write(info.tobuf() + data + bytes(-len(data) % 512))
 else:
-    with tarfile.open(sys.argv[2], "w") as archive:
+    with tarfile.open(sys.argv[2], "w", format=tarfile.PAX_FORMAT) as archive:
         for info, data in {**FORGED, **OTHERS}[sys.argv[1]]:
             archive.addfile(info, io.BytesIO(data))
