@@ -120,7 +120,9 @@ regions="SELECT count(*) FROM object WHERE kind = 'mr'"
 what_is_gone_is_left_out() {
 	trim --from 1:$("$VERBATIM" sql gone.db "SELECT max(n) FROM call WHERE depth = 0") gone.db
 	is $? 0 && is "$("$VERBATIM" sql cut.db "$regions")" 0 &&
-		is "$("$VERBATIM" sql gone.db "$regions")" 2
+		is "$("$VERBATIM" sql gone.db "$regions")" 2 &&
+		is "CQs that are not there" "$("$VERBATIM" sql cut.db "SELECT count(*)
+			FROM poll_count WHERE cq NOT IN (SELECT id FROM object)")" 0
 }
 
 the_last_events_replay() {

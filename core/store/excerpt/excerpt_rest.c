@@ -128,6 +128,11 @@ static int describe_excerpt(struct excerpt_copy *copy)
 	return err ?: end_processes(copy);
 }
 
+static int64_t count_objects(sqlite3 *db)
+{
+	return sql_int(db, "SELECT count(*) FROM object", 0);
+}
+
 int excerpt_complete(struct excerpt_copy *copy)
 {
 	int err = count_processes(copy);
@@ -136,7 +141,7 @@ int excerpt_complete(struct excerpt_copy *copy)
 		err = store_counts(copy);
 	if (!err)
 		err = sql_exec(copy->to, objects_sql);
-	if (!err && sql_int(copy->to, "SELECT count(*) <> max(id) FROM object", 0))
+	if (!err && count_objects(copy->to) != count_objects(copy->from))
 		err = sql_exec(copy->to, numbers_sql);
 	if (!err)
 		err = excerpt_copy_stacks(copy);
