@@ -218,19 +218,28 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 	return value;
 }
 
-int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
+uint32_t sql_id_bound(sqlite3 *db, const char *table)
 {
 	enum { GAPS = 1 << 16 }; /* somebody may have deleted rows by hand */
 	char sql[96];
-	int64_t max, rows;
+	int64_t rows;
+
+	sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM %s", table);
+	rows = sql_int(db, sql, 0);
+	return rows < (UINT32_MAX / 2 - GAPS) / 16 ? (uint32_t)(GAPS + 16 * rows) : UINT32_MAX / 2;
+}
+
+int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
+{
+	char sql[96];
+	int64_t max;
 
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT max(id) FROM %s", table);
 	max = sql_int(db, sql, 0);
-	sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM %s", table);
-	rows = sql_int(db, sql, 0);
-	if (max < 0 || max > GAPS + 16 * rows || max > UINT32_MAX / 2)
-		return log_err(-EINVAL, "table %s has impossible numbers: %lld with %lld rows",
-			       table, (long long)max, (long long)rows);
+	if (max < 0 || max > sql_id_bound(db, table))
+		return log_err(-EINVAL,
+			       "table %s has impossible numbers: %lld is far more than it has rows",
+			       table, (long long)max);
 	*ret_max = (uint32_t)max;
 	return 0;
 }

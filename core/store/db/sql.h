@@ -46,10 +46,12 @@ int sql_step(sqlite3_stmt *stmt);
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);
 
 /*
- * The largest id of @table, used as the length of an array. Ids are consecutive, so
- * one far above the number of rows is an error: a damaged file must not make us
- * allocate that much. 0 or -errno after log_err().
+ * The largest number that a row of @table may have, or that may name one. Ids are consecutive, so
+ * one far above the number of rows is an error: a damaged file must not make us allocate that much.
  */
+uint32_t sql_id_bound(sqlite3 *db, const char *table);
+
+/* The largest id of @table, for the length of an array. 0, or -errno after log_err(): too large. */
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max);
 
 /*

@@ -2,51 +2,25 @@
  * The control plane of a merged trace
  *
  * A row stays as it is but for the numbers of what it names, which are those of its trace, and its
- * times. Which column is what is listed here, a letter each.
+ * times. Which column is what is in the list of references (core/store/db/references.h).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/store/db/references.h"
 #include "core/store/merge/merge_priv.h"
 #include "core/wire/log.h"
 
-/*
- * p process, t thread, o object, s stack, m module, d device: a number; T a time; anything else is
- * copied, as are the columns behind the last letter. In the order of core/store/db/schema.c. Not
- * here: devices (merge_device.c), meta (merge_meta.c), and findings, which are of one trace.
- */
-static const struct placed {
-	const char *table, *columns;
-} placed[] = {
-	{ "process", "p__pt_TTT___t" },
-	{ "environ", "p" },
-	{ "thread", "tp___TT" },
-	{ "module", "mp______T" },
-	{ "stack", "sp" },
-	{ "frame", "s__m" },
-	{ "port", "d" },
-	{ "gid", "d" },
-	{ "object", "op______ot_t_TT" },
-	{ "call", "t_p_TT_____so" },
-	{ "ref", "t____o" },
-	{ "event", "t_pT___o" },
-	{ "fork", "t_pT_ps" },
-	{ "memory", "t_pT___so" },
-	{ "misuse", "t_pT______ts" },
-	{ "mark", "t_pT" },
-	{ "loss", "tp_TT" },
-	{ "carried", "t" },
-	{ "waited", "t_pT" },
-	{ "coverage", "t_pT__o" },
-	{ "poll_count", "t__po___T" },
-};
+/* Merged by functions of their own (merge_device.c, merge_data.c), or, findings, of one trace. */
+static const char *const apart[] = { "device", "finding", "chunk", "payload_chunk" };
 
 /* How many there are before those of the part. */
 static uint32_t count_before(const struct merge_part *part, char what)
 {
 	switch (what) {
 	case 'p':
+	case 'P':
 		return part->joint->ids.processes;
 	case 't':
 		return part->joint->ids.threads;
@@ -105,7 +79,7 @@ static int copy_rows(struct merge *merge, const struct merge_part *part, const c
 }
 
 static int copy_table(struct merge *merge, const struct merge_part *part,
-		      const struct placed *table)
+		      const struct references *table)
 {
 	sqlite3_stmt *from = NULL, *to = NULL;
 	struct text sql = { 0 };
@@ -135,11 +109,20 @@ static int copy_table(struct merge *merge, const struct merge_part *part,
 	return err;
 }
 
+static bool is_apart(const char *table)
+{
+	for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++)
+		if (!strcmp(table, apart[i]))
+			return true;
+	return false;
+}
+
 int merge_copy_rows(struct merge *merge, struct merge_part *part)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(placed) / sizeof(*placed) && !err; i++)
-		err = copy_table(merge, part, &placed[i]);
+	for (const struct references *table = references; table->table && !err; table++)
+		if (!is_apart(table->table))
+			err = copy_table(merge, part, table);
 	return err;
 }

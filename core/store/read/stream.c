@@ -225,6 +225,8 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	call->ours = sqlite3_column_int(stmt, 8);
 	call->stack = sql_u32(stmt, 9);
 	call->object = sql_u32(stmt, 10);
+	if (!trace_object(s->trace, call->object)) /* not in this trace: unknown */
+		call->object = 0;
 	call->handle = (uint64_t)sqlite3_column_int64(stmt, 13);
 	open->end_n = call->end < 0 ? UINT64_MAX : (uint64_t)sqlite3_column_int64(stmt, 14);
 	return 0;

@@ -13,6 +13,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
+#include "core/store/db/references.h"
 #include "core/store/read/merged.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
@@ -196,6 +197,12 @@ const char *trace_misuse_field(const char *name)
 	return find_word(name, fields, sizeof(fields) / sizeof(*fields));
 }
 
+/* An excerpt may name what it left out. */
+static uint32_t known_number(uint32_t id, uint32_t last)
+{
+	return id <= last ? id : 0;
+}
+
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
 	struct rare *rare = add_rare(trace, TRACE_FORK, sql_u32(stmt, 0),
@@ -204,12 +211,13 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 
 	if (!rare)
 		return log_err(-ENOMEM, "read forks");
-	rare->fork = (struct fork_event){ .child = sql_u32(stmt, 4),
-					  .stack = sql_u32(stmt, 5),
-					  .how = sql_strdup(stmt, 6),
-					  .pid = sqlite3_column_int(stmt, 7),
-					  .error = sqlite3_column_int(stmt, 8),
-					  .staying = sql_strdup(stmt, 9) };
+	rare->fork =
+		(struct fork_event){ .child = known_number(sql_u32(stmt, 4), trace->nprocesses),
+				     .stack = sql_u32(stmt, 5),
+				     .how = sql_strdup(stmt, 6),
+				     .pid = sqlite3_column_int(stmt, 7),
+				     .error = sqlite3_column_int(stmt, 8),
+				     .staying = sql_strdup(stmt, 9) };
 	rare->fork.kind = trace_fork_kind(rare->fork.how);
 	return 0;
 }
@@ -261,7 +269,7 @@ static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
 		.status = sqlite3_column_int(stmt, 7),
 		.handle = (uint64_t)sqlite3_column_int64(stmt, 8),
 		.of = (uint64_t)sqlite3_column_int64(stmt, 9),
-		.other = sql_u32(stmt, 10),
+		.other = known_number(sql_u32(stmt, 10), trace->nthreads),
 		.other_verb = trace_misuse_verb((const char *)sqlite3_column_text(stmt, 11)),
 		.stack = sql_u32(stmt, 12),
 	};
@@ -372,8 +380,10 @@ static void load_numberless(struct trace *trace)
 
 int trace_load(struct trace *trace)
 {
-	int err = make_tables(trace);
+	int err = references_check(trace->db);
 
+	if (!err)
+		err = make_tables(trace);
 	if (!err)
 		err = trace_load_meta(trace);
 	if (!err)

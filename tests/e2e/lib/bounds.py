@@ -152,6 +152,16 @@ def a_thread_of_a_huge_number(db):
     db.execute("INSERT INTO thread VALUES((1 << 24) - 1, 1, 1, 'x', 1, 0, 1)")
 
 
+@case(*ALL, ['report'], ['export'], ['emit'])
+def threads_of_a_process_of_a_huge_number(db):
+    db.execute('UPDATE thread SET process = (1 << 31) - 1')
+
+
+@case(*ALL, ['report'])
+def polls_that_a_thread_of_a_huge_number_counted(db):
+    db.execute('INSERT INTO poll_count VALUES((1 << 31) - 1, 1, 1, 1, (1 << 31) - 1, 1, 1, 1, 1)')
+
+
 @case(*ALL)
 def numbers_of_62_bits(db):
     for table, columns in (('object', 'process ordinal number rkey created_thread created_n'),
