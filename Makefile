@@ -180,7 +180,8 @@ FUZZ_LIB  = $(FUZZ_SAN) $(if $(FUZZ_CLANG),-fsanitize=fuzzer,tests/fuzz/plain.c)
 FUZZERS   = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*_fuzz.c)))
 FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb fork_003 threads \
 	marks compl_001 far_end)
-MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows schema chunk bytes session text)
+MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows columns schema chunk bytes session text \
+	bundle seeds)
 ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
@@ -205,14 +206,14 @@ $(BUILD)/fuzz/libfuzz.a: $(call fuzzed,$(filter-out %/cli/main.o,$(COMMAND)))
 	rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/bytes.c \
-	$(call fuzzed,$(SOFT))
+	tests/fuzz/seeds.c $(call fuzzed,$(SOFT))
 	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
 
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/inside.c $(MUTATE) $(BUILD)/fuzz/libfuzz.a
 	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
-$(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/trial.c tests/fuzz/live.c $(MUTATE) \
-	$(BUILD)/libtest.a
+$(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/forms.c tests/fuzz/trial.c \
+	tests/fuzz/live.c $(MUTATE) $(BUILD)/libtest.a
 	@mkdir -p $(@D)
 	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
@@ -232,6 +233,15 @@ fuzz-table: deps
 	tests/fuzz/make-corpus $(BUILD) $(BUILD)/fuzz/corpus
 	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep \
 		$(BUILD)/fuzz/failed --jobs $$(nproc) \
+		--seed $(SEED) --mutants $(MUTANTS)
+
+# each integer column with each value in turn, to all commands (tests/fuzz/columns.c): hours
+fuzz-columns: MUTANTS = 1000000
+fuzz-columns: deps
+	$(MAKE) -j$$(nproc) all fuzzers $(FUZZ_APPS)
+	tests/fuzz/make-corpus $(BUILD) $(BUILD)/fuzz/corpus
+	$(BUILD)/fuzz/commands $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/corpus --keep \
+		$(BUILD)/fuzz/failed --jobs $$(nproc) --columns all \
 		--seed $(SEED) --mutants $(MUTANTS)
 
 tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS)
@@ -307,7 +317,7 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test test-hardware demo bench soak fuzzers fuzz fuzz-table install deb \
-	test-deb clean
+.PHONY: all tests deps test test-hardware demo bench soak fuzzers fuzz fuzz-table fuzz-columns \
+	install deb test-deb clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -5,6 +5,7 @@
 #include "core/store/chunk/payload.h"
 #include "core/wire/event.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/seeds.h"
 
 static void walk_all(const struct block *block)
 {
@@ -23,19 +24,37 @@ static void walk_all(const struct block *block)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+/* Reads all of it; true: it can be read. */
+static bool read_chunk(const uint8_t *bytes, size_t n)
 {
 	struct payload_rows rows = { 0 };
 	struct block block = { 0 };
+	int err;
 
-	if (n && bytes[0] & 1) {
-		payload_unpack(bytes + 1, n - 1, &rows);
-	} else if (n && !block_load(&block, bytes + 1, n - 1, FAMILIES_ALL)) {
-		walk_all(&block);
-		for (int id = 0; id < COLUMN_COUNT; id++)
+	if (bytes[0] & 1) {
+		err = payload_unpack(bytes + 1, n - 1, &rows);
+	} else {
+		err = block_load(&block, bytes + 1, n - 1, FAMILIES_ALL);
+		if (!err)
+			walk_all(&block);
+		for (int id = 0; id < COLUMN_COUNT && !err; id++)
 			block_need(&block, id);
 	}
 	payload_rows_fini(&rows);
 	block_fini(&block);
+	return !err;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc, (void)argv;
+	seeds_check("chunk", read_chunk);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+	if (n)
+		read_chunk(bytes, n);
 	return 0;
 }

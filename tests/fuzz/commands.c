@@ -2,7 +2,10 @@
  * Altered inputs to all commands, and a table of how they ended
  *
  *	commands VERBATIM CORPUS [--seed S] [--mutants N | --seconds N] [--only KIND,...]
- *		[--jobs N] [--limit SECONDS] [--keep DIR]
+ *		[--jobs N] [--limit SECONDS] [--keep DIR] [--columns all]
+ *
+ * With --columns each alteration of columns.c is made once, in an order that the seed chooses.
+ * First each input is read unaltered: one that is refused would test nothing.
  *
  * Mutant I of seed S is always the same of the same corpus. What fails is kept,
  * with a line that shows it again. Each command gets a fresh copy. An interrupt
@@ -22,114 +25,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "tests/fuzz/forms.h"
 #include "tests/fuzz/live.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/trial.h"
 
-/* What lies in CORPUS under that name, a directory for each. */
-struct kind {
-	const char *name, *corpus;
-	mutate_fn *mutate;
-};
-
-/* clang-format off */
-static const struct kind kinds[] = {
-	{ "rows", "trace", mutate_rows },	{ "schema", "trace", mutate_schema },
-	{ "chunk", "trace", mutate_chunk },	{ "bytes", "trace", mutate_bytes },
-	{ "journal", "trace", mutate_journal }, { "page", "session", mutate_page },
-	{ "ring", "session", mutate_ring },	{ "session", "session", mutate_session },
-	{ "ctf", "ctf", mutate_ctf },		{ "faults", "faults", mutate_text },
-	{ "persona", "persona", mutate_text },	{ "filter", "filter", mutate_text },
-	{ "elf", "elf", mutate_file },		{ "live", "live", NULL },
-};
-/* clang-format on */
-
-/*
- * A line is a command as it is typed; @text is the text itself. Names before the
- * command are of its environment. What came of it is read by @then, which may
- * end as @allows.
- */
-struct form {
-	const char *corpus, *line, *statuses, *then, *allows;
-};
-
-/* clang-format off */
-static const struct form forms[] = {
-	{ "trace", "info t.db", "013", NULL, NULL },
-	{ "trace", "info --format json t.db", "013", NULL, NULL },
-	{ "trace", "dump t.db", "013", NULL, NULL },
-	{ "trace", "dump --payload full t.db", "013", NULL, NULL },
-	{ "trace", "dump --failed t.db", "013", NULL, NULL },
-	{ "trace", "dump --format json t.db", "013", NULL, NULL },
-	{ "trace", "dump t.db u.db", "013", NULL, NULL },
-	{ "trace", "stat t.db", "013", NULL, NULL },
-	{ "trace", "stat --format json t.db", "013", NULL, NULL },
-	{ "trace", "diff --format junit t.db u.db -- t.db t.db", "013", NULL, NULL },
-	{ "trace", "sql t.db SELECT*FROM\tobject,call", "0123", NULL, NULL },
-	{ "trace", "sql --json t.db SELECT*FROM\twr", "0123", NULL, NULL },
-	{ "trace", "sql --csv t.db SELECT*FROM\twc", "0123", NULL, NULL },
-	{ "trace", "sql t.db SELECT*FROM\tpayload", "0123", NULL, NULL },
-	{ "trace", "sql t.db SELECT*FROM\tmeta,process,thread,module", "0123", NULL, NULL },
-	{ "trace", "sql t.db SELECT*,stack(stack)FROM\trequests,qps", "0123", NULL, NULL },
-	{ "trace", "sql t.db SELECT*,name(object)FROM\tqueue_depth", "0123", NULL, NULL },
-	{ "trace", "sql t.db SELECT*,symbol(length)FROM\tmrs,failures", "0123", NULL, NULL },
-	{ "trace", "query t.db state of qp1 in process 1", "0123", NULL, NULL },
-	{ "trace", "query t.db state of mr1 at 1ms", "0123", NULL, NULL },
-	{ "trace", "query t.db outstanding on cq1 in process 1", "0123", NULL, NULL },
-	{ "trace", "query t.db registered", "013", NULL, NULL },
-	{ "trace", "query --format json t.db covers key 0x1000", "013", NULL, NULL },
-	{ "trace", "query t.db peer of qp1 in process 1", "0123", NULL, NULL },
-	{ "trace", "query t.db path of wr_id 1", "0123", NULL, NULL },
-	{ "trace", "query --format json t.db path of 1:40", "0123", NULL, NULL },
-	{ "trace", "diff t.db u.db", "013", NULL, NULL },
-	{ "trace", "diff --format json u.db t.db", "013", NULL, NULL },
-	{ "trace", "unpack -o o.db t.db", "03", "info o.db", "013" },
-	{ "trace", "unpack -o o.db t.db", "03", "check o.db", "013" },
-	{ "trace", "check t.db", "013", NULL, NULL },
-	{ "trace", "check --format json t.db", "013", NULL, NULL },
-	{ "trace", "check t.db u.db", "013", NULL, NULL },
-	{ "trace", "check --format json u.db t.db", "013", NULL, NULL },
-	{ "trace", "check --format sarif t.db", "013", NULL, NULL },
-	{ "trace", "check --format junit --save t.db", "0134", NULL, NULL },
-	{ "trace", "replay --timeout 0.2 t.db", "013", NULL, NULL },
-	{ "trace", "replay --timeout 0.2 --format json t.db", "013", NULL, NULL },
-	{ "trace", "trim -o o.db --until 1:20 t.db", "023", "check o.db", "013" },
-	{ "trace", "trim -o o.db --from 1:20 t.db", "023", "info o.db", "013" },
-	{ "trace", "trim -o o.db --only process=1 t.db", "023", "dump o.db", "013" },
-	{ "trace", "merge -o o.db t.db u.db", "03", "check o.db", "013" },
-	{ "trace", "merge -o o.db u.db t.db", "03", "stat o.db", "013" },
-	{ "trace", "reduce -j 1 --deadline 1s -k status\tof\t1:40\t=\tREM_ACCESS_ERR -o o.db t.db",
-	  "0123", NULL, NULL },
-	{ "trace", "stat --format openmetrics t.db", "013", NULL, NULL },
-	{ "trace", "sql --format jsonl t.db SELECT*FROM\tqps", "0123", NULL, NULL },
-	{ "trace", "export t.db", "03", NULL, NULL },
-	{ "trace", "export --at 1:40 t.db", "023", NULL, NULL },
-	{ "trace", "export --format folded --value time t.db", "03", NULL, NULL },
-	{ "trace", "export --format pcapng -o o.pcapng t.db", "03", NULL, NULL },
-	{ "trace", "export --format perfetto -o o.trace t.db", "03", NULL, NULL },
-	{ "trace", "report t.db", "03", NULL, NULL },
-	{ "trace", "report --compare u.db t.db", "03", NULL, NULL },
-	{ "trace", "bundle -o o.bundle t.db", "03", "unbundle -l o.bundle", "0" },
-	{ "trace", "bundle --list --anonymise t.db", "03", NULL, NULL },
-	{ "trace", "emit t.db", "03", NULL, NULL },
-	{ "trace", "emit --allow-partial t.db u.db", "03", NULL, NULL },
-	{ "session", "collect -q --keep -o o.db .", "034", "info o.db", "01" },
-	{ "session", "collect -q --keep -o o.db .", "034", "check o.db", "01" },
-	{ "ctf", "import -q -o o.db .", "03", "info o.db", "013" },
-	{ "faults", "VERBATIM_SOFT_FAULTS=text run --device soft @guest calls 3",
-	  "0123456789", NULL, NULL },
-	{ "persona", "VERBATIM_SOFT_PERSONA=text run --device soft @guest calls 3",
-	  "0123456789", NULL, NULL },
-	{ "filter", "record -q -o o.db --filter @text @guest calls 3", "02", "info o.db", "01" },
-	{ "elf", "doctor ./text", "0134", NULL, NULL },
-	{ "live", "record -q --strict --memory --on-full drop -o o.db @guest calls 500",
-	  "0123456789", "info o.db", "01" },
-	{ "live", "record -q --on-full drop -o o.db @guest calls 500", "0123456789", "info o.db",
-	  "01" },
-};
-/* clang-format on */
-
-enum { KINDS = sizeof(kinds) / sizeof(*kinds), FORMS = sizeof(forms) / sizeof(*forms), WORDS = 16 };
+enum { WORDS = 16 };
 
 struct cell {
 	_Atomic uint32_t runs, fine, refused, wrong[VERDICTS];
@@ -140,7 +41,7 @@ struct cell {
 static struct board {
 	_Atomic uint64_t next; /* mutant */
 	_Atomic int over;      /* no more of them */
-	struct cell cells[KINDS][FORMS];
+	struct cell cells[KINDS_MOST][FORMS_MOST];
 } * board;
 
 static struct {
@@ -149,6 +50,7 @@ static struct {
 	double limit, until;
 	uint64_t turns; /* each kind has one, whatever the time is */
 	int jobs;
+	bool columns;
 } options = { .seed = 1, .mutants = UINT64_MAX, .limit = 20, .jobs = 1, .keep = "." };
 
 static double read_clock(void)
@@ -174,24 +76,75 @@ __attribute__((format(printf, 1, 2))) static void run_shell(const char *format, 
 		raise(WTERMSIG(status));
 }
 
-/* One of the directories of the corpus, copied to DIR/run. False: it has none. */
-static bool take_input(const struct kind *kind, const char *dir, struct dice *dice)
+/* The last alteration of a column; or "". */
+static char altered[COLUMNS_WHAT];
+
+static uint32_t count_inputs(const struct kind *kind)
 {
 	char from[1024];
 	uint32_t n = 0;
 
-	run_shell("rm -rf '%s'/*; mkdir '%s/run'; echo precious >'%s/run/" MUTATE_VICTIM "'", dir,
-		  dir, dir);
-	if (!kind->mutate)
-		return true;
 	for (;; n++) {
 		snprintf(from, sizeof(from), "%s/%s/%u", options.corpus, kind->corpus, n);
 		if (access(from, F_OK))
-			break;
+			return n;
 	}
-	if (n)
-		run_shell("cp -a '%s/%s/%u/.' '%s/run'", options.corpus, kind->corpus,
-			  dice_roll(dice, n), dir);
+}
+
+static void copy_input(const struct kind *kind, uint32_t i, const char *dir)
+{
+	run_shell("rm -rf '%s'/*; mkdir '%s/run'; echo precious >'%s/run/" MUTATE_VICTIM "'", dir,
+		  dir, dir);
+	if (kind->mutate)
+		run_shell("cp -a '%s/%s/%u/.' '%s/run'", options.corpus, kind->corpus, i, dir);
+}
+
+/* The input that has rows for alteration @which, from @first on; any where none has. */
+static uint32_t find_rows(const struct kind *kind, uint32_t first, uint32_t n, uint64_t which)
+{
+	char from[1024];
+
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(from, sizeof(from), "%s/%s/%u", options.corpus, kind->corpus,
+			 (first + i) % n);
+		if (columns_has_rows(from, which))
+			return (first + i) % n;
+	}
+	return first;
+}
+
+/* How many there are, of the first input. */
+static uint64_t count_columns(void)
+{
+	char from[1024];
+
+	snprintf(from, sizeof(from), "%s/plain/0", options.corpus);
+	return columns_count(from);
+}
+
+/* Alteration @which of all: the next is of another column. */
+static void alter_columns(const struct kind *kind, uint64_t index, const char *dir,
+			  struct dice *dice)
+{
+	uint32_t n = count_inputs(kind);
+	uint64_t which = (index + options.seed) * 1000003 % count_columns();
+
+	copy_input(kind, find_rows(kind, dice_roll(dice, n), n, which), dir);
+	columns_alter(mutate_path(dir, "run"), which, dice, altered);
+}
+
+/* One of the directories of the corpus, altered, in DIR/run. False: it has none. */
+static bool take_input(const struct kind *kind, uint64_t index, const char *dir, struct dice *dice)
+{
+	uint32_t n = kind->mutate ? count_inputs(kind) : 1;
+
+	if (n && options.columns) {
+		alter_columns(kind, index, dir, dice);
+	} else if (n) {
+		copy_input(kind, dice_roll(dice, n), dir);
+		if (kind->mutate)
+			kind->mutate(mutate_path(dir, "run"), dice);
+	}
 	return n;
 }
 
@@ -269,6 +222,8 @@ static void keep_input(const struct kind *kind, uint64_t index, const char *dir,
 	printf("# %s: exit status %d, %.1f s, %ld MB: cp -r %s /tmp/m && cd /tmp/m && %s %s\n",
 	       verdict_names[t->verdict], t->status, t->seconds, t->memory / 1024, name,
 	       options.verbatim, line);
+	if (*altered)
+		printf("#    %s\n", altered);
 	for (char *said = t->verdict == VERDICT_RAW ? NULL : strtok((char *)t->said, "\n"); said;
 	     said = strtok(NULL, "\n"))
 		if (strstr(said, "ERROR") || strstr(said, "runtime error") ||
@@ -308,15 +263,12 @@ static void run_line(const struct kind *kind, uint64_t index, const char *dir,
 /* All commands for this input, each in one of its forms. */
 static void run_all(const struct kind *kind, uint64_t index, const char *dir, struct dice *dice)
 {
-	for (int i = 0, n; i < FORMS; i += n) {
-		size_t length = strcspn(forms[i].line, " ");
+	for (int i = 0, n; forms[i].line; i += n) {
 		const struct form *form;
 
-		for (n = 1; i + n < FORMS && !strcmp(forms[i + n].corpus, forms[i].corpus) &&
-			    !strncmp(forms[i + n].line, forms[i].line, length + 1);
-		     n++)
+		for (n = 1; forms[i + n].line && form_is_like(&forms[i], &forms[i + n]); n++)
 			;
-		if (strcmp(forms[i].corpus, kind->corpus))
+		if (strcmp(forms[i].reads, kind->reads))
 			continue;
 		form = &forms[i + (int)dice_roll(dice, (uint32_t)n)];
 		run_shell("rm -rf '%s/run'; cp -a '%s/mutant' '%s/run'", dir, dir, dir);
@@ -337,13 +289,67 @@ static bool is_chosen(const char *name)
 /* The kind of mutant @index: they take turns. */
 static const struct kind *kind_of(uint64_t index)
 {
-	const struct kind *chosen[KINDS];
+	const struct kind *chosen[KINDS_MOST];
 
 	options.turns = 0;
-	for (int k = 0; k < KINDS; k++)
+	for (int k = 0; kinds[k].name; k++)
 		if (is_chosen(kinds[k].name))
 			chosen[options.turns++] = &kinds[k];
 	return options.turns ? chosen[index % options.turns] : NULL;
+}
+
+/* A directory to work in, and the environment of all runs. */
+static void make_work(char *dir)
+{
+	if (!mkdtemp(dir))
+		exit(1);
+	setenv("VERBATIM_SESSIONS", dir, 1);
+	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
+	setenv("ASAN_OPTIONS", "quarantine_size_mb=16:hard_rss_limit_mb=3000", 0);
+}
+
+/* Is input @i accepted as it is? */
+static bool is_whole(const struct kind *kind, uint32_t i, const struct form *form, const char *dir)
+{
+	char *argv[WORDS], *env[WORDS], run[1024];
+	struct trial t = { .dir = run,
+			   .argv = argv,
+			   .env = env,
+			   .statuses = form->whole,
+			   .limit = options.limit };
+
+	copy_input(kind, i, dir);
+	snprintf(run, sizeof(run), "%s/run", dir);
+	read_form(form->line, run, argv, env);
+	trial_run(&t);
+	if (t.verdict)
+		printf("not ok fuzz: commands: %s %u is refused unaltered: %s: %s, exit status %d: "
+		       "%.300s\n",
+		       kind->corpus, i, form->line, verdict_names[t.verdict], t.status, t.said);
+	return !t.verdict;
+}
+
+/* All inputs that will be altered, each once. */
+static bool are_whole(void)
+{
+	char dir[] = "/tmp/verbatim-fuzz-XXXXXX";
+	bool all = true;
+
+	make_work(dir);
+	for (const struct kind *kind = kinds; kind->name; kind++)
+		for (const struct form *form = forms; form->line; form++) {
+			bool again = kind > kinds && !strcmp(kind[-1].corpus, kind->corpus) &&
+				     is_chosen(kind[-1].name);
+			uint32_t n = is_chosen(kind->name) && kind->mutate && form->whole &&
+						     !again && !strcmp(form->reads, kind->reads)
+					     ? count_inputs(kind)
+					     : 0;
+
+			for (uint32_t i = 0; i < n; i++)
+				all &= is_whole(kind, i, form, dir);
+		}
+	run_shell("rm -rf '%s'", dir);
+	return all;
 }
 
 static void work_off(void)
@@ -351,21 +357,15 @@ static void work_off(void)
 	char dir[] = "/tmp/verbatim-fuzz-XXXXXX";
 	uint64_t index;
 
-	if (!mkdtemp(dir))
-		exit(1);
-	setenv("VERBATIM_SESSIONS", dir, 1);
-	setenv("VERBATIM_SOFT_FABRIC", dir, 1);
-	setenv("ASAN_OPTIONS", "quarantine_size_mb=16:hard_rss_limit_mb=3000", 0);
+	make_work(dir);
 	kind_of(0);
 	while (!board->over && (index = atomic_fetch_add(&board->next, 1)) < options.mutants &&
 	       (!options.until || read_clock() < options.until || index < options.turns)) {
 		struct dice dice = dice_of_seed(options.seed, index);
 		const struct kind *kind = kind_of(index);
 
-		if (!kind || !take_input(kind, dir, &dice))
+		if (!kind || !take_input(kind, index, dir, &dice))
 			continue;
-		if (kind->mutate)
-			kind->mutate(mutate_path(dir, "run"), &dice);
 		run_shell("mv '%s/run' '%s/mutant'", dir, dir);
 		run_all(kind, index, dir, &dice);
 	}
@@ -391,7 +391,7 @@ static uint32_t count_wrong(const struct cell *cell)
 
 static void print_cell(const char *kind, const char *command, const struct cell *c)
 {
-	printf("%-8s %-8s %7u %7u %7u", kind, command, c->runs, c->fine, c->refused);
+	printf("%-8s %-9s %7u %7u %7u", kind, command, c->runs, c->fine, c->refused);
 	for (int v = 1; v < VERDICTS; v++)
 		printf(" %6u", c->wrong[v]);
 	printf(" %6ld %6.1f\n", c->memory / 1024, (double)c->ms / 1000);
@@ -408,38 +408,24 @@ static void add_cells(struct cell *to, const struct cell *from)
 	raise_to(&to->ms, from->ms);
 }
 
-/* The word of a form that is the command. */
-static void name_command(const struct form *form, char name[16])
-{
-	const char *at = form->line + (strchr(form->line, '=') && strchr(form->line, '=') <
-									  strchr(form->line, ' ')
-					       ? strcspn(form->line, " ") + 1
-					       : 0);
-
-	snprintf(name, 16, "%.*s", (int)strcspn(at, " "), at);
-}
-
 /* A line for each kind and command. Returns how many runs went wrong. */
 static uint32_t print_table(void)
 {
 	struct cell all = { 0 };
 
-	printf("%-8s %-8s %7s %7s %7s", "input", "command", "runs", "0, 1", "refused");
+	printf("%-8s %-9s %7s %7s %7s", "input", "command", "runs", "0, 1", "refused");
 	for (int v = 1; v < VERDICTS; v++)
 		printf(" %6s", verdict_names[v]);
 	printf(" %6s %6s\n", "max MB", "max s");
-	for (int k = 0; k < KINDS; k++)
-		for (int f = 0; f < FORMS; f++) {
+	for (int k = 0; kinds[k].name; k++)
+		for (int f = 0; forms[f].line; f++) {
 			struct cell sum = { 0 };
-			char name[16], next[16];
+			char name[FORM_COMMAND];
 
-			name_command(&forms[f], name);
-			for (;; f++) {
-				add_cells(&sum, &board->cells[k][f]);
-				name_command(&forms[f + 1 < FORMS ? f + 1 : f], next);
-				if (f + 1 == FORMS || strcmp(name, next))
-					break;
-			}
+			form_command(&forms[f], name);
+			add_cells(&sum, &board->cells[k][f]);
+			while (forms[f + 1].line && form_is_like(&forms[f], &forms[f + 1]))
+				add_cells(&sum, &board->cells[k][++f]);
 			if (sum.runs)
 				print_cell(kinds[k].name, name, &sum);
 			add_cells(&all, &sum);
@@ -451,10 +437,10 @@ static uint32_t print_table(void)
 /* As a test: a line for each kind. */
 static void print_lines(void)
 {
-	for (int k = 0; k < KINDS; k++) {
+	for (int k = 0; kinds[k].name; k++) {
 		struct cell sum = { 0 };
 
-		for (int f = 0; f < FORMS; f++)
+		for (int f = 0; forms[f].line; f++)
 			add_cells(&sum, &board->cells[k][f]);
 		if (!is_chosen(kinds[k].name))
 			continue;
@@ -474,10 +460,10 @@ static bool are_all_there(void)
 
 	for (const struct command *c = commands; c->name; c++) {
 		bool found = !strstr(c->arguments, "TRACE");
-		char name[16];
+		char name[FORM_COMMAND];
 
-		for (int f = 0; f < FORMS && !found; f++) {
-			name_command(&forms[f], name);
+		for (int f = 0; forms[f].line && !found; f++) {
+			form_command(&forms[f], name);
 			found = !strcmp(name, c->name);
 		}
 		if (!found)
@@ -504,6 +490,8 @@ static void read_option(const char *name, char *value)
 		options.limit = atof(value);
 	else if (!strcmp(name, "--keep"))
 		options.keep = value;
+	else if (!strcmp(name, "--columns"))
+		options.columns = true;
 	else
 		exit(fprintf(stderr, "commands: there is no option '%s'\n", name) > 0);
 }
@@ -520,7 +508,12 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "commands: no %s, or no %s\n", argv[1], argv[2]) > 0;
 	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (!are_all_there())
+	if (options.columns) {
+		options.only = "columns";
+		if (options.mutants > count_columns())
+			options.mutants = count_columns();
+	}
+	if (!are_all_there() || !are_whole())
 		return 1;
 	for (int i = 0; i < options.jobs; i++)
 		if (!fork())

@@ -17,7 +17,7 @@
 
 #include "cli/cli.h"
 
-enum { INPUTS = 32, FILES = 8 };
+enum { INPUTS = 64, FILES = 8 };
 
 struct file {
 	char name[64];
@@ -67,40 +67,16 @@ static void load_corpus(const char *from, struct file *files)
 		closedir(d);
 }
 
-void inside_open(const char *kind)
+static void copy_files(const struct file *files)
 {
-	const char *corpus = getenv("FUZZ_CORPUS");
-	char from[512];
-
-	make_work();
-	for (; ninputs < INPUTS; ninputs++) {
-		snprintf(from, sizeof(from), "%s/%s/%u", corpus ? corpus : "build/fuzz/corpus",
-			 kind, ninputs);
-		if (access(from, F_OK))
-			break;
-		load_corpus(from, inputs[ninputs]);
-	}
-	if (!ninputs) {
-		fprintf(stderr, "inside: there is no %s: set FUZZ_CORPUS\n", from);
-		exit(1);
-	}
-	if (!freopen("/dev/null", "w", stdout))
-		exit(1);
-}
-
-const char *inside_copy(struct dice *dice)
-{
-	const struct file *files = inputs[dice_roll(dice, ninputs)];
-
 	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	if (mkdir(dir, 0700))
 		abort();
 	for (int i = 0; i < FILES && files[i].bytes; i++)
 		mutate_write(mutate_path(dir, files[i].name), files[i].bytes, files[i].n);
-	return dir;
 }
 
-void inside_run(const char *line)
+int inside_run(const char *line)
 {
 	char words[256], *argv[16];
 	int argc = 0;
@@ -112,7 +88,43 @@ void inside_run(const char *line)
 		argv[argc++] = word;
 	argv[argc] = NULL;
 	optind = 0;
-	command_find(argv[0])->run(argc, argv);
+	return command_find(argv[0])->run(argc, argv);
+}
+
+void inside_open(const char *kind, const char *line)
+{
+	const char *corpus = getenv("FUZZ_CORPUS");
+	unsigned int first = ninputs;
+	char from[512];
+
+	make_work();
+	for (; ninputs < INPUTS; ninputs++) {
+		snprintf(from, sizeof(from), "%s/%s/%u", corpus ? corpus : "build/fuzz/corpus",
+			 kind, ninputs - first);
+		if (access(from, F_OK))
+			break;
+		load_corpus(from, inputs[ninputs]);
+	}
+	if (ninputs == first) {
+		fprintf(stderr, "inside: there is no %s: set FUZZ_CORPUS\n", from);
+		exit(1);
+	}
+	if (!freopen("/dev/null", "w", stdout))
+		exit(1);
+	for (unsigned int i = first; i < ninputs; i++) {
+		copy_files(inputs[i]);
+		if (inside_run(line) > 1) {
+			fprintf(stderr, "inside: %s %u is refused unaltered: %s\n", kind, i - first,
+				line);
+			exit(1);
+		}
+	}
+}
+
+const char *inside_copy(struct dice *dice)
+{
+	copy_files(inputs[dice_roll(dice, ninputs)]);
+	return dir;
 }
 
 const char *inside_file(const uint8_t *bytes, size_t n)

@@ -6,15 +6,17 @@
  */
 #include "tests/fuzz/mutate.h"
 
-/* All inputs of CORPUS/@kind, CORPUS being FUZZ_CORPUS or build/fuzz/corpus; ends the process if
- * there is none. */
-void inside_open(const char *kind);
+/*
+ * Take all inputs of CORPUS/@kind as well, CORPUS being FUZZ_CORPUS or build/fuzz/corpus. Ends the
+ * process if there is none, or @line, a command, refuses one: altered, it would test nothing.
+ */
+void inside_open(const char *kind, const char *line);
 
 /* A fresh copy of one of them. Returns its directory. */
 const char *inside_copy(struct dice *dice);
 
-/* Run a command, its words with blanks between them, in the copy. */
-void inside_run(const char *line);
+/* Run a command, its words with blanks between them, in the copy. Returns its status. */
+int inside_run(const char *line);
 
 /* A file of these bytes. Returns its absolute path. */
 const char *inside_file(const uint8_t *bytes, size_t n);

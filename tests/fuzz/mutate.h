@@ -9,14 +9,28 @@
  *	session, ring.N			a session that nobody collects
  *	metadata, *_N			a CTF trace
  *	text				faults, a profile, a filter, an ELF file
+ *	t.bundle			a bundle
  */
+#include <stdbool.h>
+
 #include "tests/fuzz/dice.h"
 
 typedef void mutate_fn(const char *dir, struct dice *dice);
 
-mutate_fn mutate_rows, mutate_schema, mutate_chunk, mutate_bytes, mutate_journal;
+mutate_fn mutate_rows, mutate_columns, mutate_schema, mutate_chunk, mutate_bytes, mutate_journal;
 mutate_fn mutate_page, mutate_ring, mutate_session;
-mutate_fn mutate_ctf, mutate_text, mutate_file;
+mutate_fn mutate_ctf, mutate_text, mutate_file, mutate_bundle;
+
+/*
+ * One of the alterations of a trace's integer columns: each has a number below columns_count(), the
+ * same in all traces of a format, and a description. mutate_columns() makes one at random.
+ */
+enum { COLUMNS_WHAT = 160 };
+uint64_t columns_count(const char *dir);
+void columns_alter(const char *dir, uint64_t which, struct dice *dice, char what[COLUMNS_WHAT]);
+
+/* Has this trace any rows to alter? If not, columns_alter() makes one. */
+bool columns_has_rows(const char *dir, uint64_t which);
 
 /* "DIR/NAME", in one of a few static buffers. */
 const char *mutate_path(const char *dir, const char *name);

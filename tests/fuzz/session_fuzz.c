@@ -12,7 +12,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
-	inside_open("session");
+	inside_open("session", "collect -q --keep -o o.db .");
 	return 0;
 }
 

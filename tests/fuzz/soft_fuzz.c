@@ -8,18 +8,21 @@
 #include "shim/soft/fabric/profile.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/seeds.h"
 
-static void read_faults(char *text)
+static bool read_faults(char *text)
 {
 	struct fault_rule rule;
 	const char *why;
 	char *rest = text, *line;
+	bool all = true;
 
 	while ((line = strsep(&rest, "\n")))
-		fault_parse(line, &rule, &why);
+		all &= fault_parse(line, &rule, &why) >= 0;
+	return all;
 }
 
-static void read_profile(const char *text)
+static bool read_profile(const char *text)
 {
 	static struct profile profile;
 	static char path[] = "/dev/shm/verbatim-fuzz-XXXXXX";
@@ -28,20 +31,28 @@ static void read_profile(const char *text)
 	if (path[strlen(path) - 1] == 'X')
 		mkstemp(path);
 	mutate_write(path, text, strlen(text));
-	profile_read(path, &profile, why);
+	return profile_read(path, &profile, why) >= 0;
+}
+
+static bool read_text(const uint8_t *bytes, size_t n)
+{
+	char *text = strndup((const char *)bytes + 1, n - 1);
+	bool good = *bytes & 1 ? read_faults(text) : read_profile(text);
+
+	free(text);
+	return good;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc, (void)argv;
+	seeds_check("soft", read_text);
+	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	char *text;
-
-	if (!n)
-		return 0;
-	text = strndup((const char *)bytes + 1, n - 1);
-	if (*bytes & 1)
-		read_faults(text);
-	else
-		read_profile(text);
-	free(text);
+	if (n)
+		read_text(bytes, n);
 	return 0;
 }

@@ -14,29 +14,34 @@
 #include "core/base/size.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/inside.h"
+#include "tests/fuzz/seeds.h"
 
-static void read_filter(const char *text)
+/* Each returns whether the text is accepted. */
+
+static bool read_filter(const char *text)
 {
 	struct session_filter filter;
 	char complaint[256];
 
-	filter_read(text, &filter, complaint);
+	return !filter_read(text, &filter, complaint);
 }
 
-static void read_size(const char *text)
+static bool read_size(const char *text)
 {
-	size_parse(text);
+	return size_parse(text) != 0;
 }
 
-static void read_json(const char *text)
+static bool read_json(const char *text)
 {
 	struct args *args = args_new(text, strlen(text));
+	bool good = args_root(args);
 
 	args_text(args, "a.b[3].c");
 	args_unref(args);
+	return good;
 }
 
-static void write_json(const char *text)
+static bool write_json(const char *text)
 {
 	struct text out = { 0 };
 	struct args *args;
@@ -49,48 +54,63 @@ static void write_json(const char *text)
 		abort();
 	args_unref(args);
 	text_fini(&out);
+	return true;
 }
 
-static void read_question(const char *text)
+static bool read_question(const char *text)
 {
 	struct question question;
 	char complaint[QUESTION_COMPLAINT];
 
-	question_read(text, &question, complaint);
+	return !question_read(text, &question, complaint);
 }
 
-static void read_elf(const uint8_t *bytes, size_t n)
+static bool read_elf(const uint8_t *bytes, size_t n)
 {
 	struct elf elf;
 	char path[PATH_MAX];
 	const char *needed;
 
 	if (elf_open(inside_file(bytes, n), &elf))
-		return;
+		return false;
 	for (unsigned int i = 0; i < 64 && (needed = elf_needed(&elf, i)); i++)
 		elf_find(&elf, needed, path);
 	elf_mentions(&elf, "dlopen");
 	elf_close(&elf);
+	return true;
+}
+
+static bool read_input(const uint8_t *bytes, size_t n)
+{
+	static bool (*const readers[])(const char *) = { read_filter, read_size, read_json,
+							 write_json, read_question };
+	enum { READERS = sizeof(readers) / sizeof(*readers) };
+	char address[SOCKADDR_TEXT], *text;
+	unsigned int which = *bytes % (READERS + 2);
+	bool good = true;
+
+	if (which == READERS) {
+		sockaddr_text(bytes + 1, n - 1, address);
+	} else if (which > READERS) {
+		good = read_elf(bytes + 1, n - 1);
+	} else {
+		text = strndup((const char *)bytes + 1, n - 1);
+		good = readers[which](text);
+		free(text);
+	}
+	return good;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc, (void)argv;
+	seeds_check("text", read_input);
+	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	static void (*const readers[])(const char *) = { read_filter, read_size, read_json,
-							 write_json, read_question };
-	enum { READERS = sizeof(readers) / sizeof(*readers) };
-	char address[SOCKADDR_TEXT], *text;
-	unsigned int which = n ? *bytes % (READERS + 2) : 0;
-
-	if (!n)
-		return 0;
-	if (which == READERS) {
-		sockaddr_text(bytes + 1, n - 1, address);
-	} else if (which > READERS) {
-		read_elf(bytes + 1, n - 1);
-	} else {
-		text = strndup((const char *)bytes + 1, n - 1);
-		readers[which](text);
-		free(text);
-	}
+	if (n)
+		read_input(bytes, n);
 	return 0;
 }

@@ -8,14 +8,15 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
-	inside_open("trace");
+	inside_open("trace", "check t.db");
+	inside_open("plain", "check t.db");
 	return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	static mutate_fn *const ways[] = { mutate_rows,  mutate_rows,   mutate_chunk,
-					   mutate_chunk, mutate_schema, mutate_bytes };
+	static mutate_fn *const ways[] = { mutate_rows,  mutate_columns, mutate_columns,
+					   mutate_chunk, mutate_schema,  mutate_bytes };
 	static const char *const lines[] = {
 		"info t.db",
 		"info --format json t.db",
@@ -23,6 +24,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		"dump --payload full t.db",
 		"stat t.db",
 		"stat --format json t.db",
+		"export t.db",
+		"export --format folded t.db",
+		"export --format perfetto -o o.trace t.db",
+		"export --format pcapng -o o.pcapng t.db",
+		"trim -o o.db --from 1:20 t.db",
+		"trim -o o.db --only process=1 t.db",
+		"merge -o o.db t.db u.db",
+		"merge -o o.db u.db t.db",
+		"emit --allow-partial t.db",
+		"sql t.db SELECT*FROM\tmrs,failures",
 		"check t.db",
 		"check t.db u.db",
 		"dump t.db u.db",
