@@ -43,6 +43,17 @@ guest_exports_verbs_only() {
 	done
 }
 
+# each test that the page names, "FILE: NAME, NAME; ..." in its table
+promises_have_their_tests() {
+	local file names name lost=
+	while IFS=: read -r file names; do
+		for name in ${names//,/ }; do
+			grep -qw -- "$name" "$file" || lost+=" $file:$name"
+		done
+	done < <(grep -oE '(tests/[a-z0-9_/.]+): [a-z0-9_, ]+' docs/SECURITY.md)
+	is "tests that are not there" "$lost" ""
+}
+
 # how try says that these ended, in a list of its own
 tried() {
 	bash -c '. tests/e2e/lib/try.sh; holds() { true; }; breaks() { false; }; try "$@"' list "$@"
@@ -60,5 +71,6 @@ try removed_verb_is_missed
 try guest_needs_libc_only
 try guest_exports_verbs_only
 try what_cannot_be_tried_has_failed
+try promises_have_their_tests
 try "table of the columns of chunks is up to date" scripts/data-table --check
 try "table of the software device's verbs is up to date" scripts/soft-table --check
