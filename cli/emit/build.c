@@ -133,36 +133,25 @@ static int check_whole(struct program *program)
 	return 0;
 }
 
-int build_program(struct maker *maker, struct program *program)
+/* What each pass that makes statements begins with. */
+static int init_pass(struct maker *maker)
 {
-	int err = check_whole(program);
+	const struct program *program = maker->program;
+	int err = rooms_init(&maker->rooms, &maker->order);
 
-	maker->program = program;
-	if (!err)
-		err = order_init(&maker->order, program);
-	if (!err)
-		err = rooms_init(&maker->rooms, &maker->order);
 	if (err)
 		return err;
 	maker->named = calloc(program->nobjects + 1, sizeof(*maker->named));
 	maker->needed = calloc(program->nobjects + 1, sizeof(*maker->needed));
 	maker->untold = calloc(program->nobjects + 1, sizeof(*maker->untold));
 	maker->armed = calloc(program->nobjects + 1, sizeof(*maker->armed));
-	maker->last = calloc(program->nprocesses + 1, sizeof(*maker->last));
 	maker->ended = calloc(program->nprocesses + 1, sizeof(*maker->ended));
-	if (!maker->named || !maker->needed || !maker->untold || !maker->armed || !maker->last ||
-	    !maker->ended)
+	if (!maker->named || !maker->needed || !maker->untold || !maker->armed || !maker->ended)
 		return log_err(-ENOMEM, "emit");
-	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
-	err = read_all(maker, learn_event);
-	if (!err && memory_finish(&maker->memory))
-		err = log_err(-ENOMEM, "emit");
-	if (!err)
-		err = read_all(maker, make_statements);
-	return err ? err : order_finish(&maker->order);
+	return 0;
 }
 
-void build_fini(struct maker *maker)
+static void fini_pass(struct maker *maker)
 {
 	for (uint32_t i = 0; maker->needed && i <= maker->program->nobjects; i++) {
 		free(maker->named[i].objects);
@@ -172,11 +161,88 @@ void build_fini(struct maker *maker)
 	free(maker->needed);
 	free(maker->untold);
 	free(maker->armed);
-	free(maker->last);
 	free(maker->ended);
 	if (maker->rooms.order)
 		rooms_fini(&maker->rooms);
+	maker->named = maker->needed = NULL;
+	maker->untold = NULL;
+	maker->armed = maker->ended = NULL;
+	maker->rooms = (struct rooms){ 0 };
+}
+
+/* One more pass, which begins without what the one before has made. */
+static int begin_again(struct maker *maker)
+{
+	int err;
+
+	fini_pass(maker);
+	program_restart(maker->program);
+	err = order_restart(&maker->order);
+	return err ? err : init_pass(maker);
+}
+
+/* Does what comes first depend on what comes later? */
+static bool needs_plan(const struct program *program)
+{
+	bool shared = program->nthreads > 1;
+
+	for (uint32_t i = 1; !shared && i <= program->nobjects; i++)
+		shared = trace_object(program->trace, i)->kind == OBJECT_srq;
+	return shared;
+}
+
+/* Which events are waited for is found out before there are statements, and which SRQs starved. */
+static int plan_order(struct maker *maker)
+{
+	struct program *program = maker->program;
+	bool again;
+	int err;
+
+	do {
+		program->phrase.ignored = true;
+		err = read_all(maker, make_statements);
+		program->phrase.ignored = false;
+		again = program->again;
+		if (!err && again) {
+			order_fini(&maker->order);
+			err = order_init(&maker->order, program);
+		}
+		if (!err)
+			err = begin_again(maker);
+	} while (!err && again);
+	return err;
+}
+
+int build_program(struct maker *maker, struct program *program)
+{
+	int err = check_whole(program);
+
+	maker->program = program;
+	if (!err)
+		err = order_init(&maker->order, program);
+	if (err)
+		return err;
+	maker->last = calloc(program->nprocesses + 1, sizeof(*maker->last));
+	if (!maker->last)
+		return log_err(-ENOMEM, "emit");
+	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
+	err = read_all(maker, learn_event);
+	if (!err && memory_finish(&maker->memory))
+		err = log_err(-ENOMEM, "emit");
+	if (!err)
+		err = init_pass(maker);
+	if (!err && needs_plan(program))
+		err = plan_order(maker);
+	if (!err)
+		err = read_all(maker, make_statements);
+	return err ? err : order_finish(&maker->order);
+}
+
+void build_fini(struct maker *maker)
+{
+	fini_pass(maker);
 	order_fini(&maker->order);
+	free(maker->last);
 	memory_fini(&maker->memory);
 	links_fini(&maker->links);
 }

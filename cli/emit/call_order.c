@@ -37,13 +37,13 @@ static int begin_order(struct maker *maker, const struct call *call)
 	if (!call->object)
 		snprintf(name, sizeof(name), "t%u", maker->program->at.thread);
 	if (info->effect == EFFECT_CREATE)
-		return order_begin(&maker->order, "%s_made", name);
+		return order_begin(&maker->order, name, "made");
 	if (info->effect == EFFECT_DESTROY)
-		return order_begin(&maker->order, "%s_gone", name);
+		return order_begin(&maker->order, name, "gone");
 	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state) &&
 	    state >= 0 && state < (int64_t)(sizeof(states) / sizeof(*states)))
-		return order_begin(&maker->order, "%s_%s", name, states[state]);
-	return order_begin(&maker->order, "%s_%s", name, info->name + strlen("ibv_"));
+		return order_begin(&maker->order, name, states[state]);
+	return order_begin(&maker->order, name, info->name + strlen("ibv_"));
 }
 
 /* An event of a CQ comes after it was made and asked for that; it is acknowledged later. */

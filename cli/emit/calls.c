@@ -417,15 +417,15 @@ int calls_add(struct maker *maker, const struct trace_event *event)
 		err = rows[call->verb](maker, call);
 	if (!err)
 		err = program_add(program, true);
-	order_end(&maker->order);
-	return err;
+	return err ? err : order_end(&maker->order);
 }
 
 /* The thread of a process that did something last; 0: none did. */
 static uint32_t find_last_thread(const struct program *program, uint32_t process)
 {
 	for (uint32_t t = program->nthreads; t; t--)
-		if (trace_thread(program->trace, t)->process == process && program->scripts[t].n)
+		if (trace_thread(program->trace, t)->process == process &&
+		    program->scripts[t].added)
 			return t;
 	return 0;
 }
@@ -437,7 +437,7 @@ static int reset_qp(struct maker *maker, uint32_t qp)
 	int err;
 
 	names_variable(program, qp, name);
-	err = order_begin(&maker->order, "%s_ended", name);
+	err = order_begin(&maker->order, name, "ended");
 	if (!err)
 		err = order_change(&maker->order, qp, ROLE_STATE);
 	if (err)
@@ -449,8 +449,7 @@ static int reset_qp(struct maker *maker, uint32_t qp)
 		    "\t.qp_state = IBV_QPS_RESET,\n}, IBV_QP_STATE), 0);",
 		    name);
 	err = program_add(program, true);
-	order_end(&maker->order);
-	return err;
+	return err ? err : order_end(&maker->order);
 }
 
 int calls_add_end(struct maker *maker, uint32_t process)

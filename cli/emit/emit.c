@@ -41,12 +41,6 @@ static int make_program(struct trace *trace, const char *from, const struct sett
 		program->allow_partial = set->allow_partial;
 		err = build_program(&maker, program);
 	}
-	if (!err && program->again) {
-		build_fini(&maker);
-		maker = (struct maker){ 0 };
-		program_restart(program);
-		err = build_program(&maker, program);
-	}
 	if (!err)
 		err = write_program(&maker, &text);
 	if (!err)
@@ -76,6 +70,7 @@ int cli_emit(int argc, char **argv)
 	status = cli_open_all("emit", &arguments, &trace);
 	if (status)
 		return status;
+	cli_show_progress("emit", trace);
 	err = make_program(trace, arguments.at[0], &set);
 	trace_close(trace);
 	return err == -ENOTSUP ? CLI_TRACE : cli_status(err);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "cli/emit/turns.h"
-#include "core/base/vec.h"
+#include "core/wire/hash.h"
 
 enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
 
@@ -54,26 +54,41 @@ static void add_element(struct table *t, const char *element)
 	t->columns += length;
 }
 
+enum { NUMBER_BITS = 24 }; /* of struct listing's written: a number, and above it a place */
+
+/* The number of a table with that body; 0: there is none. What is written of it, for the next. */
+static unsigned int find_table(const struct listing *l, const struct text *body, uint64_t *hash)
+{
+	uint64_t found;
+
+	for (*hash = hash_of(body->at, body->used, 0); map_get(&l->written, *hash, &found); ++*hash)
+		if (!strncmp(l->before.at + (found >> NUMBER_BITS), body->at, body->used))
+			return found & ((1u << NUMBER_BITS) - 1);
+	return 0;
+}
+
 /* The number of that table, of which there may be one. */
 static unsigned int finish_table(struct listing *l, struct table *t, const char *type,
 				 const char *name)
 {
 	struct text body = { 0 };
-	const char *same;
-	unsigned int number;
+	unsigned int number = 0;
+	uint64_t hash = 0;
 
 	if (t->text.used)
 		text_cut(&t->text, t->text.used - 1); /* the last comma */
 	text_addf(&body, t->broken ? "[] = {\n\t\t%s\n\t};\n" : "[] = { %s };\n",
 		  t->text.at ? t->text.at : "");
-	same = l->before.at && body.at ? strstr(l->before.at, body.at) : NULL;
-	while (same && same > l->before.at && same[-1] >= '0' && same[-1] <= '9')
-		same--;
-	number = same ? (unsigned int)strtoul(same, NULL, 10) : ++l->ntables;
-	if (!same)
-		text_addf(&l->before, "\tstatic const %s %s%u%s", type, name, number,
-			  body.at ? body.at : "");
 	l->before.failed |= body.failed || t->text.failed;
+	if (!l->before.failed)
+		number = find_table(l, &body, &hash);
+	if (!number && !l->before.failed) {
+		number = ++l->ntables;
+		text_addf(&l->before, "\tstatic const %s %s%u", type, name, number);
+		if (map_put(&l->written, hash, (uint64_t)l->before.used << NUMBER_BITS | number))
+			l->before.failed = true;
+		text_add(&l->before, body.at, body.used);
+	}
 	text_fini(&body);
 	text_fini(&t->text);
 	return number;
@@ -110,10 +125,11 @@ static void name_turn(struct listing *l, struct frame *frame)
 
 /* @letter as in statement.h. */
 static int add_number(struct listing *l, struct frame *frame, struct text *text, char letter,
-		      const int64_t *values, size_t n)
+		      const struct numbers *values, size_t n)
 {
 	struct turns turns;
-	int err = turns_fit(&frame->nest, values, n, &turns);
+	int64_t *elements;
+	int err = turns_fit(&frame->nest, values, n, &turns, &elements);
 	unsigned int table;
 	bool steps = false;
 
@@ -121,7 +137,8 @@ static int add_number(struct listing *l, struct frame *frame, struct text *text,
 		return err;
 	if (turns.how == TURNS_TABLE) {
 		name_turn(l, frame);
-		table = add_table(l, values, turns.period);
+		table = add_table(l, elements, turns.period);
+		free(elements);
 		text_addf(text, "%stable%u[%s",
 			  letter == 'o'   ? " + "
 			  : letter == 'x' ? "(uint64_t)"
@@ -143,69 +160,41 @@ static int add_number(struct listing *l, struct frame *frame, struct text *text,
 	return 0;
 }
 
-/* Value @v of the statement in each of its turns; @v -1: the event's n. To be freed. */
-static int64_t *collect_values(const struct listing *l, const struct node *node, int v)
-{
-	int64_t *values = calloc(node->nturns + 1, sizeof(*values));
-
-	for (size_t i = 0; values && i < node->nturns; i++) {
-		const struct statement *s = &l->script->at[node->turns[i]];
-
-		values[i] = v < 0 ? (int64_t)s->n : l->script->values[s->first + (size_t)v];
-	}
-	return values;
-}
-
+/* Value @v of the statement, from 1; 0: the event's n. */
 static int add_value(struct listing *l, struct frame *frame, struct text *text, char letter,
-		     const struct node *node, int v)
+		     const struct node *node, uint32_t v)
 {
-	int64_t *values = collect_values(l, node, v);
-	int err = values ? add_number(l, frame, text, letter, values, node->nturns) : -ENOMEM;
-
-	free(values);
-	return err;
-}
-
-static bool is_named(const struct listing *l, const struct statement *s)
-{
-	return strstr(l->texts->at[s->text - 1], SLOT "n");
-}
-
-/* The step to the event that statement @i waits before. */
-static int64_t find_coming(const struct listing *l, size_t i)
-{
-	while (i + 1 < l->script->n && !l->script->at[i].event)
-		i++;
-	return is_named(l, &l->script->at[i]) ? l->steps[l->script->at[i].text] : 0;
+	return add_number(l, frame, text, letter, &node->values[v], node->nturns);
 }
 
 static int add_event(struct listing *l, struct frame *frame, struct text *text,
 		     const struct node *node)
 {
-	const struct statement *s = &l->script->at[node->turns[0]];
-	int err = 0;
+	int err;
 
 	if (!frame->nest.depth) {
-		text_addf(text, "\"%s:%" PRIu64 "\"", l->thread, s->n);
+		text_addf(text, "\"%s:%" PRIu64 "\"", l->thread,
+			  (uint64_t)numbers_first(&node->values[0]));
 		return 0;
 	}
 	if (frame->counts) {
-		if (s->event)
-			text_addf(text, "next(&n, %" PRId64 ")", l->steps[s->text]);
+		if (!node->coming)
+			text_addf(text, "next(&n, %" PRId64 ")", l->steps[node->text]);
 		else
-			text_addf(text, "coming(n, %" PRId64 ")", find_coming(l, node->turns[0]));
-		l->has_waits |= !s->event;
+			text_addf(text, "coming(n, %" PRId64 ")",
+				  l->named[node->coming] ? l->steps[node->coming] : 0);
+		l->has_waits |= node->coming;
 		return 0;
 	}
 	l->has_loops = true;
 	text_addf(text, "at(\"%s\", ", l->thread);
-	err = add_value(l, frame, text, 'd', node, -1);
+	err = add_value(l, frame, text, 'd', node, 0);
 	text_addf(text, ")");
 	return err;
 }
 
 static int add_kept_element(struct listing *l, struct frame *frame, const struct node *node,
-			    uint32_t object, int v)
+			    uint32_t object, uint32_t v)
 {
 	struct text index = { 0 }, lines = { 0 };
 	int err;
@@ -227,10 +216,10 @@ static int add_kept_element(struct listing *l, struct frame *frame, const struct
 
 static int add_statement(struct listing *l, const struct frame *of, const struct node *node)
 {
-	const struct statement *s = &l->script->at[node->turns[0]];
-	const char *at = l->texts->at[s->text - 1];
+	const char *at = l->texts->at[node->text - 1];
 	struct frame frame = *of;
-	int v = 0, err = 0;
+	uint32_t v = 1;
+	int err = 0;
 
 	*frame.turn = '\0';
 	add_indent(l, &frame);
@@ -262,52 +251,62 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 	return err;
 }
 
-/* The first and the last statement that a loop does. */
-static void find_ends(const struct node *node, size_t *first, size_t *last)
+/* The events of a loop, one after the other. */
+struct tour {
+	struct listing *l;
+	bool began;
+	uint64_t first, before; /* n of the first event, and of the last so far that is named */
+	uint64_t last;          /* n of the last */
+	uint64_t *votes;        /* by text */
+	uint64_t times;         /* so many events in a row are each */
+	int64_t more;           /* so far from where the steps lead */
+	struct table table;     /* of those runs */
+};
+
+static bool is_named_event(const struct listing *l, const struct node *node)
 {
-	for (size_t i = 0; i < node->nturns; i++) {
-		*first = node->turns[i] < *first ? node->turns[i] : *first;
-		*last = node->turns[i] > *last ? node->turns[i] : *last;
-	}
-	for (size_t i = 0; i < node->nparts; i++)
-		find_ends(node->parts[i], first, last);
+	return !node->coming && l->named[node->text];
 }
 
-/* The named events of a loop, one after the other: how far each is from the one before. */
-static bool find_step(const struct listing *l, size_t i, uint64_t *before, int64_t *ret_step)
+static void see_ends(void *arg, const struct node *node, uint64_t n)
 {
-	const struct statement *s = &l->script->at[i];
+	struct tour *tour = arg;
 
-	if (!s->event || !is_named(l, s))
-		return false;
-	*ret_step = (int64_t)(s->n - *before);
-	*before = s->n;
-	return true;
+	(void)node;
+	if (!tour->began)
+		tour->first = n;
+	tour->began = true;
+	tour->last = n;
 }
 
 /* What the step to each statement mostly is, by text (Boyer and Moore's vote). */
-static int vote_steps(struct listing *l, size_t first, size_t last)
+static void vote_step(void *arg, const struct node *node, uint64_t n)
+{
+	struct tour *tour = arg;
+	int64_t *step = &tour->l->steps[node->text];
+
+	if (!is_named_event(tour->l, node))
+		return;
+	if (!tour->votes[node->text])
+		*step = (int64_t)(n - tour->before);
+	tour->votes[node->text] += *step == (int64_t)(n - tour->before) ? 1 : -1ull;
+	tour->before = n;
+}
+
+static int vote_steps(struct listing *l, struct node *node)
 {
 	size_t texts = l->texts->n + 1;
-	uint64_t before = l->script->at[first].n, *votes = calloc(texts, sizeof(*votes));
-	int64_t step;
+	struct tour tour = { .l = l, .votes = calloc(texts, sizeof(*tour.votes)) };
 
 	free(l->steps);
 	l->steps = calloc(texts, sizeof(*l->steps));
-	if (!votes || !l->steps) {
-		free(votes);
+	if (!tour.votes || !l->steps) {
+		free(tour.votes);
 		return -ENOMEM;
 	}
-	for (size_t i = first; i <= last; i++) {
-		uint32_t text = l->script->at[i].text;
-
-		if (!find_step(l, i, &before, &step))
-			continue;
-		if (!votes[text])
-			l->steps[text] = step;
-		votes[text] += l->steps[text] == step ? 1 : -1ull;
-	}
-	free(votes);
+	tour.before = (uint64_t)numbers_first(&loops_first(node)->values[0]);
+	loops_visit(node, vote_step, &tour);
+	free(tour.votes);
 	return 0;
 }
 
@@ -319,91 +318,80 @@ static void add_run(struct table *table, uint64_t times, int64_t more)
 	add_element(table, element);
 }
 
+static void add_step(void *arg, const struct node *node, uint64_t n)
+{
+	struct tour *tour = arg;
+	int64_t more;
+
+	if (!is_named_event(tour->l, node))
+		return;
+	if (!tour->began)
+		tour->first = tour->before = n - (uint64_t)tour->l->steps[node->text];
+	tour->began = true;
+	more = (int64_t)(n - tour->before) - tour->l->steps[node->text];
+	tour->before = n;
+	if (more != tour->more && tour->times) {
+		add_run(&tour->table, tour->times, tour->more);
+		tour->times = 0;
+	}
+	tour->more = more;
+	tour->times++;
+}
+
 /*
  * The number of a table of how far the events are from where these steps lead, or 0 where none is;
  * behind *@ret_n, which the first of them steps on from.
  */
-static unsigned int add_runs(struct listing *l, size_t first, size_t last, uint64_t *ret_n)
+static unsigned int add_runs(struct listing *l, struct node *node, uint64_t *ret_n)
 {
-	uint64_t before, times = 0;
-	int64_t step, more = 0;
-	struct table table = { 0 };
+	struct tour tour = { .l = l };
 
-	while (first < last && !(l->script->at[first].event && is_named(l, &l->script->at[first])))
-		first++;
-	before = *ret_n = l->script->at[first].n - (uint64_t)l->steps[l->script->at[first].text];
-	for (size_t i = first; i <= last; i++) {
-		if (!find_step(l, i, &before, &step))
-			continue;
-		step -= l->steps[l->script->at[i].text];
-		if (step != more && times) {
-			add_run(&table, times, more);
-			times = 0;
-		}
-		more = step;
-		times++;
-	}
-	if (!table.text.used && !more)
+	loops_visit(node, add_step, &tour);
+	*ret_n = tour.first;
+	if (!tour.table.text.used && !tour.more)
 		return 0;
-	add_run(&table, times, more);
-	return finish_table(l, &table, "struct run", "runs");
+	add_run(&tour.table, tour.times, tour.more);
+	return finish_table(l, &tour.table, "struct run", "runs");
 }
 
-/* Can each statement's event be told from the loops' variables alone? */
-static int needs_count(const struct listing *l, const struct nest *nest, const struct node *node,
-		       bool *ret_needs)
+/* Can not each statement's event be told from the loops' variables alone? */
+static bool needs_count(const struct listing *l, const struct nest *nest, const struct node *node)
 {
 	struct nest inner = *nest;
-	int64_t *values;
-	struct turns turns;
-	int err = 0;
 
-	if (node->parts) {
-		if (inner.depth < TURNS_DEEP)
-			inner.loops[inner.depth++] = node;
-		for (size_t i = 0; !err && i < node->nparts; i++)
-			err = needs_count(l, &inner, node->parts[i], ret_needs);
-		return err;
-	}
-	if (!is_named(l, &l->script->at[node->turns[0]]))
-		return 0;
-	values = collect_values(l, node, -1);
-	err = values ? turns_fit(nest, values, node->nturns, &turns) : -ENOMEM;
-	free(values);
-	if (!err && turns.how != TURNS_LINEAR)
-		*ret_needs = true;
-	return err;
+	if (!node->parts)
+		return l->named[node->text] &&
+		       !turns_are_linear(nest, &node->values[0], node->nturns);
+	if (inner.depth < TURNS_DEEP)
+		inner.loops[inner.depth++] = node;
+	for (size_t i = 0; i < node->nparts; i++)
+		if (needs_count(l, &inner, node->parts[i]))
+			return true;
+	return false;
 }
 
-static int add_node(struct listing *l, struct frame *frame, const struct node *node);
+static int add_node(struct listing *l, struct frame *frame, struct node *node);
 
 static bool runs_once(const struct node *node)
 {
-	for (size_t i = 0; i < node->nrounds; i++)
-		if (node->rounds[i] != 1)
-			return false;
-	return true;
+	return numbers_is_run(&node->rounds) && node->rounds.last.value == 1 &&
+	       !node->rounds.last.step;
 }
 
 static int add_rounds(struct listing *l, struct frame *frame, const struct node *node)
 {
-	int64_t *rounds = calloc(node->nrounds + 1, sizeof(*rounds));
 	const char *variable = turns_variable(frame->nest.depth);
-	int err = rounds ? 0 : -ENOMEM;
+	int err;
 
 	*frame->turn = '\0';
-	for (size_t i = 0; !err && i < node->nrounds; i++)
-		rounds[i] = (int64_t)node->rounds[i];
 	add_indent(l, frame);
 	text_addf(&l->text, "for (long %s = 0; %s < ", variable, variable);
-	if (!err)
-		err = add_number(l, frame, &l->text, 'd', rounds, node->nrounds);
+	err = add_number(l, frame, &l->text, 'd', &node->rounds, node->nrounds);
 	text_addf(&l->text, "; %s++) {\n", variable);
-	free(rounds);
 	return err;
 }
 
-static int add_loop(struct listing *l, struct frame *frame, const struct node *node)
+static int add_loop(struct listing *l, struct frame *frame, struct node *node)
 {
 	struct frame inner = *frame;
 	char turn[24];
@@ -424,16 +412,16 @@ static int add_loop(struct listing *l, struct frame *frame, const struct node *n
 	return err;
 }
 
-/* Count the events of a loop, from statement @first to @last. */
-static int begin_count(struct listing *l, size_t first, size_t last)
+/* Count the events of a loop. */
+static int begin_count(struct listing *l, struct node *node)
 {
-	int err = vote_steps(l, first, last);
+	int err = vote_steps(l, node);
 	unsigned int runs;
 	uint64_t n;
 
 	if (err)
 		return err;
-	runs = add_runs(l, first, last, &n);
+	runs = add_runs(l, node, &n);
 	l->has_steps = true;
 	text_addf(&l->text, "\tn = (struct numbers){ \"%s\", %" PRIu64, l->thread, n);
 	text_addf(&l->text, runs ? ", runs%u, 0 };\n" : ", NULL, 0 };\n", runs);
@@ -445,11 +433,10 @@ static bool ends_with_empty_line(const struct text *text)
 	return text->used > 1 && !memcmp(text->at + text->used - 2, "\n\n", 2);
 }
 
-static int add_node(struct listing *l, struct frame *frame, const struct node *node)
+static int add_node(struct listing *l, struct frame *frame, struct node *node)
 {
-	size_t first = SIZE_MAX, last = 0;
+	struct tour ends = { 0 };
 	struct frame outer = *frame;
-	bool needs = false;
 	int err = 0;
 
 	if (!node->parts)
@@ -458,15 +445,14 @@ static int add_node(struct listing *l, struct frame *frame, const struct node *n
 		return add_node(l, frame, node->parts[0]);
 	if (frame->nest.depth)
 		return add_loop(l, frame, node);
-	find_ends(node, &first, &last);
-	err = needs_count(l, &frame->nest, node, &needs);
-	outer.counts = needs;
+	loops_visit(node, see_ends, &ends);
+	outer.counts = needs_count(l, &frame->nest, node);
 	if (!ends_with_empty_line(&l->text))
 		text_char(&l->text, '\n');
-	text_addf(&l->text, "\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
-		  l->script->at[first].n, l->thread, l->script->at[last].n);
-	if (!err && needs)
-		err = begin_count(l, first, last);
+	text_addf(&l->text, "\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread, ends.first,
+		  l->thread, ends.last);
+	if (outer.counts)
+		err = begin_count(l, node);
 	if (!err)
 		err = add_loop(l, &outer, node);
 	text_addf(&l->text, "\n");
@@ -478,9 +464,17 @@ int listing_add(struct listing *l, const struct block *block)
 	struct frame frame = { 0 };
 	int err = 0;
 
+	l->named = calloc(l->texts->n + 1, sizeof(*l->named));
+	if (!l->named)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->texts->n; i++)
+		l->named[i + 1] = strstr(l->texts->at[i], SLOT "n");
 	for (size_t i = 0; !err && i < block->n; i++)
 		err = add_node(l, &frame, block->at[i]);
+	free(l->named);
 	free(l->steps);
+	map_fini(&l->written);
+	l->named = NULL;
 	l->steps = NULL;
 	return err ? err : l->text.failed || l->before.failed ? -ENOMEM : 0;
 }

@@ -1,9 +1,15 @@
 /*
  * Loops
  *
- * First what comes several times in a row becomes a loop of one statement. Then stretches of
- * neighbours that come several times in a row become loops of what they consist of, short ones
- * before long ones, and those of two rounds last, until nothing changes:
+ * They are found at the end of what there is, each time that a statement was added:
+ *
+ *	A A            one more of the same is a round of a loop of one
+ *	(A B)*7 A B    all parts of the loop before are one more round of it, or of the loop that is
+ *	               the last part of its last round, and so on
+ *	A B A B A B    a stretch that comes three times in a row becomes a loop
+ *
+ * so that what is held is about the text of the program. Where all were added, what is left and
+ * comes three times in a row becomes loops, short ones before long ones, and then what comes twice:
  *
  *	A A A B A A B A B     the statements
  *	A*3 B A*2 B A B       loops of one
@@ -28,9 +34,10 @@ static void free_node(struct node *node)
 		return;
 	for (size_t i = 0; i < node->nparts; i++)
 		free_node(node->parts[i]);
+	for (size_t i = 0; !node->parts && i <= node->nvalues; i++)
+		numbers_fini(&node->values[i]);
+	numbers_fini(&node->rounds);
 	free(node->parts);
-	free(node->turns);
-	free(node->rounds);
 	free(node);
 }
 
@@ -42,71 +49,308 @@ void loops_fini(struct block *block)
 	memset(block, 0, sizeof(*block));
 }
 
-static int push_number(size_t **array, size_t *n, size_t value)
+/* A loop without parts; with room for @nparts. */
+static struct node *new_loop(uint64_t shape, size_t nparts)
 {
-	size_t *place = vec_push(*array, *n);
+	struct node *loop = calloc(1, sizeof(*loop));
+	struct node **parts = calloc(nparts, sizeof(struct node *));
 
-	if (!place)
-		return -ENOMEM;
-	*place = value;
-	return 0;
+	if (!loop || !parts) {
+		free(loop);
+		free(parts);
+		return NULL;
+	}
+	loop->shape = shape;
+	loop->parts = parts;
+	loop->depth = 1;
+	return loop;
 }
 
 /* Make a statement a loop of it, which is run once in each turn. */
-static int become_loop(struct node *node)
+static int become_loop(struct node **node)
 {
-	struct node *statement = calloc(1, sizeof(*statement));
-	struct node **parts = calloc(1, sizeof(struct node *));
-	int err = statement && parts ? 0 : -ENOMEM;
+	struct node *statement = *node, *loop = new_loop(statement->shape, 1);
 
-	for (size_t i = 0; !err && i < node->nturns; i++)
-		err = push_number(&node->rounds, &node->nrounds, 1);
-	if (err) {
-		free(statement);
-		free(parts);
-		return err;
-	}
-	*statement =
-		(struct node){ .shape = node->shape, .turns = node->turns, .nturns = node->nturns };
-	node->turns = NULL;
-	node->nturns = 0;
-	parts[0] = statement;
-	node->parts = parts;
-	node->nparts = 1;
-	return 0;
+	if (!loop)
+		return -ENOMEM;
+	loop->parts[loop->nparts++] = statement;
+	loop->nrounds = statement->nturns;
+	loop->open = 1;
+	*node = loop;
+	return numbers_push_run(&loop->rounds, (struct run){ 1, 0, statement->nturns - 1 });
 }
 
-/* The turns of @later come after those of @node, of the same shape. */
-static int merge_turns(struct node *node, struct node *later)
+/* The turns of @later, which is taken, come after those of @node, of the same shape. */
+static int merge_turns(struct node **node, struct node *later)
 {
 	int err = 0;
 
-	if (!node->parts && later->parts)
+	if (!(*node)->parts && later->parts)
 		err = become_loop(node);
-	if (!err && node->parts && !later->parts)
-		err = become_loop(later);
-	for (size_t i = 0; !err && i < later->nturns; i++)
-		err = push_number(&node->turns, &node->nturns, later->turns[i]);
-	for (size_t i = 0; !err && i < later->nrounds; i++)
-		err = push_number(&node->rounds, &node->nrounds, later->rounds[i]);
-	for (size_t i = 0; !err && i < node->nparts; i++)
-		err = merge_turns(node->parts[i], later->parts[i]);
+	if (!err && (*node)->parts && !later->parts)
+		err = become_loop(&later);
+	if (!err && !(*node)->parts) {
+		for (size_t i = 0; !err && i <= (*node)->nvalues; i++)
+			err = numbers_append(&(*node)->values[i], &later->values[i]);
+		(*node)->nturns += later->nturns;
+	} else if (!err) {
+		err = numbers_push(&(*node)->rounds, (int64_t)(*node)->open);
+		if (!err)
+			err = numbers_append(&(*node)->rounds, &later->rounds);
+		(*node)->open = later->open;
+		(*node)->nrounds += later->nrounds;
+		for (size_t i = 0; !err && i < later->nparts; i++) {
+			err = merge_turns(&(*node)->parts[i], later->parts[i]);
+			later->parts[i] = NULL;
+		}
+	}
+	free_node(later);
 	return err;
 }
 
-/* @later comes right after @node, of the same shape: one loop does both. */
-static int merge_rounds(struct node *node, struct node *later)
+/* @later, which is taken, was run once right after @node, of the same shape: one loop does both. */
+static int merge_rounds(struct node **node, struct node *later)
 {
-	int err = node->parts ? 0 : become_loop(node);
+	int err = (*node)->parts ? 0 : become_loop(node);
 
 	if (!err && !later->parts)
-		err = become_loop(later);
-	if (err)
-		return err;
-	node->rounds[0] += later->rounds[0];
-	for (size_t i = 0; !err && i < node->nparts; i++)
-		err = merge_turns(node->parts[i], later->parts[i]);
+		err = become_loop(&later);
+	if (!err)
+		(*node)->open += later->open;
+	for (size_t i = 0; !err && i < later->nparts; i++) {
+		err = merge_turns(&(*node)->parts[i], later->parts[i]);
+		later->parts[i] = NULL;
+	}
+	free_node(later);
 	return err;
+}
+
+static bool same_shapes(struct node *const *a, struct node *const *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a[i]->shape != b[i]->shape)
+			return false;
+	return true;
+}
+
+/* The last nodes, @n of them, are one more round of @loop, which takes them. */
+static int add_round(struct node *loop, struct node *const *nodes, size_t n)
+{
+	int err = 0;
+
+	loop->open++;
+	for (size_t i = 0; i < n; i++) {
+		if (err)
+			free_node(nodes[i]);
+		else
+			err = merge_turns(&loop->parts[i], nodes[i]);
+	}
+	return err;
+}
+
+/*
+ * The innermost loop at the end of *@node that the @n nodes behind it are a round of, or the node
+ * that the one behind it is a turn of; or NULL.
+ */
+static struct node **find_taker(struct node **node, struct node *const *nodes, size_t n)
+{
+	struct node **taker = NULL;
+
+	for (;;) {
+		struct node *of = *node;
+
+		if (n == 1 && of->shape == nodes[0]->shape)
+			return node;
+		if (of->parts && of->nparts == n && same_shapes(of->parts, nodes, n))
+			taker = node;
+		if (!of->parts)
+			return taker;
+		node = &of->parts[of->nparts - 1];
+	}
+}
+
+/* Let the loop before the last @n nodes take them. 1: it did; 0; -ENOMEM. */
+static int take_tail(struct block *block, size_t n)
+{
+	struct node **tail = block->at + block->n - n, **taker = find_taker(tail - 1, tail, n);
+	int err;
+
+	if (!taker)
+		return 0;
+	block->n -= n;
+	err = n == 1 && (*taker)->shape == tail[0]->shape ? merge_rounds(taker, tail[0])
+							  : add_round(*taker, tail, n);
+	return err ? err : 1;
+}
+
+/* A loop of @rounds times the @length nodes at @nodes, which it takes. */
+static int make_loop(struct node **nodes, size_t length, size_t rounds, struct node **ret_loop)
+{
+	struct node *loop = new_loop(length, length);
+	int err = loop ? 0 : -ENOMEM;
+
+	for (size_t i = length; i < length * rounds; i++) {
+		if (err)
+			free_node(nodes[i]);
+		else
+			err = merge_turns(&nodes[i % length], nodes[i]);
+	}
+	for (size_t i = 0; i < length; i++) {
+		if (!loop) {
+			free_node(nodes[i]);
+			continue;
+		}
+		loop->shape = map_hash(loop->shape ^ map_hash(nodes[i]->shape + i));
+		loop->parts[loop->nparts++] = nodes[i];
+		if (loop->depth <= nodes[i]->depth)
+			loop->depth = nodes[i]->depth + 1;
+	}
+	if (loop) {
+		loop->open = rounds;
+		loop->nrounds = 1;
+	}
+	*ret_loop = loop;
+	return err;
+}
+
+static bool is_deep(struct node *const *nodes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (nodes[i]->depth >= LOOPS_DEEP)
+			return true;
+	return false;
+}
+
+/* Do the last @length nodes come three times in a row? */
+static bool comes_thrice(const struct block *block, size_t length)
+{
+	struct node *const *end = block->at + block->n;
+
+	return length >= 2 && 3 * length <= block->n && end[-1]->shape == end[-1 - length]->shape &&
+	       same_shapes(end - length, end - 2 * length, length) &&
+	       same_shapes(end - length, end - 3 * length, length) &&
+	       !is_deep(end - length, length);
+}
+
+/* The last nodes become a loop, or a round of one. 1: they did, and again may; 0; -ENOMEM. */
+static int fold_tail(struct block *block)
+{
+	for (size_t n = 1; n < block->n && n <= LOOP_PARTS; n++) {
+		int err = take_tail(block, n);
+
+		if (err)
+			return err < 0 ? err : 0;
+		if (!comes_thrice(block, n))
+			continue;
+		block->n -= 3 * n - 1;
+		err = make_loop(block->at + block->n - 1, n, 3, &block->at[block->n - 1]);
+		block->n -= !block->at[block->n - 1];
+		return err ? err : 1;
+	}
+	return 0;
+}
+
+/* Add @node, which is taken, and fold what there is then. */
+static int push_node(struct block *block, struct node *node)
+{
+	struct node **place = vec_push(block->at, block->n);
+	int err = place ? 1 : -ENOMEM;
+
+	if (!place)
+		free_node(node);
+	else
+		*place = node;
+	while (err > 0)
+		err = fold_tail(block);
+	return err;
+}
+
+/* Does a loop at the end of @node begin with the @n nodes behind it, and go on? */
+static bool may_take(const struct node *node, struct node *const *nodes, size_t n)
+{
+	for (; node->parts; node = node->parts[node->nparts - 1])
+		if (node->nparts > n && same_shapes(node->parts, nodes, n))
+			return true;
+	return false;
+}
+
+static int add_node(struct block *block, struct node *node);
+
+/* What was held is no round of a loop: the first of it is folded, the others are added anew. */
+static int release_held(struct block *block)
+{
+	struct node *held[LOOP_PARTS];
+	size_t n = block->held;
+	int err;
+
+	block->n -= n;
+	block->held = 0;
+	memcpy(held, block->at + block->n, n * sizeof(*held));
+	err = push_node(block, held[0]);
+	for (size_t i = 1; i < n; i++) {
+		if (err)
+			free_node(held[i]);
+		else
+			err = add_node(block, held[i]);
+	}
+	return err;
+}
+
+/*
+ * Where the last nodes and @node, which is taken, are how a round of the loop before them begins
+ * they are held, so that no other loop has them before it is known whether that round ends.
+ */
+static int add_node(struct block *block, struct node *node)
+{
+	struct node **place;
+	size_t n = block->held + 1;
+	int err = 0;
+
+	if (block->held && block->at[block->n - 1]->shape == node->shape)
+		return merge_rounds(&block->at[block->n - 1], node);
+	place = vec_push(block->at, block->n);
+	if (!place) {
+		free_node(node);
+		return -ENOMEM;
+	}
+	*place = node;
+	if (n < block->n) {
+		block->held = 0;
+		err = take_tail(block, n);
+		if (err)
+			return err < 0 ? err : 0;
+		if (n < LOOP_PARTS && may_take(block->at[block->n - n - 1], place + 1 - n, n)) {
+			block->held = n;
+			return 0;
+		}
+	}
+	block->n--;
+	block->held = n - 1;
+	if (block->held)
+		err = release_held(block);
+	if (err) {
+		free_node(node);
+		return err;
+	}
+	return n > 1 ? add_node(block, node) : push_node(block, node);
+}
+
+int loops_add(struct block *block, const struct statement *s, const int64_t *values)
+{
+	struct node *node = calloc(1, sizeof(*node) + (s->nvalues + 1) * sizeof(*node->values));
+
+	if (!node)
+		return -ENOMEM;
+	node->shape = map_hash(s->text);
+	node->text = s->text;
+	node->coming = s->coming;
+	node->depth = 1;
+	node->nturns = 1;
+	node->nvalues = s->nvalues;
+	node->values[0].last = (struct run){ (int64_t)s->n, 0, 1 };
+	for (uint32_t i = 0; i < s->nvalues; i++)
+		node->values[i + 1].last = (struct run){ values[i], 0, 1 };
+	return add_node(block, node);
 }
 
 static int merge_neighbours(struct block *block)
@@ -115,12 +359,10 @@ static int merge_neighbours(struct block *block)
 	int err = 0;
 
 	for (size_t i = 0; i < block->n; i++) {
-		if (err || !kept || block->at[kept - 1]->shape != block->at[i]->shape) {
+		if (err || !kept || block->at[kept - 1]->shape != block->at[i]->shape)
 			block->at[kept++] = block->at[i];
-			continue;
-		}
-		err = merge_rounds(block->at[kept - 1], block->at[i]);
-		free_node(block->at[i]);
+		else
+			err = merge_rounds(&block->at[kept - 1], block->at[i]);
 	}
 	block->n = kept;
 	return err;
@@ -137,36 +379,9 @@ static size_t count_rounds(const struct block *block, size_t i, size_t length)
 	return same / length + 1;
 }
 
-/* A loop of @rounds times the @length nodes at @nodes, which it takes. */
-static int make_loop(struct node **nodes, size_t length, size_t rounds, struct node **ret_loop)
-{
-	struct node *loop = calloc(1, sizeof(*loop));
-	struct node **parts = calloc(length, sizeof(struct node *));
-	int err = loop && parts ? push_number(&loop->rounds, &loop->nrounds, rounds) : -ENOMEM;
-
-	for (size_t i = length; !err && i < length * rounds; i++)
-		err = merge_turns(nodes[i % length], nodes[i]);
-	if (err) {
-		free(parts);
-		free_node(loop);
-		return err;
-	}
-	loop->shape = length;
-	for (size_t i = 0; i < length; i++) {
-		loop->shape = map_hash(loop->shape ^ map_hash(nodes[i]->shape + i));
-		parts[i] = nodes[i];
-	}
-	for (size_t i = length; i < length * rounds; i++)
-		free_node(nodes[i]);
-	loop->parts = parts;
-	loop->nparts = length;
-	*ret_loop = loop;
-	return 0;
-}
-
 /*
  * Make loops of the stretches of @length nodes that come at least @least times in a row. 1: there
- * were some; 0; -errno.
+ * were some; 0; -ENOMEM.
  */
 static int make_loops(struct block *block, size_t length, size_t least)
 {
@@ -174,57 +389,103 @@ static int make_loops(struct block *block, size_t length, size_t least)
 	int changed = 0;
 
 	for (size_t i = 0; i < block->n;) {
-		size_t rounds = count_rounds(block, i, length);
+		size_t rounds = changed < 0 ? 1 : count_rounds(block, i, length);
 		struct node *loop;
 		int err;
 
-		if (rounds < least) {
+		if (rounds < least || is_deep(block->at + i, length)) {
 			block->at[kept++] = block->at[i++];
 			continue;
 		}
 		err = make_loop(block->at + i, length, rounds, &loop);
-		if (err) {
-			memmove(block->at + kept, block->at + i,
-				(block->n - i) * sizeof(*block->at));
-			block->n -= i - kept;
-			return err;
-		}
-		block->at[kept++] = loop;
+		if (loop)
+			block->at[kept++] = loop;
 		i += length * rounds;
-		changed = 1;
+		changed = err ? err : 1;
 	}
 	block->n = kept;
 	return changed;
 }
 
-int loops_find(const struct script *script, struct block *ret_block)
+/* The last run of each loop is over. */
+static int close_node(struct node *node)
 {
-	struct block block = { 0 };
+	int err = node->parts ? numbers_push(&node->rounds, (int64_t)node->open) : 0;
+
+	for (size_t i = 0; !err && i < node->nparts; i++)
+		err = close_node(node->parts[i]);
+	return err;
+}
+
+int loops_finish(struct block *block)
+{
 	int err = 0;
 
-	for (size_t i = 0; !err && i < script->n; i++) {
-		struct node **place = vec_push(block.at, block.n);
-
-		*(place ? place : &(struct node *){ NULL }) = calloc(1, sizeof(struct node));
-		if (!place || !*place) {
-			err = -ENOMEM;
-			break;
-		}
-		(*place)->shape = map_hash(script->at[i].text);
-		err = push_number(&(*place)->turns, &(*place)->nturns, i);
-	}
-	if (!err)
-		err = merge_neighbours(&block);
+	while (!err && block->held)
+		err = release_held(block);
 	for (size_t least = 3; !err && least >= 2; least--)
-		for (size_t length = 2; !err && length <= LOOP_PARTS && length <= block.n / 2;) {
-			int changed = make_loops(&block, length, least);
+		for (size_t length = 2; !err && length <= LOOP_PARTS && length <= block->n / 2;) {
+			int changed = make_loops(block, length, least);
 
-			err = changed < 0 ? changed : changed ? merge_neighbours(&block) : 0;
+			err = changed < 0 ? changed : changed ? merge_neighbours(block) : 0;
 			length = changed > 0 ? 2 : length + 1;
 		}
-	if (err)
-		loops_fini(&block);
-	else
-		*ret_block = block;
+	for (size_t i = 0; !err && i < block->n; i++)
+		err = close_node(block->at[i]);
 	return err;
+}
+
+static size_t count_bytes(const struct node *node)
+{
+	size_t size = sizeof(*node) + numbers_size(&node->rounds);
+
+	for (size_t i = 0; !node->parts && i <= node->nvalues; i++)
+		size += sizeof(node->values[i]) + numbers_size(&node->values[i]);
+	for (size_t i = 0; i < node->nparts; i++)
+		size += sizeof(node->parts[i]) + count_bytes(node->parts[i]);
+	return size;
+}
+
+size_t loops_size(const struct block *block)
+{
+	size_t size = block->n * sizeof(*block->at);
+
+	for (size_t i = 0; i < block->n; i++)
+		size += count_bytes(block->at[i]);
+	return size;
+}
+
+const struct node *loops_first(const struct node *node)
+{
+	while (node->parts)
+		node = node->parts[0];
+	return node;
+}
+
+static void begin_visit(struct node *node)
+{
+	node->at = (struct numbers_at){ 0 };
+	for (size_t i = 0; i < node->nparts; i++)
+		begin_visit(node->parts[i]);
+}
+
+static void visit_node(struct node *node,
+		       void (*see)(void *arg, const struct node *node, uint64_t n), void *arg)
+{
+	int64_t next = 0;
+
+	if (!numbers_next(node->parts ? &node->rounds : &node->values[0], &node->at, &next))
+		return;
+	if (!node->parts)
+		see(arg, node, (uint64_t)next);
+	for (int64_t round = 0; node->parts && round < next; round++)
+		for (size_t i = 0; i < node->nparts; i++)
+			visit_node(node->parts[i], see, arg);
+}
+
+void loops_visit(struct node *node, void (*see)(void *arg, const struct node *node, uint64_t n),
+		 void *arg)
+{
+	begin_visit(node);
+	visit_node(node, see, arg);
 }

@@ -4,10 +4,11 @@
 #include "cli/emit/memory.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <infiniband/verbs.h>
 
+#include "cli/emit/names.h"
 #include "core/base/vec.h"
 
 static struct region *add_region(struct memory *memory, uint32_t object, uint32_t process,
@@ -234,10 +235,11 @@ const struct region *memory_of(const struct memory *memory, uint32_t object, int
 
 const char *memory_name(const struct program *program, const struct buffer *buffer, char text[64])
 {
+	char *at = text;
+
 	if (program->shared)
-		snprintf(text, 64, "p%u_buffer%u", buffer->process, buffer->number);
-	else
-		snprintf(text, 64, "buffer%u", buffer->number);
+		at = stpcpy(names_decimal(stpcpy(at, "p"), buffer->process), "_");
+	*names_decimal(stpcpy(at, "buffer"), buffer->number) = '\0';
 	return text;
 }
 

@@ -10,14 +10,30 @@
 
 enum { FLAGS_A_LINE = 4 };
 
+char *names_decimal(char *at, uint32_t number)
+{
+	if (number >= 10)
+		at = names_decimal(at, number / 10);
+	*at = (char)('0' + number % 10);
+	return at + 1;
+}
+
 static void add_ordinal(const struct program *program, const struct object *o, char *text)
 {
-	const char *format = program->objects[o->id].array ? "%s%s" INDEX "%u;" : "%s%s%u";
-	char process[16] = "";
+	char *at = text;
 
-	if (program->shared)
-		snprintf(process, sizeof(process), "p%u_", o->process);
-	snprintf(text, NAME_TEXT, format, process, object_names[o->kind], o->ordinal);
+	if (program->shared) {
+		*at++ = 'p';
+		at = names_decimal(at, o->process);
+		*at++ = '_';
+	}
+	at = stpcpy(at, object_names[o->kind]);
+	if (program->objects[o->id].array)
+		*at++ = *INDEX;
+	at = names_decimal(at, o->ordinal);
+	if (program->objects[o->id].array)
+		*at++ = ';';
+	*at = '\0';
 }
 
 const char *names_variable(const struct program *program, uint32_t object, char text[NAME_TEXT])
@@ -46,7 +62,11 @@ void names_add_handle(struct program *program, struct text *text, uint32_t objec
 
 	if (object)
 		program->objects[object].used = true;
-	text_addf(text, cast ? "ibv_cq_ex_to_cq(%s)" : "%s", names_variable(program, object, name));
+	names_variable(program, object, name);
+	if (cast)
+		text_addf(text, "ibv_cq_ex_to_cq(%s)", name);
+	else
+		text_add(text, name, strlen(name));
 }
 
 void names_add_enum(struct text *text, const struct enum_info *info, int64_t value)
@@ -54,7 +74,7 @@ void names_add_enum(struct text *text, const struct enum_info *info, int64_t val
 	const char *name = info ? enum_name(info, value) : NULL;
 
 	if (name)
-		text_addf(text, "%s", name);
+		text_add(text, name, strlen(name));
 	else
 		text_addf(text, "%" PRId64, value);
 }
@@ -88,7 +108,9 @@ void names_add_errno(struct text *text, int64_t error)
 	int64_t size = error < 0 ? -error : error;
 	const char *name = size > 0 && size < 4096 ? strerrorname_np((int)size) : NULL;
 
-	if (name)
+	if (!error)
+		text_char(text, '0');
+	else if (name)
 		text_addf(text, error < 0 ? "-%s" : "%s", name);
 	else
 		text_addf(text, "%" PRId64, error);

@@ -15,6 +15,9 @@ enum { NAME_TEXT = 64 };
  */
 const char *names_variable(const struct program *program, uint32_t object, char text[NAME_TEXT]);
 
+/* Write @number at @at: its end. For the names of each event, which snprintf() is too slow for. */
+char *names_decimal(char *at, uint32_t number);
+
 /* The same for all elements of the array. */
 void names_strip(char *text);
 

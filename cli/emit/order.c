@@ -4,8 +4,8 @@
 #include "cli/emit/order.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,10 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-enum { COUNTED_ALONE = 4 }; /* so few of a counter's events that are waited for count alone */
+enum {
+	COUNTED_ALONE = 4, /* so few of a counter's events that are waited for count alone */
+	SENT_MOST = 4096,  /* messages on their way of which it is held what their sender knew */
+};
 
 /* An object in one of its roles: its last change, and its last use by each thread since. */
 struct shared {
@@ -25,25 +28,25 @@ struct shared {
 struct counter {
 	char *name;
 	uint32_t thread, count;
-	uint32_t *awaited; /* ordinals */
-	size_t nawaited;
-	struct map is_awaited;
+	uint32_t total;                      /* count of all events, once they were seen */
+	uint32_t done;                       /* the text of the statement that counts; or 0 */
+	uint32_t awaited[COUNTED_ALONE + 1]; /* ordinals, sorted: the first few that came */
+	uint32_t nawaited;
 };
 
 /* The receives of a queue, and what the senders of messages knew. */
 struct queue {
-	struct place *receives; /* one for each request */
-	size_t nreceives, taken;
-	uint64_t *sent; /* known of each message, nthreads + 1 each; of a sending queue pair */
-	size_t nsent, received;
+	struct fifo receives; /* struct place: one for each request */
+	uint64_t taken;
+	struct fifo sent; /* known of each message, nthreads + 1 each; of a sending queue pair */
+	uint64_t received;
 };
 
-int order_init(struct order *order, struct program *program)
+/* All but the counters. */
+static int init_tables(struct order *order)
 {
-	size_t threads = program->nthreads + 1, objects = program->nobjects + 1;
+	size_t threads = order->program->nthreads + 1, objects = order->program->nobjects + 1;
 
-	memset(order, 0, sizeof(*order));
-	order->program = program;
 	order->shared = calloc(objects * ROLES, sizeof(*order->shared));
 	order->known = calloc(threads * threads, sizeof(*order->known));
 	order->queues = calloc(objects, sizeof(*order->queues));
@@ -60,23 +63,16 @@ int order_init(struct order *order, struct program *program)
 	return log_err(-ENOMEM, "emit");
 }
 
-void order_fini(struct order *order)
+static void fini_tables(struct order *order)
 {
 	size_t objects = order->program ? order->program->nobjects + 1 : 0;
 
 	for (size_t i = 0; order->shared && i < objects * ROLES; i++)
 		free(order->shared[i].uses);
 	for (size_t i = 0; order->queues && i < objects; i++) {
-		free(order->queues[i].receives);
-		free(order->queues[i].sent);
+		fifo_fini(&order->queues[i].receives);
+		fifo_fini(&order->queues[i].sent);
 	}
-	for (size_t i = 0; i < order->ncounters; i++) {
-		free(order->counters[i].name);
-		free(order->counters[i].awaited);
-		map_fini(&order->counters[i].is_awaited);
-	}
-	free(order->counters);
-	map_fini(&order->by_name);
 	free(order->shared);
 	free(order->known);
 	free(order->queues);
@@ -88,6 +84,38 @@ void order_fini(struct order *order)
 	free(order->feeders);
 	free(order->goes_to);
 	map_fini(&order->receives);
+}
+
+int order_init(struct order *order, struct program *program)
+{
+	memset(order, 0, sizeof(*order));
+	order->program = program;
+	return init_tables(order);
+}
+
+void order_fini(struct order *order)
+{
+	fini_tables(order);
+	for (size_t i = 0; i < order->ncounters; i++)
+		free(order->counters[i].name);
+	free(order->counters);
+	map_fini(&order->by_name);
+}
+
+int order_restart(struct order *order)
+{
+	struct order old = *order;
+
+	fini_tables(&old);
+	*order = (struct order){ .program = old.program,
+				 .counters = old.counters,
+				 .ncounters = old.ncounters,
+				 .by_name = old.by_name };
+	for (size_t i = 0; i < order->ncounters; i++) {
+		order->counters[i].total = order->counters[i].count;
+		order->counters[i].count = 0;
+	}
+	return init_tables(order);
 }
 
 static uint64_t *find_known(const struct order *order, uint32_t thread, uint32_t other)
@@ -121,18 +149,15 @@ static uint32_t find_counter(struct order *order, uint32_t thread, const char *n
 	return (uint32_t)order->ncounters;
 }
 
-int order_begin(struct order *order, const char *format, ...)
+int order_begin(struct order *order, const char *name, const char *what)
 {
 	struct program *program = order->program;
-	char name[2 * NAME_TEXT];
-	va_list args;
+	char text[2 * NAME_TEXT];
 
-	va_start(args, format);
-	vsnprintf(name, sizeof(name), format, args);
-	va_end(args);
-	names_strip(name);
+	stpcpy(stpcpy(stpcpy(text, name), "_"), what);
+	names_strip(text);
 	order->now = (struct place){ program->at.thread, program->at.n,
-				     find_counter(order, program->at.thread, name), 0 };
+				     find_counter(order, program->at.thread, text), 0 };
 	if (!order->now.counter)
 		return log_err(-ENOMEM, "emit");
 	order->now.ordinal = ++order->counters[order->now.counter - 1].count;
@@ -140,25 +165,44 @@ int order_begin(struct order *order, const char *format, ...)
 	return 0;
 }
 
+bool order_has_begun(const struct order *order, struct event_id id)
+{
+	return id.thread <= order->program->nthreads &&
+	       *find_known(order, id.thread, id.thread) >= id.n;
+}
+
+/* An event of the counter is waited for: the first few are remembered, then it is true of all. */
+static void await_ordinal(struct counter *counter, uint32_t ordinal)
+{
+	uint32_t at = 0;
+
+	while (at < counter->nawaited && counter->awaited[at] < ordinal)
+		at++;
+	if ((at < counter->nawaited && counter->awaited[at] == ordinal) ||
+	    counter->nawaited > COUNTED_ALONE)
+		return;
+	for (uint32_t i = counter->nawaited++; i > at; i--)
+		counter->awaited[i] = counter->awaited[i - 1];
+	counter->awaited[at] = ordinal;
+}
+
 int order_wait_for(struct order *order, const struct place *place)
 {
 	struct program *program = order->program;
+	struct script *script = &program->scripts[order->now.thread];
 	struct counter *counter;
-	uint32_t *awaited;
 	struct phrase phrase;
 
 	if (!place->thread || place->thread == order->now.thread ||
 	    *find_known(order, order->now.thread, place->thread) >= place->n)
 		return 0;
 	counter = &order->counters[place->counter - 1];
-	awaited = vec_push(counter->awaited, counter->nawaited);
-	if (!awaited || map_put(&counter->is_awaited, place->ordinal, 1))
-		return log_err(-ENOMEM, "emit");
-	*awaited = place->ordinal;
+	await_ordinal(counter, place->ordinal);
 	*find_known(order, order->now.thread, place->thread) = place->n;
 	program->helpers |= HELPER_AWAIT;
 	phrase = program->phrase; /* of the statement that waits, if it was begun */
-	memset(&program->phrase, 0, sizeof(program->phrase));
+	memset(&program->phrase, 0, offsetof(struct phrase, values));
+	program->phrase.ignored = phrase.ignored;
 	phrase_addf(&program->phrase, "await(" SLOT "n, &%s, ", counter->name);
 	phrase_number(&program->phrase, 'd', place->ordinal);
 	phrase_addf(&program->phrase, ");");
@@ -168,6 +212,8 @@ int order_wait_for(struct order *order, const struct place *place)
 	}
 	phrase_fini(&program->phrase);
 	program->phrase = phrase;
+	if (script->n)
+		script->at[script->n - 1].counter = place->counter;
 	return 0;
 }
 
@@ -227,27 +273,18 @@ int order_change(struct order *order, uint32_t object, enum role role)
 	return err;
 }
 
-void order_end(struct order *order)
-{
-	struct script *script = &order->program->scripts[order->now.thread];
-
-	if (!script->n || !script->at[script->n - 1].event)
-		return;
-	script->at[script->n - 1].counter = order->now.counter;
-	script->at[script->n - 1].ordinal = order->now.ordinal;
-}
-
 int order_post_receive(struct order *order, uint32_t queue, uint32_t requests)
 {
 	struct queue *q = &order->queues[queue];
 
 	for (uint32_t i = 0; i < requests; i++) {
-		struct place *place = vec_push(q->receives, q->nreceives);
+		struct place *place = fifo_add(&q->receives, sizeof(*place));
 
 		if (!place)
 			return log_err(-ENOMEM, "emit");
 		*place = order->now;
 	}
+	fifo_drop(&q->receives, q->taken);
 	return 0;
 }
 
@@ -255,13 +292,15 @@ int order_post_receive(struct order *order, uint32_t queue, uint32_t requests)
 int order_take_receive(struct order *order, uint32_t queue)
 {
 	struct queue *q = &order->queues[queue];
-	size_t i = q->taken++;
+	const struct place *place = fifo_get(&q->receives, sizeof(*place), q->taken);
+	int err = 0;
 
-	if (i < q->nreceives)
-		return order_wait_for(order, &q->receives[i]);
-	if (order->feeders[queue] > 1 && !order->program->objects[queue].starved)
+	if (place)
+		err = order_wait_for(order, place);
+	else if (order->feeders[queue] > 1 && !order->program->objects[queue].starved)
 		order->program->objects[queue].starved = order->program->again = true;
-	return 0;
+	fifo_drop(&q->receives, ++q->taken);
+	return err;
 }
 
 int order_send(struct order *order, uint32_t qp)
@@ -272,15 +311,12 @@ int order_send(struct order *order, uint32_t qp)
 
 	if (threads > 32) /* what is known would take more memory than it saves lines */
 		return 0;
-	if (!(q->nsent & (q->nsent - 1))) {
-		sent = reallocarray(q->sent, (q->nsent ? 2 * q->nsent : 1) * threads,
-				    sizeof(*sent));
-		if (!sent)
-			return log_err(-ENOMEM, "emit");
-		q->sent = sent;
-	}
-	memcpy(q->sent + q->nsent++ * threads, find_known(order, order->now.thread, 0),
-	       threads * sizeof(*sent));
+	sent = fifo_add(&q->sent, threads * sizeof(*sent));
+	if (!sent)
+		return log_err(-ENOMEM, "emit");
+	memcpy(sent, find_known(order, order->now.thread, 0), threads * sizeof(*sent));
+	if (q->sent.n > SENT_MOST)
+		fifo_drop(&q->sent, q->sent.dropped + 1);
 	return 0;
 }
 
@@ -288,14 +324,14 @@ int order_receive(struct order *order, uint32_t peer)
 {
 	size_t threads = order->program->nthreads + 1;
 	struct queue *q = &order->queues[peer];
-	const uint64_t *sent;
+	const uint64_t *sent = fifo_get(&q->sent, threads * sizeof(*sent), q->received);
 
-	if (q->received >= q->nsent)
-		return 0;
-	sent = q->sent + q->received++ * threads;
-	for (uint32_t i = 1; i < threads; i++)
+	if (q->received < fifo_count(&q->sent))
+		q->received++;
+	for (uint32_t i = 1; sent && i < threads; i++)
 		if (sent[i] > *find_known(order, order->now.thread, i))
 			*find_known(order, order->now.thread, i) = sent[i];
+	fifo_drop(&q->sent, q->received);
 	return 0;
 }
 
@@ -307,41 +343,32 @@ const char *order_counter(const struct order *order, size_t i)
 	return NULL;
 }
 
-static int compare_ordinals(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Only the awaited events count: their ordinals become 1, 2... */
 static bool counts_alone(const struct counter *counter)
 {
-	return counter->is_awaited.used <= COUNTED_ALONE &&
-	       counter->count > counter->is_awaited.used;
+	return counter->nawaited <= COUNTED_ALONE && counter->total > counter->nawaited;
 }
 
 static uint32_t find_number(const struct counter *counter, uint32_t ordinal)
 {
-	uint32_t number = 0, last = 0;
+	uint32_t number = 0;
 
 	if (!counts_alone(counter))
 		return ordinal;
-	for (size_t i = 0; i < counter->nawaited; i++)
-		if (counter->awaited[i] != last && counter->awaited[i] <= ordinal) {
-			number++;
-			last = counter->awaited[i];
-		}
+	while (number < counter->nawaited && counter->awaited[number] <= ordinal)
+		number++;
 	return number;
 }
 
 static bool is_counted(const struct order *order, const struct statement *s)
 {
 	const struct counter *counter = s->counter ? &order->counters[s->counter - 1] : NULL;
-	uint64_t value;
+	uint32_t number;
 
-	return counter && counter->nawaited &&
-	       (!counts_alone(counter) || map_get(&counter->is_awaited, s->ordinal, &value));
+	if (!s->event || !counter || !counter->nawaited)
+		return false;
+	number = find_number(counter, s->ordinal);
+	return !counts_alone(counter) || (number && counter->awaited[number - 1] == s->ordinal);
 }
 
 /* Which completion of a poll came first is the device's choice, unless others wait for one. */
@@ -377,63 +404,82 @@ static void sort_completions(const struct order *order, struct script *script)
 	}
 }
 
-static int finish_script(struct order *order, struct script *script)
+/* The events before @n statements that wait. */
+static void name_coming(struct script *script, size_t n)
 {
-	struct script old = *script;
-	struct phrase phrase = { 0 };
+	uint32_t coming = 0;
+
+	while (n--) {
+		script->at[n].coming = script->at[n].event ? 0 : coming;
+		if (script->at[n].event)
+			coming = script->at[n].text;
+	}
+}
+
+/* The statement that counts what @s is. */
+static int add_done(struct order *order, uint32_t thread, const struct statement *s)
+{
+	struct counter *counter = &order->counters[s->counter - 1];
+	char text[3 * NAME_TEXT];
+
+	if (!counter->done) {
+		snprintf(text, sizeof(text), "done(&%s);", counter->name);
+		counter->done = texts_number(&order->program->texts, text);
+	}
+	if (!counter->done)
+		return -ENOMEM;
+	return loops_add(&order->program->blocks[thread],
+			 &(struct statement){ .text = counter->done, .n = s->n }, NULL);
+}
+
+static int flush_statement(struct order *order, uint32_t thread, const struct statement *s)
+{
+	struct program *program = order->program;
+	int64_t *values = program->scripts[thread].values + s->first;
+	int err;
+
+	if (!s->event && s->counter) /* a wait, whose only number is the ordinal */
+		*values = find_number(&order->counters[s->counter - 1], (uint32_t)*values);
+	err = loops_add(&program->blocks[thread], s, values);
+	if (!err && is_counted(order, s))
+		err = add_done(order, thread, s);
+	return err ? log_err(err, "emit") : program_limit(program);
+}
+
+/* The first @n statements of the thread go to its loops. */
+static int flush_script(struct order *order, uint32_t thread, size_t n)
+{
+	struct script *script = &order->program->scripts[thread];
 	int err = 0;
 
-	*script = (struct script){ .values = old.values,
-				   .nvalues = old.nvalues,
-				   .values_size = old.values_size };
-	for (size_t i = 0; !err && i < old.n; i++) {
-		err = vec_reserve(script->at, script->size, script->n + 1);
-		if (err)
-			break;
-		script->at[script->n++] = old.at[i];
-		if (!is_counted(order, &old.at[i]))
-			continue;
-		phrase_addf(&phrase, "done(&%s);", order->counters[old.at[i].counter - 1].name);
-		err = script_add(script, &order->program->texts, &phrase, old.at[i].n, false);
-	}
-	free(old.at);
-	phrase_fini(&phrase);
+	sort_completions(order, script);
+	name_coming(script, n);
+	for (size_t i = 0; !err && i < n; i++)
+		err = flush_statement(order, thread, &script->at[i]);
+	script_drop(script, n);
 	return err;
 }
 
-/* The waits name their counters in their texts: those that count alone are numbered anew there. */
-static void renumber_waits(struct order *order, struct script *script)
+int order_end(struct order *order)
 {
-	for (size_t c = 0; c < order->ncounters; c++) {
-		const struct counter *counter = &order->counters[c];
-		char text[3 * NAME_TEXT];
-		uint32_t number;
+	struct script *script = &order->program->scripts[order->now.thread];
 
-		if (!counter->nawaited || !counts_alone(counter))
-			continue;
-		snprintf(text, sizeof(text), "await(" SLOT "n, &%s, " SLOT "d);", counter->name);
-		number = texts_number(&order->program->texts, text);
-		for (size_t i = 0; i < script->n; i++) {
-			int64_t *value = &script->values[script->at[i].first];
-
-			if (script->at[i].text == number)
-				*value = find_number(counter, (uint32_t)*value);
-		}
-	}
+	if (!script->n || !script->at[script->n - 1].event)
+		return 0;
+	script->at[script->n - 1].counter = order->now.counter;
+	script->at[script->n - 1].ordinal = order->now.ordinal;
+	return flush_script(order, order->now.thread, script->n);
 }
 
 int order_finish(struct order *order)
 {
+	struct program *program = order->program;
 	int err = 0;
 
-	for (size_t c = 0; c < order->ncounters; c++)
-		if (order->counters[c].nawaited)
-			qsort(order->counters[c].awaited, order->counters[c].nawaited,
-			      sizeof(uint32_t), compare_ordinals);
-	for (uint32_t t = 1; !err && t <= order->program->nthreads; t++) {
-		renumber_waits(order, &order->program->scripts[t]);
-		sort_completions(order, &order->program->scripts[t]);
-		err = finish_script(order, &order->program->scripts[t]);
+	for (uint32_t t = 1; !err && t <= program->nthreads; t++) {
+		err = flush_script(order, t, program->scripts[t].n);
+		if (!err && loops_finish(&program->blocks[t]))
+			err = log_err(-ENOMEM, "emit");
 	}
-	return err ? log_err(err, "emit") : 0;
+	return err;
 }

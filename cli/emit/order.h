@@ -5,8 +5,12 @@
  * Events read and change what objects are, as locks for readers and writers have it: a change comes
  * after all that went before it, what reads comes after the last change. An event of another thread
  * that is not known to be over is waited for: it counts, and the other waits for the count. Known
- * is what was waited for, and what its sender knew when a message comes. One thread.
+ * is what was waited for, and what its sender knew when a message comes.
+ *
+ * What is waited for is known only after all events. Where there is more than one thread these come
+ * twice, with order_restart() between. One thread.
  */
+#include "cli/emit/fifo.h"
 #include "cli/emit/program.h"
 
 /* What an object is for several. */
@@ -43,15 +47,21 @@ struct order {
 	uint8_t *type;
 	uint32_t *feeders; /* of an SRQ: its queue pairs */
 	uint32_t *goes_to; /* of a queue pair: where all of its datagrams go; ORDER_SEVERAL; or 0 */
-	struct map receives; /* posts of receives, by thread and n */
+	struct map receives; /* posts of receives of which one fails, by thread and n */
 	struct place now;
 };
 
 int order_init(struct order *order, struct program *program);
 void order_fini(struct order *order);
 
-/* The current event, that of program->at, counts as @format. 0 or -ENOMEM. */
-int order_begin(struct order *order, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Forget all but which events are waited for. 0 or -ENOMEM. */
+int order_restart(struct order *order);
+
+/* The current event, that of program->at, counts as NAME_WHAT. 0 or -ENOMEM. */
+int order_begin(struct order *order, const char *name, const char *what);
+
+/* Has that event, or one behind it in its thread, been the current one? */
+bool order_has_begun(const struct order *order, struct event_id id);
 
 /* It reads @object; or changes it. Adds statements that wait. 0 or -errno. */
 int order_read(struct order *order, uint32_t object, enum role role);
@@ -66,8 +76,11 @@ int order_await(struct order *order, struct event_id id, const char *name);
 /* It has used @object, whose next change waits for it; it does not wait. */
 int order_touch(struct order *order, uint32_t object, enum role role);
 
-/* After its statement was added: that is what counts. */
-void order_end(struct order *order);
+/*
+ * After its statement was added: that is what counts. What its thread has done goes to its loops.
+ * 0, -ENOMEM, or -ENOTSUP where the program becomes too large.
+ */
+int order_end(struct order *order);
 
 /*
  * A receive queue (of a queue pair or an SRQ) gets a request by the current event; a message takes
@@ -78,7 +91,7 @@ int order_take_receive(struct order *order, uint32_t queue);
 int order_send(struct order *order, uint32_t qp);
 int order_receive(struct order *order, uint32_t peer);
 
-/* Insert the statements that count, where others wait for them. 0 or -ENOMEM. */
+/* After all events: what is left goes to the loops, which are finished. 0 or -errno. */
 int order_finish(struct order *order);
 
 /* The names of the counters that are used, one after the other; NULL behind the last. */

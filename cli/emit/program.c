@@ -37,7 +37,12 @@ static bool is_shared(const struct program *program)
 	return false;
 }
 
-enum { ARRAY_LEAST = 4 };
+enum {
+	ARRAY_LEAST = 4,
+	OBJECTS_MOST = 1 << 20,
+	LOOK_EVERY = 1 << 16,  /* statements: at the size of the program */
+	BYTES_MOST = 256 << 20 /* some 500,000 statements, and a text that is not much smaller */
+};
 
 static bool may_be_array(enum object_kind kind)
 {
@@ -96,6 +101,11 @@ int program_init(struct program *program, struct trace *trace, const char *path)
 		return program_refuse_all("%u threads were recorded; a program of more than %d is "
 					  "not for reading: `verbatim trim --only` leaves some out",
 					  program->nthreads, EMIT_THREADS);
+	if (program->nobjects > OBJECTS_MOST)
+		return program_refuse_all(
+			"%u objects were made; a program of more than %d is not "
+			"for reading: `verbatim trim` makes a smaller trace first",
+			program->nobjects, OBJECTS_MOST);
 	program->objects = calloc(program->nobjects + 1, sizeof(*program->objects));
 	if (!program->objects)
 		return log_err(-ENOMEM, "emit");
@@ -104,14 +114,21 @@ int program_init(struct program *program, struct trace *trace, const char *path)
 	return 0;
 }
 
+static void fini_thread(struct program *program, size_t thread)
+{
+	script_fini(&program->scripts[thread]);
+	loops_fini(&program->blocks[thread]);
+}
+
 void program_restart(struct program *program)
 {
 	for (size_t i = 0; i <= EMIT_THREADS; i++)
-		script_fini(&program->scripts[i]);
-	texts_fini(&program->texts);
+		fini_thread(program, i);
 	for (uint32_t i = 0; i <= program->nobjects; i++)
 		program->objects[i] = (struct kept){ .starved = program->objects[i].starved,
+						     .by_ex = program->objects[i].by_ex,
 						     .array = program->objects[i].array };
+	program->flushed = 0;
 	program->helpers = 0;
 	program->inline_bytes = 0;
 	program->nomissions = 0;
@@ -121,7 +138,7 @@ void program_restart(struct program *program)
 void program_fini(struct program *program)
 {
 	for (size_t i = 0; i <= EMIT_THREADS; i++)
-		script_fini(&program->scripts[i]);
+		fini_thread(program, i);
 	texts_fini(&program->texts);
 	phrase_fini(&program->phrase);
 	free(program->objects);
@@ -179,15 +196,31 @@ int program_refuse_all(const char *format, ...)
 	return err;
 }
 
+int program_limit(struct program *program)
+{
+	size_t bytes = program->texts.bytes;
+
+	if (++program->flushed % LOOK_EVERY)
+		return 0;
+	for (uint32_t t = 1; t <= program->nthreads; t++)
+		bytes += loops_size(&program->blocks[t]);
+	if (bytes <= BYTES_MOST)
+		return 0;
+	return program_refuse(program, "the program is too large by here, since little of it "
+				       "repeats: `verbatim trim` or `verbatim reduce` makes a "
+				       "smaller trace first");
+}
+
 /* Names of elements become slots: the numbers of those before and behind stay in their order. */
 static void finish_phrase(struct program *program)
 {
-	struct phrase old = program->phrase, *phrase = &program->phrase;
-	const char *at = old.text.at;
+	struct phrase old, *phrase = &program->phrase;
+	const char *at = phrase->text.at;
 	size_t v = 0;
 
-	if (!at || !(strchr(at, *INDEX) || strchr(at, *OBJECT_KEPT)))
+	if (!at || !strpbrk(at, INDEX OBJECT_KEPT))
 		return;
+	old = *phrase;
 	*phrase = (struct phrase){ 0 };
 	while (*at) {
 		char kind = *at++;
@@ -225,11 +258,15 @@ static void finish_phrase(struct program *program)
 
 int program_add(struct program *program, bool event)
 {
+	struct script *script = &program->scripts[program->at.thread];
 	int err;
 
+	if (program->phrase.ignored) {
+		script->added++;
+		phrase_cut(&program->phrase);
+		return 0;
+	}
 	finish_phrase(program);
-	err = script_add(&program->scripts[program->at.thread], &program->texts, &program->phrase,
-			 program->at.n, event);
-
+	err = script_add(script, &program->texts, &program->phrase, program->at.n, event);
 	return err ? log_err(err, "emit") : 0;
 }

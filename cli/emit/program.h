@@ -4,6 +4,7 @@
  *
  * One thread.
  */
+#include "cli/emit/loops.h"
 #include "cli/emit/statement.h"
 #include "core/store/read/trace.h"
 
@@ -62,10 +63,12 @@ struct program {
 	bool shared; /* several processes have objects: names say whose */
 	struct texts texts;
 	struct script scripts[EMIT_THREADS + 1]; /* by thread */
+	struct block blocks[EMIT_THREADS + 1];   /* what they have become, by thread */
 	struct kept *objects;                    /* by id */
 	uint32_t nobjects, nthreads, nprocesses;
 	unsigned int helpers;
 	bool again;            /* it is to be made once more, with what was found out */
+	uint64_t flushed;      /* statements that are in blocks[] */
 	int64_t longest;       /* ns from a post to its completion */
 	uint32_t inline_bytes; /* the longest inline data that is in no region */
 	struct omission *omissions;
@@ -80,7 +83,7 @@ struct program {
 int program_init(struct program *program, struct trace *trace, const char *path);
 void program_fini(struct program *program);
 
-/* Forget what was made of the trace, but for what kept->starved says. */
+/* Forget what was made of the trace, but for what was learnt of it (links.h) and was found out. */
 void program_restart(struct program *program);
 
 /* Remember that @what was left out. 0 or -ENOMEM. */
@@ -93,5 +96,11 @@ int program_refuse(const struct program *program, const char *format, ...)
 /* The same where no event is the reason. */
 int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The statement in program->phrase is that of the current event; or a wait before it. */
+/* Is there room for one more statement in the loops? 0, or as program_refuse_all(). */
+int program_limit(struct program *program);
+
+/*
+ * The statement in program->phrase is that of the current event; or a wait before it. Where phrases
+ * are ignored it is only counted.
+ */
 int program_add(struct program *program, bool event);

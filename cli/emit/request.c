@@ -12,6 +12,7 @@
 #include "cli/emit/names.h"
 #include "cli/emit/part.h"
 #include "cli/emit/result.h"
+#include "core/wire/log.h"
 
 enum { SGES_MOST = 1024 }; /* of a list that was not recorded */
 
@@ -190,10 +191,12 @@ int request_add_post(struct maker *maker, const struct post *post)
 {
 	int err;
 
-	if (!post_is_send(post)) {
+	for (uint32_t i = 0; !post_is_send(post) && i < post->nwr; i++) {
+		if (!links_status(&maker->links, maker->program->at, i))
+			continue;
 		err = map_put(&maker->order.receives, event_key(maker->program->at), 1);
 		if (err)
-			return err;
+			return log_err(err, "emit");
 	}
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		int opcode = post->wr[i].opcode;

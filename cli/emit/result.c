@@ -3,24 +3,25 @@
  */
 #include "cli/emit/result.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/emit/names.h"
 
 void result_check(struct program *program, int64_t ret)
 {
+	static const char before[] = "same(" SLOT "n, ";
 	struct text *text = &program->phrase.text;
-	char *call = text->at && !text->failed ? strdup(text->at) : NULL;
+	size_t call = text->used, n = sizeof(before) - 1;
 
-	if (!call) {
-		text->failed = true;
-		return;
-	}
 	program->helpers |= HELPER_SAME;
-	text_cut(text, 0);
-	text_addf(text, "same(" SLOT "n, %s, ", call);
+	if (program->phrase.ignored)
+		return;
+	text_add(text, before, n);
+	if (text->failed)
+		return;
+	memmove(text->at + n, text->at, call);
+	memcpy(text->at, before, n);
+	text_add(text, ", ", 2);
 	names_add_errno(text, ret);
-	text_addf(text, ");");
-	free(call);
+	text_add(text, ");", 2);
 }

@@ -7,18 +7,9 @@
  */
 #include "cli/emit/order.h"
 
-/* A send or receive queue, or an SRQ. */
-struct room {
-	uint32_t size;      /* requests; 0: not known */
-	uint64_t posted;    /* so many of them */
-	struct place *made; /* the polls that made room, one for each request */
-	size_t nmade;
-};
-
 struct rooms {
 	struct order *order;
-	struct room *at;   /* by object and side */
-	struct map posted; /* a post to the requests before it */
+	struct room *at; /* by object and side */
 };
 
 int rooms_init(struct rooms *rooms, struct order *order);

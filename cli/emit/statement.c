@@ -11,22 +11,75 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/wire/hash.h"
+
+static void add_unsigned(struct text *text, unsigned int number)
+{
+	char digits[16], *at = digits + sizeof(digits);
+
+	do
+		*--at = (char)('0' + number % 10);
+	while (number /= 10);
+	text_add(text, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+static void add_int(struct text *text, int number)
+{
+	if (number < 0)
+		text_char(text, '-');
+	add_unsigned(text, number < 0 ? -(unsigned int)number : (unsigned int)number);
+}
+
+static void add_formatted(struct text *text, const char *format, va_list args)
+{
+	char *made;
+	int n = vasprintf(&made, format, args);
+
+	if (n < 0) {
+		text->failed = true;
+		return;
+	}
+	text_add(text, made, (size_t)n);
+	free(made);
+}
+
+/* %s, %d and %u; all from the first other conversion on is left to vasprintf(), which is slow. */
+static void add_simple(struct text *text, const char *format, va_list args)
+{
+	for (;;) {
+		const char *end = strchrnul(format, '%'), *string;
+
+		text_add(text, format, (size_t)(end - format));
+		if (!*end)
+			return;
+		format = end + 2;
+		switch (end[1]) {
+		case 's':
+			string = va_arg(args, const char *);
+			text_add(text, string, strlen(string));
+			break;
+		case 'd':
+			add_int(text, va_arg(args, int));
+			break;
+		case 'u':
+			add_unsigned(text, va_arg(args, unsigned int));
+			break;
+		default:
+			add_formatted(text, end, args);
+			return;
+		}
+	}
+}
 
 void phrase_addf(struct phrase *phrase, const char *format, ...)
 {
-	char *text;
 	va_list args;
-	int n;
 
-	va_start(args, format);
-	n = vasprintf(&text, format, args);
-	va_end(args);
-	if (n < 0) {
-		phrase->text.failed = true;
+	if (phrase->ignored)
 		return;
-	}
-	text_add(&phrase->text, text, (size_t)n);
-	free(text);
+	va_start(args, format);
+	add_simple(&phrase->text, format, args);
+	va_end(args);
 }
 
 static void add_literal(struct phrase *phrase, char letter, int64_t value)
@@ -39,33 +92,33 @@ static void add_literal(struct phrase *phrase, char letter, int64_t value)
 
 void phrase_number(struct phrase *phrase, char letter, int64_t value)
 {
+	if (phrase->ignored)
+		return;
 	if (phrase->nvalues == sizeof(phrase->values) / sizeof(*phrase->values)) {
 		add_literal(phrase, letter, value);
 		return;
 	}
-	phrase_addf(phrase, SLOT "%c", letter);
+	text_add(&phrase->text, SLOT, 1);
+	text_char(&phrase->text, letter);
 	phrase->values[phrase->nvalues++] = value;
+}
+
+void phrase_cut(struct phrase *phrase)
+{
+	text_cut(&phrase->text, 0);
+	phrase->nvalues = 0;
 }
 
 void phrase_fini(struct phrase *phrase)
 {
 	text_fini(&phrase->text);
-	memset(phrase, 0, sizeof(*phrase));
-}
-
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return hash;
+	phrase->nvalues = 0;
 }
 
 /* Where two texts have one hash the later is put at the next. */
 uint32_t texts_number(struct texts *texts, const char *text)
 {
-	uint64_t hash = hash_text(text), number;
+	uint64_t hash = hash_of(text, strlen(text), 0), number;
 	char *copy, **place;
 
 	for (; map_get(&texts->by_hash, hash, &number); hash++)
@@ -78,6 +131,7 @@ uint32_t texts_number(struct texts *texts, const char *text)
 		return 0;
 	}
 	*place = copy;
+	texts->bytes += strlen(copy) + 1;
 	return map_put(&texts->by_hash, hash, texts->n) ? 0 : (uint32_t)texts->n;
 }
 
@@ -85,8 +139,13 @@ void texts_fini(struct texts *texts)
 {
 	for (size_t i = 0; i < texts->n; i++)
 		free(texts->at[i]);
+	for (size_t i = 0; i < texts->nraw; i++)
+		free(texts->raw[i]);
 	free(texts->at);
+	free(texts->raw);
+	free(texts->filled);
 	map_fini(&texts->by_hash);
+	map_fini(&texts->raw_by_hash);
 	memset(texts, 0, sizeof(*texts));
 }
 
@@ -134,15 +193,39 @@ static void fill_lines(struct text *text)
 		text_cut(text, (size_t)(to - text->at));
 }
 
+static uint32_t add_raw(struct texts *texts, struct text *text, uint64_t hash)
+{
+	char **raw = vec_push(texts->raw, texts->nraw);
+	uint32_t *filled = raw ? vec_push(texts->filled, texts->nfilled) : NULL;
+
+	if (!filled)
+		return 0;
+	*raw = strdup(text->at);
+	texts->bytes += text->used + 1;
+	fill_lines(text);
+	*filled = *raw ? texts_number(texts, text->at) : 0;
+	return *filled && !map_put(&texts->raw_by_hash, hash, texts->nraw) ? *filled : 0;
+}
+
+/* The number of what the phrase becomes with its lines filled; most have come before. */
+static uint32_t find_filled(struct texts *texts, struct text *text)
+{
+	uint64_t hash = hash_of(text->at, text->used, 0), number;
+
+	for (; map_get(&texts->raw_by_hash, hash, &number); hash++)
+		if (!strcmp(texts->raw[number - 1], text->at))
+			return texts->filled[number - 1];
+	return add_raw(texts, text, hash);
+}
+
 int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
 	       bool event)
 {
 	struct statement statement = { .n = n, .event = event, .nvalues = phrase->nvalues };
 	size_t want = script->nvalues + phrase->nvalues;
 
-	fill_lines(&phrase->text);
 	statement.text =
-		phrase->text.failed || !phrase->text.at ? 0 : texts_number(texts, phrase->text.at);
+		phrase->text.failed || !phrase->text.at ? 0 : find_filled(texts, &phrase->text);
 	if (!statement.text || vec_reserve(script->at, script->size, script->n + 1) ||
 	    vec_reserve(script->values, script->values_size, want + 1))
 		return -ENOMEM;
@@ -151,9 +234,23 @@ int script_add(struct script *script, struct texts *texts, struct phrase *phrase
 	       phrase->nvalues * sizeof(*phrase->values));
 	script->nvalues = want;
 	script->at[script->n++] = statement;
-	text_cut(&phrase->text, 0);
-	phrase->nvalues = 0;
+	script->added++;
+	phrase_cut(phrase);
 	return 0;
+}
+
+void script_drop(struct script *script, size_t n)
+{
+	size_t first = n < script->n ? script->at[n].first : script->nvalues;
+
+	script->n -= n;
+	script->nvalues -= first;
+	if (!script->n)
+		return;
+	memmove(script->at, script->at + n, script->n * sizeof(*script->at));
+	memmove(script->values, script->values + first, script->nvalues * sizeof(*script->values));
+	for (size_t i = 0; i < script->n; i++)
+		script->at[i].first -= first;
 }
 
 void script_fini(struct script *script)

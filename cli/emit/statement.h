@@ -31,11 +31,12 @@
 
 struct statement {
 	uint32_t text;    /* of struct texts */
-	uint32_t counter; /* what it counts, from 1; 0: nothing (order.h) */
+	uint32_t counter; /* what it counts, or waits for, from 1; 0: nothing (order.h) */
 	uint32_t ordinal; /* the how many of these it is */
 	uint32_t nvalues;
 	size_t first;    /* its values, of the script's */
 	uint64_t n;      /* of the event T:N */
+	uint32_t coming; /* of a wait: the text of the event that it is before */
 	bool event;      /* it is the event itself, not a wait before it, */
 	bool completion; /* one that its thread waits for */
 };
@@ -43,36 +44,47 @@ struct statement {
 /* Each distinct text once, from 1. */
 struct texts {
 	char **at;
-	size_t n;
+	size_t n, bytes;
 	struct map by_hash;
+	char **raw; /* what phrases were whose lines are filled, */
+	size_t nraw;
+	uint32_t *filled; /* and the numbers of the texts that they have become */
+	size_t nfilled;
+	struct map raw_by_hash;
 };
 
-/* One recorded thread. */
+/* The last statements of a recorded thread, those before them are in its loops (order_end()). */
 struct script {
 	struct statement *at;
 	size_t n, size;
 	int64_t *values;
 	size_t nvalues, values_size;
+	uint64_t added; /* since the beginning */
 };
 
 /* A statement that is being made. */
 struct phrase {
+	bool ignored; /* nothing is */
+	uint32_t nvalues;
 	struct text text;
 	int64_t values[512];
-	uint32_t nvalues;
 };
 
 /* Text that is C; a slot and its number. What has no room for its number stands as it is. */
 void phrase_addf(struct phrase *phrase, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void phrase_number(struct phrase *phrase, char letter, int64_t value);
+void phrase_cut(struct phrase *phrase);
 void phrase_fini(struct phrase *phrase);
 
 /* The number of that text, or 0 without memory. */
 uint32_t texts_number(struct texts *texts, const char *text);
 void texts_fini(struct texts *texts);
 
-/* Add what @line has become, and empty it. 0 or -ENOMEM. */
+/* Add what @phrase has become, and empty it. 0 or -ENOMEM. */
 int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
 	       bool event);
+
+/* Forget the first @n statements. */
+void script_drop(struct script *script, size_t n);
 void script_fini(struct script *script);

@@ -157,7 +157,7 @@ static int order_post(struct maker *maker, const struct post *post)
 	int err;
 
 	names_variable(program, post->object, name);
-	err = order_begin(&maker->order, send ? "%s_sends" : "%s_receives", name);
+	err = order_begin(&maker->order, name, send ? "sends" : "receives");
 	if (!err)
 		err = order_read(&maker->order, post->object, ROLE_STATE);
 	if (!err)
@@ -217,8 +217,7 @@ int traffic_add_post(struct maker *maker, const struct post *post)
 		err = request_add_post(maker, post);
 	if (!err)
 		err = program_add(maker->program, true);
-	order_end(&maker->order);
-	return err;
+	return err ? err : order_end(&maker->order);
 }
 
 /* Does the device choose which queue pair's message comes next? */
@@ -366,7 +365,8 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	if (!err) {
 		struct script *script = &program->scripts[program->at.thread];
 
-		script->at[script->n - 1].completion = true;
+		if (script->n)
+			script->at[script->n - 1].completion = true;
 	}
 	return err;
 }
@@ -403,7 +403,7 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 					 "its queue itself");
 	if (!poll->nwc)
 		return 0;
-	err = order_begin(&maker->order, "%s_polls", names_variable(program, poll->object, name));
+	err = order_begin(&maker->order, names_variable(program, poll->object, name), "polls");
 	if (!err)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);
 	if (!err)
@@ -421,8 +421,7 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 			err = add_completion(maker, poll, &poll->wc[i], same);
 		i += same;
 	}
-	order_end(&maker->order);
-	return err;
+	return err ? err : order_end(&maker->order);
 }
 
 static void add_arming(struct maker *maker, const struct notify *notify)
@@ -453,8 +452,8 @@ int traffic_add_notify(struct maker *maker, const struct notify *notify)
 	int err = check_made(maker, notify->object, "completion queue");
 
 	if (!err)
-		err = order_begin(&maker->order, "%s_armed",
-				  names_variable(program, notify->object, name));
+		err = order_begin(&maker->order, names_variable(program, notify->object, name),
+				  "armed");
 	if (!err)
 		err = order_read(&maker->order, notify->object, ROLE_STATE);
 	if (!err)
@@ -463,6 +462,5 @@ int traffic_add_notify(struct maker *maker, const struct notify *notify)
 		return err;
 	add_arming(maker, notify);
 	err = program_add(program, true);
-	order_end(&maker->order);
-	return err;
+	return err ? err : order_end(&maker->order);
 }

@@ -14,65 +14,90 @@ const char *turns_variable(size_t depth)
 	return names[depth < TURNS_DEEP ? depth : TURNS_DEEP - 1];
 }
 
-/* The loops' variables in each turn. */
-struct indexes {
-	int64_t *at; /* depth of them for each turn */
-	size_t n, most;
-	size_t runs[TURNS_DEEP]; /* how often each loop was run so far */
-	int64_t now[TURNS_DEEP];
+/* The loops' variables, turn by turn, and the values beside them. */
+struct fit {
+	const struct nest *nest;
+	const struct numbers *values;
+	struct numbers_at value, rounds[TURNS_DEEP];
+	size_t left; /* turns */
+	uint64_t variables[TURNS_DEEP];
+	bool known[TURNS_DEEP]; /* the steps */
+	struct turns *turns;
 };
 
-static void count_through(const struct nest *nest, size_t depth, struct indexes *indexes)
+/* The variable that alone is not 0, and that is 1; or the depth. */
+static size_t find_first(const struct fit *fit)
 {
-	const struct node *loop;
-	size_t rounds;
+	size_t alone = fit->nest->depth;
 
-	if (depth == nest->depth) {
-		for (size_t d = 0; d < nest->depth && indexes->n < indexes->most; d++)
-			indexes->at[indexes->n * nest->depth + d] = indexes->now[d];
-		indexes->n += indexes->n < indexes->most;
-		return;
+	for (size_t d = 0; d < fit->nest->depth; d++) {
+		if (!fit->variables[d])
+			continue;
+		if (fit->variables[d] != 1 || alone < fit->nest->depth)
+			return fit->nest->depth;
+		alone = d;
 	}
-	loop = nest->loops[depth];
-	rounds = indexes->runs[depth] < loop->nrounds ? loop->rounds[indexes->runs[depth]] : 0;
-	indexes->runs[depth]++;
-	for (size_t i = 0; i < rounds; i++) {
-		indexes->now[depth] = (int64_t)i;
-		count_through(nest, depth + 1, indexes);
-	}
+	return alone;
 }
 
-/* What the number grows by where only variable @d has become 1; 0 where that never is. */
-static int64_t find_step(const struct indexes *indexes, size_t depth, size_t d,
-			 const int64_t *values)
+/*
+ * Is this turn's value as the steps have it? A step is what the number has grown by where only its
+ * variable has become 1, which is before that variable is 1 in any other turn; 0 where that never
+ * is.
+ */
+static bool fit_turn(struct fit *fit)
 {
-	for (size_t i = 0; i < indexes->n; i++) {
-		const int64_t *at = indexes->at + i * depth;
-		bool alone = at[d] == 1;
+	struct turns *turns = fit->turns;
+	uint64_t sum = (uint64_t)turns->base;
+	size_t first = find_first(fit);
+	int64_t value = 0;
 
-		for (size_t other = 0; alone && other < depth; other++)
-			alone = other == d || !at[other];
-		if (alone)
-			return (int64_t)((uint64_t)values[i] - (uint64_t)values[0]);
+	numbers_next(fit->values, &fit->value, &value);
+	if (first < fit->nest->depth && !fit->known[first]) {
+		turns->step[first] = (int64_t)((uint64_t)value - sum);
+		fit->known[first] = true;
 	}
-	return 0;
+	for (size_t d = 0; d < fit->nest->depth; d++)
+		sum += (uint64_t)turns->step[d] * fit->variables[d];
+	return sum == (uint64_t)value;
 }
 
-static bool is_linear(const struct indexes *indexes, size_t depth, const int64_t *values,
-		      struct turns *turns)
+static bool fit_loop(struct fit *fit, size_t depth)
 {
-	turns->base = values[0];
-	for (size_t d = 0; d < depth; d++)
-		turns->step[d] = find_step(indexes, depth, d, values);
-	for (size_t i = 0; i < indexes->n; i++) {
-		uint64_t value = (uint64_t)turns->base;
+	int64_t rounds = 0;
 
-		for (size_t d = 0; d < depth; d++)
-			value += (uint64_t)turns->step[d] * (uint64_t)indexes->at[i * depth + d];
-		if (value != (uint64_t)values[i])
+	if (!fit->left)
+		return true;
+	if (depth == fit->nest->depth) {
+		fit->left--;
+		return fit_turn(fit);
+	}
+	numbers_next(&fit->nest->loops[depth]->rounds, &fit->rounds[depth], &rounds);
+	for (int64_t i = 0; i < rounds; i++) {
+		fit->variables[depth] = (uint64_t)i;
+		if (!fit_loop(fit, depth + 1))
 			return false;
 	}
 	return true;
+}
+
+static bool find_steps(const struct nest *nest, const struct numbers *values, size_t n,
+		       struct turns *turns)
+{
+	const struct run *run = &values->last;
+
+	*turns = (struct turns){ .how = TURNS_LINEAR, .base = numbers_first(values) };
+	if (numbers_is_run(values) && (!run->step || nest->depth == 1)) {
+		turns->step[0] = run->step;
+		return true;
+	}
+	return fit_loop(&(struct fit){ .nest = nest, .values = values, .left = n, .turns = turns },
+			0);
+}
+
+bool turns_are_linear(const struct nest *nest, const struct numbers *values, size_t n)
+{
+	return find_steps(nest, values, n, &(struct turns){ 0 });
 }
 
 static size_t find_period(const int64_t *values, size_t n)
@@ -93,26 +118,22 @@ static size_t find_period(const int64_t *values, size_t n)
 	return n;
 }
 
-int turns_fit(const struct nest *nest, const int64_t *values, size_t n, struct turns *ret_turns)
+int turns_fit(const struct nest *nest, const struct numbers *values, size_t n,
+	      struct turns *ret_turns, int64_t **ret_table)
 {
-	struct turns turns = { .how = TURNS_LINEAR, .base = values[0] };
-	struct indexes indexes = { .most = n };
-	size_t i = 1;
+	struct numbers_at at = { 0 };
+	int64_t *table = NULL;
 
-	while (i < n && values[i] == values[0])
-		i++;
-	if (i < n) {
-		indexes.at = calloc(n * (nest->depth + 1), sizeof(*indexes.at));
-		if (!indexes.at)
+	if (!find_steps(nest, values, n, ret_turns)) {
+		table = calloc(n, sizeof(*table));
+		if (!table)
 			return -ENOMEM;
-		count_through(nest, 0, &indexes);
-		if (!is_linear(&indexes, nest->depth, values, &turns)) {
-			turns.how = TURNS_TABLE;
-			turns.period = find_period(values, n);
-		}
-		free(indexes.at);
+		for (size_t i = 0; i < n; i++)
+			numbers_next(values, &at, &table[i]);
+		ret_turns->how = TURNS_TABLE;
+		ret_turns->period = find_period(table, n);
 	}
-	*ret_turns = turns;
+	*ret_table = table;
 	return 0;
 }
 

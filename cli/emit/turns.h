@@ -6,7 +6,7 @@
  */
 #include "cli/emit/loops.h"
 
-enum { TURNS_DEEP = 6 };
+enum { TURNS_DEEP = LOOPS_DEEP };
 
 /* The loops around a statement, the outermost first. */
 struct nest {
@@ -30,9 +30,14 @@ struct turns {
 };
 
 /*
- * Find how @values, one for each turn of a statement in @nest, may be written. 0 or -ENOMEM.
+ * Find how @values, one for each of @n turns of a statement in @nest, may be written. *@ret_table
+ * are those of a table, to be freed, @ret_turns->period of them; else NULL. 0 or -ENOMEM.
  */
-int turns_fit(const struct nest *nest, const int64_t *values, size_t n, struct turns *ret_turns);
+int turns_fit(const struct nest *nest, const struct numbers *values, size_t n,
+	      struct turns *ret_turns, int64_t **ret_table);
+
+/* Do they have no table? */
+bool turns_are_linear(const struct nest *nest, const struct numbers *values, size_t n);
 
 /* "64 * i + 8 * j", after what comes before; nothing where it is base alone. */
 void turns_add_steps(const struct turns *turns, const struct nest *nest, struct text *text,

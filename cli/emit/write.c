@@ -224,11 +224,7 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 {
 	struct program *program = maker->program;
 	struct text prefix = { 0 };
-	struct listing listing = { .script = &program->scripts[thread],
-				   .texts = &program->texts,
-				   .kept = add_kept,
-				   .of = program };
-	struct block block = { 0 };
+	struct listing listing = { .texts = &program->texts, .kept = add_kept, .of = program };
 	char id[32];
 	int err;
 
@@ -236,10 +232,8 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 	*strrchr(id, ':') = '\0';
 	names_add_string(&prefix, id);
 	listing.thread = prefix.at;
-	err = loops_find(listing.script, &block);
-	if (!err)
-		err = listing_add(&listing, &block);
-	loops_fini(&block);
+	err = listing_add(&listing, &program->blocks[thread]);
+	loops_fini(&program->blocks[thread]);
 	if (!err && listing.text.at) {
 		add_thread_comment(program, thread, text);
 		add_locals(listing.text.at, text);
@@ -271,14 +265,14 @@ static void add_main(const struct maker *maker, struct text *text)
 	char name[64];
 
 	for (uint32_t t = 1; t <= program->nthreads; t++)
-		n += program->scripts[t].n > 0;
+		n += program->scripts[t].added > 0;
 	text_addf(text, "int main(int argc, char **argv)\n{\n");
 	if (n > 1)
 		text_addf(text, "\tpthread_t threads[%u];\n", n);
 	if (n > 1)
 		text_addf(text, "\tvoid *(*const starts[])(void *) = {");
 	for (uint32_t t = 1; n > 1 && t <= program->nthreads; t++)
-		if (program->scripts[t].n)
+		if (program->scripts[t].added)
 			text_addf(text, "%s thread_%u", find_separator(&i), t);
 	if (n > 1)
 		text_addf(text, " };\n\n");
@@ -288,7 +282,7 @@ static void add_main(const struct maker *maker, struct text *text)
 			  memory_name(program, &maker->memory.buffers[b], name),
 			  maker->memory.buffers[b].length, maker->memory.buffers[b].addr % PAGE);
 	for (uint32_t t = 1; t <= program->nthreads; t++)
-		if (program->scripts[t].n && n == 1)
+		if (program->scripts[t].added && n == 1)
 			text_addf(text, "\tthread_%u(NULL);\n", t);
 	if (n > 1)
 		text_addf(text,
@@ -309,7 +303,7 @@ int write_program(struct maker *maker, struct text *text)
 
 	join_arrays(program);
 	for (uint32_t t = 1; !err && t <= program->nthreads; t++)
-		if (program->scripts[t].n)
+		if (program->scripts[t].added)
 			err = add_thread(maker, t, &threads);
 	if (maker->memory.nbuffers)
 		program->helpers |= HELPER_MEMORY;

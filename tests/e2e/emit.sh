@@ -186,10 +186,22 @@ control_verbs_alone_are_a_program() {
 	altered_arguments "DELETE FROM wr; DELETE FROM sge; DELETE FROM post; DELETE FROM wc;
 		DELETE FROM poll" && emit arguments && runs arguments
 }
+peak='import resource, subprocess, sys
+done = subprocess.run(sys.argv[2:])
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+sys.exit(done.returncode or peak > int(sys.argv[1]) and f"{peak} MB")'
+
+# 600,000 events, and 500 lines
+memory_is_of_the_program_and_not_of_its_events() {
+	"$VERBATIM" record -q -o long.db -- "$apps/loop" counts 200000 >long.log 2>&1 || return
+	python3 -c "$peak" "${SAN:+4}64" "$VERBATIM" emit long.db -o long.c || return
+	[ "$(wc -l <long.c)" -le 500 ] && builds long && runs long
+}
 the_program_may_go_to_standard_output() {
 	"$VERBATIM" emit rc_pingpong.db >printed.c && cmp printed.c rc_pingpong.c
 }
 try the_program_may_go_to_standard_output
+try memory_is_of_the_program_and_not_of_its_events
 try one_side_is_refused
 try one_side_and_a_made_end_are_a_program
 try rping_becomes_a_program

@@ -32,72 +32,118 @@ static int free_order(void **state)
 
 FIXTURE(make_order, free_order);
 
-/* Event @n of @thread is a statement that changes the object, or reads it. */
-static void do_event(uint32_t thread, uint64_t n, bool changes)
+/* An event that changes the object, or reads it. */
+struct deed {
+	uint32_t thread;
+	bool changes;
+};
+
+static void do_event(const struct deed *deed, uint64_t n)
 {
-	program.at = (struct event_id){ thread, n };
-	assert_int_equal(order_begin(&order, "t%u", thread), 0);
-	assert_int_equal(changes ? order_change(&order, OBJECT, ROLE_STATE)
-				 : order_read(&order, OBJECT, ROLE_STATE),
-			 0);
-	if (!changes)
+	char name[8];
+	int err;
+
+	snprintf(name, sizeof(name), "t%u", deed->thread);
+	program.at = (struct event_id){ deed->thread, n };
+	assert_int_equal(order_begin(&order, name, "e"), 0);
+	err = deed->changes ? order_change(&order, OBJECT, ROLE_STATE)
+			    : order_read(&order, OBJECT, ROLE_STATE);
+	assert_int_equal(err, 0);
+	if (!deed->changes)
 		assert_int_equal(order_touch(&order, OBJECT, ROLE_STATE), 0);
 	phrase_addf(&program.phrase, "event();");
 	assert_int_equal(program_add(&program, true), 0);
-	order_end(&order);
+	assert_int_equal(order_end(&order), 0);
 }
+
+/* All of them as what is waited for is found out, and again as statements. */
+static void do_events(const struct deed *deeds, uint64_t n)
+{
+	program.phrase.ignored = true;
+	for (uint64_t i = 0; i < n; i++)
+		do_event(&deeds[i], i + 1);
+	program.phrase.ignored = false;
+	assert_int_equal(order_restart(&order), 0);
+	for (uint64_t i = 0; i < n; i++)
+		do_event(&deeds[i], i + 1);
+	assert_int_equal(order_finish(&order), 0);
+}
+
+#define DO_EVENTS(...)                                  \
+	do_events((const struct deed[]){ __VA_ARGS__ }, \
+		  sizeof((const struct deed[]){ __VA_ARGS__ }) / sizeof(struct deed))
 
 static const char *text_of(uint32_t thread, size_t i)
 {
-	const struct script *script = &program.scripts[thread];
+	const struct block *block = &program.blocks[thread];
 
-	return i < script->n ? program.texts.at[script->at[i].text - 1] : NULL;
+	return i < block->n ? program.texts.at[loops_first(block->at[i])->text - 1] : NULL;
+}
+
+static void count_statement(void *arg, const struct node *node, uint64_t n)
+{
+	(void)node;
+	(void)n;
+	++*(size_t *)arg;
+}
+
+static size_t count_statements(uint32_t thread)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < program.blocks[thread].n; i++)
+		loops_visit(program.blocks[thread].at[i], count_statement, &n);
+	return n;
 }
 
 TEST(a_reader_waits_for_the_change_of_another)
 {
-	do_event(1, 1, true);
-	do_event(2, 1, false);
-	assert_int_equal(order_finish(&order), 0);
+	DO_EVENTS({ 1, true }, { 2, false });
 	assert_string_equal(text_of(1, 0), "event();");
-	assert_string_equal(text_of(1, 1), "done(&t1);");
-	assert_string_equal(text_of(2, 0), "await(" SLOT "n, &t1, " SLOT "d);");
+	assert_string_equal(text_of(1, 1), "done(&t1_e);");
+	assert_string_equal(text_of(2, 0), "await(" SLOT "n, &t1_e, " SLOT "d);");
 	assert_string_equal(text_of(2, 1), "event();");
-	assert_string_equal(order_counter(&order, 0), "t1");
+	assert_string_equal(order_counter(&order, 0), "t1_e");
 	assert_null(order_counter(&order, 1));
 }
 
 TEST(a_change_waits_for_readers)
 {
-	do_event(1, 1, false);
-	do_event(2, 1, true);
-	assert_int_equal(order_finish(&order), 0);
-	assert_string_equal(text_of(1, 1), "done(&t1);");
-	assert_string_equal(text_of(2, 0), "await(" SLOT "n, &t1, " SLOT "d);");
+	DO_EVENTS({ 1, false }, { 2, true });
+	assert_string_equal(text_of(1, 1), "done(&t1_e);");
+	assert_string_equal(text_of(2, 0), "await(" SLOT "n, &t1_e, " SLOT "d);");
 }
 
 TEST(readers_do_not_wait_for_each_other)
 {
-	do_event(1, 1, false);
-	do_event(2, 1, false);
-	assert_int_equal(order_finish(&order), 0);
+	DO_EVENTS({ 1, false }, { 2, false });
 	assert_string_equal(text_of(2, 0), "event();");
 	assert_null(order_counter(&order, 0));
 }
 
 TEST(what_was_waited_for_is_known)
 {
-	do_event(1, 1, true);
-	do_event(2, 1, false);
-	do_event(2, 2, false);
-	assert_int_equal(order_finish(&order), 0);
-	assert_int_equal(program.scripts[2].n, 3);
+	DO_EVENTS({ 1, true }, { 2, false }, { 2, false });
+	assert_int_equal(count_statements(2), 3);
 }
 
 TEST(a_thread_does_not_wait_for_itself)
 {
-	do_event(1, 1, true);
-	do_event(1, 2, true);
-	assert_int_equal(order_finish(&order), 0);
-	assert_int_equal(program.scripts[1].n, 2);
+	DO_EVENTS({ 1, true }, { 1, true });
+	assert_int_equal(count_statements(1), 2);
+}
+
+TEST(few_events_that_are_waited_for_count_alone)
+{
+	DO_EVENTS({ 1, true }, { 1, true }, { 1, true }, { 2, false });
+	assert_int_equal(count_statements(1), 4); /* one counts: the third */
+	assert_string_equal(text_of(1, 1), "done(&t1_e);");
+	assert_int_equal(numbers_first(&program.blocks[2].at[0]->values[1]), 1);
+}
+
+TEST(a_wait_names_the_event_behind_it)
+{
+	DO_EVENTS({ 1, true }, { 2, false });
+	assert_string_equal(program.texts.at[program.blocks[2].at[0]->coming - 1], "event();");
+	assert_int_equal(program.blocks[2].at[1]->coming, 0);
 }

@@ -43,7 +43,7 @@ FIXTURE(make_rooms, free_rooms);
 static void begin_event(uint32_t thread, const char *name)
 {
 	program.at = (struct event_id){ thread, ++now };
-	assert_int_equal(order_begin(&order, "%s", name), 0);
+	assert_int_equal(order_begin(&order, "queue", name), 0);
 }
 
 /* Returns its event. */

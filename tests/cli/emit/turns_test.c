@@ -3,6 +3,8 @@
  */
 #include "cli/emit/turns.h"
 
+#include <stdlib.h>
+
 #include "tests/test.h"
 
 struct row {
@@ -25,41 +27,57 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
+static struct numbers make_numbers(const int64_t *values, size_t n)
+{
+	struct numbers numbers = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(numbers_push(&numbers, values[i]), 0);
+	return numbers;
+}
+
 static void fit_values(void **state)
 {
 	const struct row *row = *state;
-	size_t rounds = row->n;
-	struct node loop = { .rounds = &rounds, .nrounds = 1 };
+	struct node loop = { .rounds.last = { (int64_t)row->n, 0, 1 }, .nrounds = 1 };
 	struct nest nest = { .loops = { &loop }, .depth = 1 };
+	struct numbers values = make_numbers(row->values, row->n);
 	struct text text = { 0 };
 	struct turns turns;
+	int64_t *table;
 
-	assert_int_equal(turns_fit(&nest, row->values, row->n, &turns), 0);
+	assert_int_equal(turns_fit(&nest, &values, row->n, &turns, &table), 0);
 	assert_int_equal(turns.how, row->steps ? TURNS_LINEAR : TURNS_TABLE);
+	assert_int_equal(turns_are_linear(&nest, &values, row->n), row->steps != NULL);
 	if (row->steps) {
+		assert_null(table);
 		assert_int_equal(turns.base, row->values[0]);
 		turns_add_steps(&turns, &nest, &text, false);
 		assert_string_equal(text.at ? text.at : "", row->steps);
 	} else {
 		assert_int_equal(turns.period, row->period);
+		assert_memory_equal(table, row->values, row->period * sizeof(*table));
 	}
+	free(table);
+	numbers_fini(&values);
 	text_fini(&text);
 }
 TEST_ROWS(rows, fit_values);
 
 TEST(two_loops_give_two_steps)
 {
-	size_t outer_rounds = 2, inner_rounds[] = { 3, 2 };
-	struct node outer = { .rounds = &outer_rounds, .nrounds = 1 };
-	struct node inner = { .rounds = inner_rounds, .nrounds = 2 };
+	struct node outer = { .rounds.last = { 2, 0, 1 }, .nrounds = 1 };
+	struct node inner = { .rounds.last = { 3, -1, 2 }, .nrounds = 2 };
 	struct nest nest = { .loops = { &outer, &inner }, .depth = 2 };
-	const int64_t values[] = { 10, 11, 12, 110, 111 };
+	struct numbers values = make_numbers((const int64_t[]){ 10, 11, 12, 110, 111 }, 5);
 	struct text text = { 0 };
 	struct turns turns;
+	int64_t *table;
 
-	assert_int_equal(turns_fit(&nest, values, 5, &turns), 0);
+	assert_int_equal(turns_fit(&nest, &values, 5, &turns, &table), 0);
 	assert_int_equal(turns.how, TURNS_LINEAR);
 	turns_add_steps(&turns, &nest, &text, true);
 	assert_string_equal(text.at, "100 * i + j");
+	numbers_fini(&values);
 	text_fini(&text);
 }
