@@ -389,11 +389,16 @@ static int check_call(struct maker *maker, const struct call *call)
 	    !program->objects[o->id].made)
 		return program_refuse(program, "%s: the verb that made %s is not in the trace",
 				      info->name, o->name);
-	if (!args_root(call->args) ||
-	    (!call->object && !call->failed && info->effect == EFFECT_CREATE))
-		return program_refuse(program, "%s: its arguments are not in the trace",
-				      info->name);
-	return 0;
+	if (args_root(call->args) &&
+	    (call->object || call->failed || info->effect != EFFECT_CREATE))
+		return 0;
+	if (program->allow_partial)
+		return program_leave_out(program, info->name, "its arguments are not in the trace")
+			       ?: 1;
+	return program_refuse(program,
+			      "%s: its arguments are not in the trace; --allow-partial leaves it "
+			      "out",
+			      info->name);
 }
 
 int calls_add(struct maker *maker, const struct trace_event *event)

@@ -33,9 +33,11 @@ static const struct page_table {
 	  " created_at, destroyed_at, sends, recvs FROM qps ORDER BY sends + recvs DESC, object",
 	  200 },
 	{ "states",
-	  "SELECT c.object, c.end AS time, json_extract(c.args, '$.attr.qp_state') AS state,"
+	  "SELECT c.object, c.end AS time, CASE WHEN json_valid(c.args)"
+	  " THEN json_extract(c.args, '$.attr.qp_state') ELSE 'unreadable' END AS state,"
 	  " event(c.thread, c.n) AS event FROM call c WHERE c.verb = 'ibv_modify_qp'"
-	  " AND NOT c.failed AND c.end >= 0 AND state IS NOT NULL ORDER BY c.object, c.end",
+	  " AND NOT c.failed AND c.end >= 0 AND c.args IS NOT NULL AND state IS NOT NULL"
+	  " ORDER BY c.object, c.end",
 	  2000 },
 	{ "regions",
 	  "SELECT name, process, length, since, until, event FROM mrs ORDER BY since", 4000 },

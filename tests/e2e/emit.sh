@@ -171,6 +171,11 @@ an_object_that_is_not_there_is_told() {
 	"$VERBATIM" emit --allow-partial arguments.db -o never.c >refused.out 2>&1
 	is "exit status" $? 3 && [ ! -e never.c ]
 }
+arguments_that_cannot_be_read_may_be_left_out() {
+	altered_arguments "UPDATE call SET args = '{' WHERE verb = 'ibv_destroy_cq'" &&
+		refuses "ibv_destroy_cq: .* --allow-partial leaves it out" arguments.db &&
+		"$VERBATIM" emit --allow-partial arguments.db -o part.c && builds part && runs part
+}
 a_connection_that_failed_is_a_program() {
 	altered_arguments "UPDATE call SET failed = 1, ret = 22 WHERE args LIKE '%IBV_QPS_RTR%'" &&
 		emit arguments
@@ -214,6 +219,7 @@ try names_in_the_trace_are_data
 try the_least_number_is_one
 try a_name_that_is_not_known_is_refused
 try an_object_that_is_not_there_is_told
+try arguments_that_cannot_be_read_may_be_left_out
 try a_connection_that_failed_is_a_program
 try lists_without_requests_are_a_program
 try a_queue_that_no_verb_made_is_refused

@@ -35,6 +35,22 @@ the_time_line_has_all_that_was_counted() {
 			"$(jq '[.after.stat.requests[].timed] | add' bw.json)"
 }
 try the_time_line_has_all_that_was_counted
+# more deeply nested than any reader goes, and what is no JSON at all
+arguments_that_cannot_be_read_are_shown_as_that() {
+	local deep
+	deep="replace(hex(zeroblob(50000)), '0', '[')"
+	deep+=" || replace(hex(zeroblob(50000)), '0', ']')"
+	rm -f deep.db
+	"$VERBATIM" unpack -o deep.db pingpong.db && sqlite3 deep.db "
+		UPDATE call SET args = '{\"x\": ' || $deep || '}' WHERE verb = 'ibv_modify_qp';
+		UPDATE call SET args = '{', out = '{' WHERE verb = 'ibv_reg_mr'" &&
+		"$VERBATIM" report deep.db -o deep.html 2>err && data deep.html >deep.json &&
+		is "$(jq -r '[.after.tables.states.rows[][2]] | unique[]' deep.json)" unreadable &&
+		is "$("$VERBATIM" sql deep.db "SELECT count(*) FROM mrs
+			WHERE lkey AND addr IS NULL")" 2 &&
+		says "arguments of some calls cannot be read" err
+}
+try arguments_that_cannot_be_read_are_shown_as_that
 two_traces_are_compared() {
 	"$VERBATIM" report pingpong.db -c bw.db -o two.html && data two.html >two.json &&
 		is "$(jq -cS .after.diff two.json)" \

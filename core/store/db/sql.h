@@ -25,6 +25,12 @@ int sql_open(const char *path, int flags, sqlite3 **ret_db);
  */
 int sql_distrust(sqlite3 *db);
 
+/*
+ * JSON of a trace as an expression: NULL where it is damaged, or nested deeper than SQLite reads.
+ * A JSON function would else end the whole statement.
+ */
+#define SQL_SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
+
 int sql_exec(sqlite3 *db, const char *sql);
 
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt);

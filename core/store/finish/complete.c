@@ -14,6 +14,7 @@
 #include "core/base/vec.h"
 #include "core/store/finish/objects.h"
 #include "core/store/db/schema.h"
+#include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
 enum { FEW = 100 }; /* so many processes are found without an index */
@@ -64,21 +65,19 @@ static const char processes_sql[] =
 	"  FROM thread GROUP BY process) t WHERE t.process = process.id"
 	"  AND process.end NOT NULL AND t.end NOT NULL;";
 
-/* Damaged JSON counts as missing: else a JSON function would end the statement. */
-#define SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
-
 /* Attributes come from any call that queried them, the program's or ours; the last counts. */
 /* clang-format off */
 static const char devices_sql[] =
 	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
 	"CREATE TEMP VIEW asked AS SELECT d.name AS name, c.verb AS verb,"
-	"  " SOUND("c.args") " AS args,"
-	"  " SOUND("c.out") " AS out, c.begin AS begin FROM call c JOIN object x ON x.id = c.object"
+	"  " SQL_SOUND("c.args") " AS args,"
+	"  " SQL_SOUND("c.out") " AS out, c.begin AS begin"
+	"  FROM call c JOIN object x ON x.id = c.object"
 	"  JOIN object d ON d.id = x.parent AND d.kind = 'device' WHERE c.failed = 0;"
 	"INSERT OR IGNORE INTO device(name, node_type, transport_type)"
 	" SELECT json_extract(d.value, '$.name'), json_extract(d.value, '$.node_type'),"
 	"  json_extract(d.value, '$.transport_type') FROM call c,"
-	"  json_each(" SOUND("c.out") ", '$.ret') d"
+	"  json_each(" SQL_SOUND("c.out") ", '$.ret') d"
 	"  WHERE c.verb = 'ibv_get_device_list' AND c.failed = 0"
 	"  AND json_extract(d.value, '$.name') IS NOT NULL ORDER BY c.begin, d.key;"
 	"INSERT OR IGNORE INTO device(name) SELECT DISTINCT name FROM asked;"

@@ -6,12 +6,15 @@
 #include <errno.h>
 
 #include "core/base/text.h"
+#include "core/store/db/sql.h"
 #include "core/wire/log.h"
 
 /* clang-format off */
+#define JSON(json, path) "json_extract(" SQL_SOUND(json) ", '$." path "')"
+
 /* The call that made region o; one that changed what IBV_REREG_MR_CHANGE_* says. */
 #define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
-#define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND json_extract(p.args, '$.flags') & " #flag
+#define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND " JSON("p.args", "flags") " & " #flag
 
 /* What @value was in the last call p on region o that meets @condition, up to call c. */
 #define LAST_OF(value, condition) \
@@ -41,18 +44,18 @@ const struct view views[] = {
 	  " lkey, rkey, since, until, event, verb, stack FROM ("
 	  "SELECT o.id, o.name, o.process,"
 	  " coalesce(" LAST_OF("r.object", REREG(2)) ", o.parent) AS pd,"
-	  " coalesce(json_extract(c.out, '$.ret.addr'), json_extract(c.out, '$.mr.addr')) AS addr,"
-	  " coalesce(json_extract(c.out, '$.ret.length'), json_extract(c.out, '$.mr.length'))"
+	  " coalesce(" JSON("c.out", "ret.addr") ", " JSON("c.out", "mr.addr") ") AS addr,"
+	  " coalesce(" JSON("c.out", "ret.length") ", " JSON("c.out", "mr.length") ")"
 	  " AS length,"
-	  " " LAST_OF("coalesce(json_extract(p.args, '$.iova'),"
-		      " json_extract(p.args, '$.mr_init_attr.iova'))",
+	  " " LAST_OF("coalesce(" JSON("p.args", "iova") ","
+		      " " JSON("p.args", "mr_init_attr.iova") ")",
 		      "(" CREATED("p") " OR " REREG(1) ")") " AS iova,"
-	  " " LAST_OF("coalesce(json_extract(p.args, '$.access'),"
-		      " json_extract(p.args, '$.mr_init_attr.access'))",
+	  " " LAST_OF("coalesce(" JSON("p.args", "access") ","
+		      " " JSON("p.args", "mr_init_attr.access") ")",
 		      "(" CREATED("p") " OR " REREG(4) ")") " AS access,"
-	  " coalesce(json_extract(c.out, '$.ret.lkey'), json_extract(c.out, '$.mr.lkey'),"
+	  " coalesce(" JSON("c.out", "ret.lkey") ", " JSON("c.out", "mr.lkey") ","
 	  " o.number) AS lkey,"
-	  " coalesce(json_extract(c.out, '$.ret.rkey'), json_extract(c.out, '$.mr.rkey'), o.rkey)"
+	  " coalesce(" JSON("c.out", "ret.rkey") ", " JSON("c.out", "mr.rkey") ", o.rkey)"
 	  " AS rkey,"
 	  " c.end AS since,"
 	  " coalesce((SELECT min(p.begin) FROM call p WHERE p.object = o.id"
