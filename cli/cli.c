@@ -1,7 +1,7 @@
 /*
  * What the subcommands share: how they begin, report and end
  *
- * Not here: --deadline (deadline.c).
+ * Not here: --deadline (deadline.c), progress (working.c).
  */
 #include "cli/cli.h"
 
@@ -21,8 +21,7 @@
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
-#define SHOW_NS 10000000000ull
-#define MAGIC   "SQLite format 3"
+#define MAGIC "SQLite format 3"
 
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments)
 {
@@ -146,30 +145,6 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 				 ret_trace);
 	free(traces);
 	return cli_status(err);
-}
-
-static struct {
-	const char *command;
-	uint64_t next; /* CLOCK_MONOTONIC, ns */
-} progress;
-
-void cli_progress(uint64_t events, int64_t time)
-{
-	uint64_t now = clock_monotonic();
-	char count[FORMAT_TEXT], at[FORMAT_TEXT];
-
-	if (now < progress.next)
-		return;
-	progress.next = now + SHOW_NS;
-	log_note("%s: so far %s events, up to %s of the recording", progress.command,
-		 format_count(events, count), format_time(time, at));
-}
-
-void cli_show_progress(const char *command, struct trace *trace)
-{
-	progress.command = command;
-	progress.next = clock_monotonic() + SHOW_NS;
-	trace_on_progress(trace, cli_progress);
 }
 
 void cli_tell_loss(struct trace *trace)

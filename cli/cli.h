@@ -72,6 +72,9 @@ int cli_misuse(const char *command, const char *format, ...) __attribute__((form
  * that waits without reading calls cli_progress() itself.
  */
 void cli_show_progress(const char *command, struct trace *trace);
+
+/* Note every ten seconds that @command is at work, where nothing else was. To be called once. */
+void cli_show_work(const char *command);
 void cli_progress(uint64_t events, int64_t time);
 
 /* The same of how long the recorder made the program wait: for commands that print times. */

@@ -260,6 +260,7 @@ int cli_unbundle(int argc, char **argv)
 					  "its name does not end in .bundle: where to? -d DIR");
 		set.folder = name;
 	}
+	cli_show_work("unbundle");
 	err = archive_open(u.path, &u.reader);
 	if (!err)
 		err = unpack_bundle(&u, set.folder, set.list);

@@ -67,6 +67,7 @@ int cli_emit(int argc, char **argv)
 		if (cli_is_same_file(arguments.at[i], set.path))
 			return cli_misuse("emit", "'%s' cannot become its own program", set.path);
 	cli_deadline(set.deadline);
+	cli_show_work("emit");
 	status = cli_open_all("emit", &arguments, &trace);
 	if (status)
 		return status;

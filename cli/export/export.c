@@ -198,6 +198,7 @@ int cli_export(int argc, char **argv)
 	if (set.path && arguments.n && cli_is_same_file(arguments.at[0], set.path))
 		return cli_misuse("export", "'%s' would be written over", set.path);
 	cli_deadline(set.deadline);
+	cli_show_work("export");
 	status = cli_open("export", &arguments, 1, &trace);
 	if (status)
 		return status;

@@ -555,5 +555,6 @@ int cli_import(int argc, char **argv)
 	if (arguments.n > 1)
 		return cli_misuse("import", "too much is given: '%s'", arguments.at[1]);
 	import.dir = arguments.at[0];
+	cli_show_work("import");
 	return import_apart(&import);
 }

@@ -255,6 +255,7 @@ int cli_query(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
+	cli_show_work("query");
 	answer = (struct answer){
 		.question = &question, .text = text, .json = set.json, .most = set.most
 	};

@@ -268,5 +268,6 @@ int cli_report(int argc, char **argv)
 	if (!set.path && isatty(STDOUT_FILENO))
 		return cli_misuse("report", "a page is for a browser: -o FILE.html makes one");
 	cli_deadline(set.deadline);
+	cli_show_work("report");
 	return make_page(arguments.at[0], &set);
 }

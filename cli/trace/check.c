@@ -141,6 +141,7 @@ int cli_check(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
+	cli_show_work("check");
 	status = check_settings_open(argv[0], &set.check, &known);
 	if (!status)
 		status = check_files(&arguments, &set, known);

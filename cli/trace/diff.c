@@ -168,6 +168,7 @@ int cli_diff(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
+	cli_show_work("diff");
 	before = count_before(&arguments);
 	if (before < 0)
 		return CLI_USAGE;

@@ -447,6 +447,8 @@ int cli_dump(int argc, char **argv)
 
 	cli_parse(argc, argv, &d, &arguments);
 	cli_deadline(d.deadline);
+	if (!isatty(STDOUT_FILENO)) /* where it is seen what comes */
+		cli_show_work("dump");
 	job_split(&arguments, &traces, &left);
 	if (left.n > 1)
 		return cli_misuse("dump", "too much is given: '%s'", left.at[1]);

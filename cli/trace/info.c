@@ -349,6 +349,7 @@ int cli_info(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
+	cli_show_work("info");
 	status = cli_open("info", &arguments, 1, &trace);
 	if (status)
 		return status;

@@ -110,6 +110,7 @@ int cli_merge(int argc, char **argv)
 	if (status)
 		return status;
 	cli_deadline(set.deadline);
+	cli_show_work("merge");
 	status = cli_open_all("merge", &arguments, &joint);
 	if (status)
 		return status;

@@ -253,6 +253,8 @@ int cli_sql(int argc, char **argv)
 	if (status)
 		return status;
 	cli_deadline(set.deadline);
+	if (!isatty(STDOUT_FILENO))
+		cli_show_work("sql");
 	if (query && cli_is_trace(query))
 		return cli_refuse_second("sql", query);
 	status = cli_open("sql", &arguments, 2, &trace);

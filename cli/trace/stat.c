@@ -572,6 +572,7 @@ int cli_stat(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
+	cli_show_work("stat");
 	status = cli_open("stat", &arguments, 1, &trace);
 	if (status)
 		return status;

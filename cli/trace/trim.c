@@ -55,6 +55,7 @@ int cli_trim(int argc, char **argv)
 	if (status)
 		return status;
 	cli_deadline(set.deadline);
+	cli_show_work("trim");
 	status = cli_open("trim", &arguments, 1, &trace);
 	if (status)
 		return status;

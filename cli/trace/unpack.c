@@ -31,5 +31,6 @@ int cli_unpack(int argc, char **argv)
 	if (cli_is_same_file(arguments.at[0], set.path))
 		return cli_misuse("unpack", "'%s' cannot become itself", set.path);
 	cli_deadline(set.deadline);
+	cli_show_work("unpack");
 	return cli_status(trace_unpack(arguments.at[0], set.path));
 }

@@ -1,0 +1,97 @@
+/*
+ * Progress: what a command that takes long tells on stderr
+ *
+ * A command that reads events tells how far it has read (cli_progress()). One that does something
+ * else meanwhile, or waits for others, has a thread that tells that it is at work. Both share one
+ * clock, so that there is a line every ten seconds and no more.
+ */
+#include "cli/working.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "core/store/read/trace.h"
+#include "core/wire/clock.h"
+#include "core/wire/log.h"
+
+#define SHOW_NS 10000000000ull
+
+static struct {
+	const char *command;
+	uint64_t began, every;
+	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns; a number alone, which orders nothing */
+} working;
+
+static void begin_work(const char *command, uint64_t every)
+{
+	working.command = command;
+	working.every = every;
+	working.began = clock_monotonic();
+	atomic_store_explicit(&working.next, working.began + every, memory_order_relaxed);
+}
+
+bool working_is_due(void)
+{
+	uint64_t next = atomic_load_explicit(&working.next, memory_order_relaxed);
+	uint64_t now = clock_monotonic();
+
+	return now >= next &&
+	       atomic_compare_exchange_strong_explicit(&working.next, &next, now + working.every,
+						       memory_order_relaxed, memory_order_relaxed);
+}
+
+static void *tell_work(void *arg)
+{
+	char took[FORMAT_TEXT];
+
+	for (;;) {
+		uint64_t next = atomic_load_explicit(&working.next, memory_order_relaxed);
+		struct timespec until = { (time_t)(next / 1000000000), (long)(next % 1000000000) };
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		if (working_is_due())
+			log_note("%s: at work for %s", working.command,
+				 format_time((int64_t)(clock_monotonic() - working.began), took));
+	}
+	return arg;
+}
+
+/* Signals are the command's. Without the thread nothing is told, and nothing else changes. */
+void working_start(const char *command, uint64_t every)
+{
+	pthread_t thread;
+	sigset_t all, old;
+
+	begin_work(command, every);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (!pthread_create(&thread, NULL, tell_work, NULL))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void cli_show_work(const char *command)
+{
+	working_start(command, SHOW_NS);
+}
+
+void cli_progress(uint64_t events, int64_t time)
+{
+	char count[FORMAT_TEXT], at[FORMAT_TEXT];
+
+	if (working_is_due())
+		log_note("%s: so far %s events, up to %s of the recording", working.command,
+			 format_count(events, count), format_time(time, at));
+}
+
+void cli_show_progress(const char *command, struct trace *trace)
+{
+	if (!working.command || strcmp(working.command, command) != 0)
+		begin_work(command, SHOW_NS);
+	trace_on_progress(trace, cli_progress);
+}
