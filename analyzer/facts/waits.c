@@ -4,6 +4,9 @@
  * Who ends a program that does not end by itself wants to know what it was waiting for: the oldest
  * send that has not completed; or, where there is none, the receives of a queue pair, for which
  * nothing came since its last verb; and at the other end what should have come from there.
+ *
+ * What the process itself shows is said whatever the other end shows: that a message has arrived
+ * does not say that its completion has, and the receives are told besides then.
  */
 #include "analyzer/facts/waits.h"
 
@@ -38,6 +41,7 @@ struct wait {
 	int64_t gone;                    /* when; INT64_MAX: it was there */
 	bool failed;                     /* it was in ERR, */
 	struct moment moved;             /* since then */
+	bool arrived;                    /* there, says its work */
 	struct peer_work work;
 	uint32_t number; /* of the queue pair, where only it can have it, if it is UC or UD; or 0 */
 	bool datagrams;
@@ -138,13 +142,23 @@ static const struct peer *other_end(struct model *model, const struct life *qp)
 	return qp->peer ? peer_other(model_peers(model), qp->peer) : NULL;
 }
 
-/* The peer has received it: its completion is there, and was not polled. */
+/* Which request of all time it is at most, from 1: those that were forgotten in a RESET count. */
+static uint64_t find_ordinal(const struct queue *queue, const struct queue_request *request)
+{
+	uint32_t behind = 0;
+
+	while (behind < queue->count && queue_at(queue, queue->count - 1 - behind) != request)
+		behind++;
+	return queue->posted - behind;
+}
+
+/* The peer has received it, and each message is received in the order of the posts. */
 static bool has_arrived(struct model *model, const struct found *found)
 {
 	struct peer_work work = work_of(other_end(model, found->sends->owner));
 
 	return work.known && queue_takes_receive(found->oldest->opcode) &&
-	       work.received > found->sends->completed;
+	       work.received >= find_ordinal(found->sends, found->oldest);
 }
 
 static void note_peer(struct wait *wait, struct model *model, const struct life *qp)
@@ -177,37 +191,49 @@ static void note_room(struct wait *wait, struct model *model, const struct queue
 		wait->room += queue_sge(queue, oldest, i)->length;
 }
 
+/* @oldest is NULL: receives. */
+static struct wait *add_wait(struct waits *waits, struct model *model, const struct wait *like,
+			     const struct queue *queue, const struct queue_request *oldest)
+{
+	struct wait *wait = vec_push(waits->all, waits->n);
+
+	if (!wait)
+		return NULL;
+	*wait = *like;
+	wait->outstanding = queue->outstanding;
+	wait->completed = queue->completed;
+	if (oldest)
+		wait->oldest = *oldest;
+	else
+		note_room(wait, model, queue);
+	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
+	note_peer(wait, model, queue->owner);
+	return wait;
+}
+
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
 		int64_t since)
 {
 	const struct fact *killed = &waits->facts->all[fact];
+	const struct wait like = {
+		.fact = fact, .end = end->time, .since = since, .gone = INT64_MAX
+	};
 	struct found found = { 0 };
-	const struct queue *queue;
+	bool late, idle = end->time - since >= PATIENCE_NS;
 	struct wait *wait;
 
 	if (killed->kind == FACT_KILLED && !is_from_outside(killed->error))
 		return true;
 	queues_each(model, end->process, look_at_request, &found);
-	if (found.sends && has_arrived(model, &found))
-		found.sends = NULL;
-	queue = found.sends ? found.sends : found.receives;
-	if (!queue || end->time - (found.sends ? found.oldest->time : since) < PATIENCE_NS)
+	late = found.sends ? end->time - found.oldest->time >= PATIENCE_NS : found.receives && idle;
+	if (!late)
 		return false;
-	wait = vec_push(waits->all, waits->n);
-	if (!wait)
+	wait = add_wait(waits, model, &like, found.sends ?: found.receives, found.oldest);
+	if (!wait || !found.sends || !has_arrived(model, &found))
 		return true;
-	*wait = (struct wait){ .fact = fact,
-			       .end = end->time,
-			       .since = since,
-			       .outstanding = queue->outstanding,
-			       .completed = queue->completed,
-			       .gone = INT64_MAX };
-	if (found.sends)
-		wait->oldest = *found.oldest;
-	else
-		note_room(wait, model, queue);
-	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
-	note_peer(wait, model, queue->owner);
+	wait->arrived = true;
+	if (found.receives && idle)
+		add_wait(waits, model, &like, found.receives, NULL);
 	return true;
 }
 
@@ -262,6 +288,8 @@ static void put_work(struct text *t, const struct wait *wait)
 	if (!wait->oldest.thread)
 		text_addf(t, "%s%s posted there, %" PRIu64 " received here", t->used ? ", " : "",
 			  words_count(work->sends, "send", n), wait->completed);
+	else if (wait->arrived)
+		text_addf(t, "%sit had received that", t->used ? ", " : "");
 	else if (queue_takes_receive(wait->oldest.opcode) && !work->room && work->receives)
 		text_addf(t, "%sits %" PRIu64 " receives were used up", t->used ? ", " : "",
 			  work->receives);
@@ -315,18 +343,27 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
 }
 
+static void put_wait(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	put_waited_for(t, wait);
+	if (wait->process)
+		put_peer(t, waits, wait);
+	if (wait->number)
+		put_sent(t, waits, wait);
+}
+
+/* Those of one process are next to each other. */
 void waits_finish(struct waits *waits)
 {
-	for (size_t i = 0; i < waits->n; i++) {
-		const struct wait *wait = &waits->all[i];
-		struct fact *killed = &waits->facts->all[wait->fact];
+	for (size_t i = 0; i < waits->n;) {
+		size_t fact = waits->all[i].fact;
+		struct fact *killed = &waits->facts->all[fact];
 		struct text t = { 0 };
 
-		put_waited_for(&t, wait);
-		if (wait->process)
-			put_peer(&t, waits, wait);
-		if (wait->number)
-			put_sent(&t, waits, wait);
+		for (; i < waits->n && waits->all[i].fact == fact; i++) {
+			text_addf(&t, "%s", t.used ? "; " : "");
+			put_wait(&t, waits, &waits->all[i]);
+		}
 		if (!t.failed && t.used && !killed->because)
 			killed->because = strdup(t.at);
 		text_fini(&t);

@@ -150,8 +150,8 @@ static void receive_as_peer(struct story *s)
 	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* Its completion lies there, since the program waits for something else. */
-TEST(a_send_that_has_arrived_is_not_waited_for)
+/* It does not say that its completion had come, nor what the program waited for. */
+TEST(a_send_that_has_arrived_is_told_with_the_receives)
 {
 	struct story s;
 
@@ -161,8 +161,45 @@ TEST(a_send_that_has_arrived_is_not_waited_for)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	receive_as_peer(&s);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
+		   "process 2 (app) qp1: it had received that; 1 receive of qp1 outstanding, no "
+		   "completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends posted there, 0 "
+		   "received here");
+}
+
+static void post_unsignalled(struct story *s)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge *sge = (struct event_sge *)(wr + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	wr->wr_id = 1;
+	wr->opcode = IBV_WR_SEND;
+	wr->flags = 0;
+	wr->nsge = 1;
+	*sge = (struct event_sge){ AT, 8, 0x10 };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+}
+
+/* Two were received, and the third is the first that will have a completion. */
+TEST(messages_that_have_arrived_are_not_those_behind_them)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	for (int i = 0; i < 2; i++)
+		post_unsignalled(&s);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	receive_as_peer(&s);
+	receive_as_peer(&s);
+	says_of_it(&s, SIGTERM,
+		   "3 sends of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; peer "
+		   "process 2 (app) qp1: its 2 receives were used up");
 }
 
 static void begin_story_of(struct story *s, int type)

@@ -5,16 +5,20 @@
  *	far_end WHAT -p PORT HOST	sends to it
  *
  * WHAT went wrong: nothing (good); the receiver deregistered its memory a moment before it was
- * written to (gone); it posted no receive (late). Or nothing, for two seconds: messages there and
- * back (long), writes in one direction (writes).
+ * written to (gone); it posted no receive (late); with receives for half of the messages it was
+ * killed (killed), or stopped (stopped), and the sender gave up; or it was killed, and the sender
+ * was told (retry). Or nothing, for two seconds: messages there and back (long), writes in one
+ * direction (writes).
  */
 #include <netdb.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "tests/apps/app.h"
 
 enum { BYTES = 4096, MESSAGES = 20, BEFORE_US = 500000, LONG_S = 2 };
+enum { FLOOD = 8, TAKEN = 5, SIGNALLED = 4 /* one in so many */ };
 
 struct address {
 	uint32_t number, rkey;
@@ -105,18 +109,23 @@ static void post_receive(void)
 	MUST(ibv_post_recv(end.qp, &wr, &bad));
 }
 
-static void post_request(enum ibv_wr_opcode opcode)
+static void post_flagged(enum ibv_wr_opcode opcode, unsigned int flags)
 {
 	struct ibv_sge sge = own_sge();
 	struct ibv_send_wr wr = { .wr_id = 2,
 				  .sg_list = &sge,
 				  .num_sge = 1,
 				  .opcode = opcode,
-				  .send_flags = IBV_SEND_SIGNALED,
+				  .send_flags = flags,
 				  .wr.rdma = { end.other.addr, end.other.rkey } },
 			   *bad;
 
 	MUST(ibv_post_send(end.qp, &wr, &bad));
+}
+
+static void post_request(enum ibv_wr_opcode opcode)
+{
+	post_flagged(opcode, IBV_SEND_SIGNALED);
 }
 
 static enum ibv_wc_status await_one(void)
@@ -201,6 +210,47 @@ static void send_to_nobody(bool first)
 	wait_for_other();
 }
 
+static void take_half(bool stops)
+{
+	pid_t pid = getpid();
+
+	for (int i = 0; i < TAKEN; i++)
+		post_receive();
+	NEED(send(end.fd, &pid, sizeof(pid), 0) == sizeof(pid));
+	for (int i = 0; i < TAKEN; i++)
+		NEED(await_one() == IBV_WC_SUCCESS);
+	NEED(send(end.fd, &pid, sizeof(pid), 0) == sizeof(pid));
+	raise(stops ? SIGSTOP : SIGKILL);
+}
+
+/* Of what was posted, the first SIGNALLED are known to have arrived. */
+static void send_to_half(const char *what)
+{
+	pid_t pid;
+
+	NEED(recv(end.fd, &pid, sizeof(pid), MSG_WAITALL) == sizeof(pid));
+	for (int i = 1; i <= FLOOD; i++)
+		post_flagged(IBV_WR_SEND, i % SIGNALLED ? 0 : IBV_SEND_SIGNALED);
+	NEED(await_one() == IBV_WC_SUCCESS);
+	NEED(recv(end.fd, &pid, sizeof(pid), MSG_WAITALL) == sizeof(pid));
+	if (!strcmp(what, "retry")) {
+		NEED(await_one() != IBV_WC_SUCCESS);
+		return;
+	}
+	usleep(BEFORE_US);
+	if (!strcmp(what, "stopped"))
+		kill(pid, SIGKILL);
+	raise(SIGTERM);
+}
+
+static void flood_other(bool first, const char *what)
+{
+	if (first)
+		send_to_half(what);
+	else
+		take_half(!strcmp(what, "stopped"));
+}
+
 static void close_end(void)
 {
 	MUST(ibv_destroy_qp(end.qp));
@@ -219,12 +269,18 @@ int main(int argc, char **argv)
 		connected_with.min_rnr_timer = 0; /* 655 ms */
 		connected_with.rnr_retry = 2;
 	}
+	if (!strcmp(what, "retry")) {
+		connected_with.timeout = 10;
+		connected_with.retry_cnt = 1;
+	}
 	meet_other(argv[3], host);
 	open_end();
 	if (!strcmp(what, "late")) {
 		send_to_nobody(host);
 	} else if (!strcmp(what, "long") || !strcmp(what, "writes")) {
 		go_on_long(host, !strcmp(what, "writes"));
+	} else if (!strcmp(what, "killed") || !strcmp(what, "stopped") || !strcmp(what, "retry")) {
+		flood_other(host, what);
 	} else {
 		exchange_messages(host);
 		write_to_other(host, !strcmp(what, "gone"));

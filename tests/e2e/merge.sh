@@ -125,6 +125,66 @@ check_says_what_it_says_of_both() {
 		is "$(say_alike all.db)" "$(say_alike a.db b.db)" &&
 		says "MKEY-004" <(say_alike all.db)
 }
+# What a check says of each trace alone it says of the merged one, by other names, and more behind it
+# where the other end adds to that. Only what is listed here is refuted by it.
+cat >kept.py <<'END'
+import json, re, sqlite3, subprocess, sys
+
+REFUTED = (
+    r'(no answer within .*; )?dest_qp_num 0x\w+ is of no queue pair in this trace',
+    r'; nobody in this trace has sent to it',
+)
+FACTS = ('failed_verbs', 'hung_calls', 'killed_processes', 'fatal_events', 'failed_exits',
+         'first_errors', 'findings')
+SAME = ('rule', 'severity', 'where', 'verb', 'what', 'errno', 'signal', 'status', 'type',
+        'live_objects', 'object', 'flushed', 'candidates', 'wr_id')
+TEXTS = ('because', 'waited_for', 'message', 'keys', 'lkey_of', 'port_then', 'peer_then')
+TIME = r'\b\d+(\.\d+)? (ns|us|ms|s)\b'
+
+def check(path):
+    out = subprocess.run([sys.argv[1], 'check', '--format', 'json', path], capture_output=True)
+    assert out.returncode in (0, 1), out.stderr
+    return json.loads(out.stdout)
+
+def moved(text, threads, processes):
+    text = re.sub(r'\b(\d+):(\d+)\b', lambda m: f'{int(m[1]) + threads}:{m[2]}', text or '')
+    text = re.sub(r'\bprocess (\d+)', lambda m: f'process {int(m[1]) + processes}', text)
+    for refuted in REFUTED:
+        text = re.sub(refuted + '.*', '', text)
+    return re.sub(TIME, 'T', text)
+
+def keeps(one, other, before):
+    """Does @other, of the merged trace, say what @one says?"""
+    process = one['process'] + before[1]
+    if other['event'] != moved(one['event'], *before) and process not in (
+            other.get('processes', []) + other.get('also_in', [])):
+        return False
+    return all(one.get(key) == other.get(key) for key in SAME) and all(
+        moved(other.get(key), 0, 0).startswith(moved(one.get(key), *before)) for key in TEXTS)
+
+merged, said = check(sys.argv[2]), 0
+rows = sqlite3.connect(sys.argv[2]).execute(
+    "SELECT first_thread - 1, first_process - 1 FROM merged ORDER BY id")
+for path, before in zip(sys.argv[3:], rows):
+    alone = check(path)
+    for kind in FACTS:
+        for one in alone[kind]:
+            said += 1
+            assert any(keeps(one, other, before) for other in merged[kind]), (
+                f'{path}: {kind}: {json.dumps(one)} is gone from {json.dumps(merged[kind])}')
+assert said, 'nothing was said'
+END
+keeps_what_each_says() { # what went wrong
+	rm -f a.db b.db all.db
+	"$both" ./apart "$apps/far_end" "$1" >out 2>&1 # one end of some is killed
+	for each in a.db b.db; do
+		await is_complete $each || return
+	done
+	move_away && merges a.db b.db -o all.db && python3 kept.py "$VERBATIM" all.db a.db b.db &&
+		merges b.db a.db -o all.db && python3 kept.py "$VERBATIM" all.db b.db a.db
+}
+is_complete() { [ "$(sqlite3 "$1" "SELECT value FROM meta WHERE key = 'state'")" = complete ]; }
+
 one_machine_needs_no_estimate() {
 	record_apart good && merges b.db a.db -o all.db &&
 		says "  a.db: the same machine and clock, 1 joined queue pair" out &&
@@ -180,6 +240,9 @@ try all_commands_take_it
 try json_has_the_clocks
 try an_unpacked_trace_is_taken
 try check_says_what_it_says_of_both
+for each in killed stopped retry late gone; do
+	try keeps_what_each_says "$each"
+done
 try one_machine_needs_no_estimate
 try without_messages_the_time_of_day_decides
 try what_cannot_be_merged
