@@ -6,13 +6,15 @@
  *	a queue pair is made		before the other end is told its number (to RTR)
  *	a message is posted		before it is received
  *	a receive is posted		before the message in it completes at the sender
+ *	librdmacm: what one end does	before the other is told (clock_cm.c)
+ *	a datagram is posted		before as many are received (clock_datagrams.c)
  *
  * In one direction that says that the offset of the clocks is at least so much, in the other that
  * it is at most so much. The line between all of these is taken: offset and drift. What may be
  * wrong with it is the whole room between them.
  *
- * Two passes: objects alone, from which an offset to begin with comes, then messages in the order
- * that this gives. Traces are reached from the first one on the surest ways.
+ * Two passes: control verbs alone, from which an offset to begin with comes, then messages in the
+ * order that this gives. Traces are reached from the first one on the surest ways.
  */
 #include "analyzer/model/clocks.h"
 
@@ -20,24 +22,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "analyzer/model/bounds.h"
+#include "analyzer/model/clock_cm.h"
+#include "analyzer/model/clock_datagrams.h"
+#include "analyzer/model/clock_edge.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/receive_order.h"
 #include "core/base/vec.h"
-#include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
-enum { EDGES = 4096, AHEAD = 1 << 20, ROUNDED = 2 /* ns */ };
-
-/* Two traces with joined queue pairs: how far @b's clock is from @a's. */
-struct edge {
-	uint32_t a, b;
-	uint32_t pairs;
-	uint64_t messages;
-	struct bounds objects, all;
-};
+enum { AHEAD = 1 << 20, ROUNDED = 2 /* ns */ };
 
 /* Times that wait for the other end's. */
 struct times {
@@ -54,15 +49,16 @@ struct end {
 
 /* Two queue pairs, by the trace's numbers of them. */
 struct pair {
-	struct edge *edge;
+	struct clock_edge *edge;
 	struct end ends[2]; /* of trace edge->a, edge->b */
 	bool broken;        /* messages are missing */
 };
 
 struct clocks {
 	struct trace *joint;
-	struct edge **edges;
-	size_t nedges;
+	struct clock_edges edges;
+	struct clock_cm *cm;
+	struct clock_datagrams *datagrams;
 	struct pair **pairs;
 	size_t npairs;
 	struct map by_qp; /* 1 + 2 * pair + end */
@@ -74,25 +70,6 @@ struct clocks {
 };
 
 /* Pairs */
-
-static struct edge *find_edge(struct clocks *clocks, uint32_t a, uint32_t b)
-{
-	struct edge **place, *edge;
-
-	for (size_t i = 0; i < clocks->nedges; i++)
-		if (clocks->edges[i]->a == a && clocks->edges[i]->b == b)
-			return clocks->edges[i];
-	edge = clocks->nedges < EDGES ? calloc(1, sizeof(*edge)) : NULL;
-	place = edge ? vec_push(clocks->edges, clocks->nedges) : NULL;
-	if (!place) {
-		free(edge);
-		return NULL;
-	}
-	edge->a = a;
-	edge->b = b;
-	*place = edge;
-	return edge;
-}
 
 /* Are all receives that it has taken in the trace, and none of them of an earlier connection? */
 static bool has_receives(const struct clocks *clocks, const struct object *qp)
@@ -109,7 +86,8 @@ static void add_pair(void *arg, const struct peer *peer, const struct peer *othe
 	uint32_t b = (uint32_t)trace_part_of(clocks->joint, other->process);
 	const struct object *mine = trace_object(clocks->joint, peer->id);
 	const struct object *theirs = trace_object(clocks->joint, other->id);
-	struct edge *edge = a < b && mine && theirs ? find_edge(clocks, a, b) : NULL;
+	struct clock_edge *edge =
+		a < b && mine && theirs ? clock_edge_get(&clocks->edges, a, b) : NULL;
 	struct pair *pair = edge ? calloc(1, sizeof(*pair)) : NULL, **place;
 
 	place = pair ? vec_push(clocks->pairs, clocks->npairs) : NULL;
@@ -128,10 +106,9 @@ static void add_pair(void *arg, const struct peer *peer, const struct peer *othe
 	pair->ends[1].order.broken = pair->ends[0].order.broken;
 	edge->pairs++;
 	if (mine->created.thread)
-		bounds_at_least(&edge->objects, mine->created_at - other->since, other->since);
+		clock_edge_before(edge, &edge->objects, a, mine->created_at, other->since);
 	if (theirs->created.thread)
-		bounds_at_most(&edge->objects, peer->since - theirs->created_at,
-			       theirs->created_at);
+		clock_edge_before(edge, &edge->objects, b, theirs->created_at, peer->since);
 }
 
 static void on_modify(void *arg, const struct model_modify *modify)
@@ -141,6 +118,9 @@ static void on_modify(void *arg, const struct model_modify *modify)
 	uint64_t seen;
 
 	if (modify->to == ABI_QPS_RESET && map_put(&clocks->reset, modify->object->id, 1))
+		clocks->err = -ENOMEM;
+	if (clock_datagrams_qp(clocks->datagrams, modify->object) ||
+	    clock_cm_qp(clocks->cm, modify->object->process, number))
 		clocks->err = -ENOMEM;
 	if (!number || map_get(&clocks->seen, number, &seen))
 		return;
@@ -166,12 +146,14 @@ static int find_pairs(struct clocks *clocks)
 	err = cursor_open(clocks->joint, &filter, &cursor);
 	if (!err) {
 		while (!err && (more = cursor_next(cursor, &event)) == 1)
-			err = model_event(model, event);
+			err = model_event(model, event) ?: clock_cm_event(clocks->cm, event);
 		err = err ? err : more;
 		cursor_close(cursor);
 	}
 	for (size_t i = 0; i < clocks->nnumbers && !err; i++)
 		peer_abroad(model_peers(model), clocks->numbers[i], add_pair, clocks);
+	if (!err)
+		clock_cm_finish(clocks->cm, &clocks->edges);
 	model_free(model);
 	return err ? err : clocks->err;
 }
@@ -194,15 +176,9 @@ static void match_messages(struct pair *pair, int from)
 	struct times *sent = &pair->ends[from].sent, *received = &pair->ends[!from].received;
 
 	while (sent->first < sent->n && received->first < received->n) {
-		int64_t apart = sent->at[sent->first] - received->at[received->first];
-
-		if (from)
-			bounds_at_most(&pair->edge->all, -apart, sent->at[sent->first]);
-		else
-			bounds_at_least(&pair->edge->all, apart, received->at[received->first]);
+		clock_edge_before(pair->edge, &pair->edge->all, pair->ends[from].part,
+				  sent->at[sent->first++], received->at[received->first++]);
 		pair->edge->messages++;
-		sent->first++;
-		received->first++;
 	}
 }
 
@@ -212,10 +188,8 @@ static void match_receives(struct pair *pair, int from)
 	int64_t posted, done;
 
 	while (receive_order_next(&pair->ends[from].order, &posted, &done))
-		if (from)
-			bounds_at_least(&pair->edge->all, posted - done, done);
-		else
-			bounds_at_most(&pair->edge->all, done - posted, posted);
+		clock_edge_before(pair->edge, &pair->edge->all, pair->ends[!from].part, posted,
+				  done);
 }
 
 static bool needs_receive(int opcode)
@@ -304,45 +278,33 @@ static void take_poll(const struct clocks *clocks, const struct trace_event *eve
 	}
 }
 
-/* Where messages are missing, the others would be taken for those before or behind them. */
-static bool is_complete(struct trace *trace)
-{
-	struct trace_loss loss = trace_loss(trace);
-	const char *filter = trace_meta(trace, "filter");
-
-	return !loss.events && !loss.damaged && trace_one_of(trace) == 1 && !(filter && *filter) &&
-	       !sql_int(trace_db(trace),
-			"SELECT count(*) FROM coverage WHERE what GLOB 'direct*' OR what IN"
-			" ('extended-qp', 'extended-cq', 'wq', 'providers', 'imports', 'thread',"
-			" 'vfork')",
-			0);
-}
-
 static int read_messages(struct clocks *clocks)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
-	bool any = false;
-	int err;
+	bool any = clock_datagrams_any(clocks->datagrams);
+	int err, more = 0;
 
 	for (size_t i = 0; i < clocks->npairs; i++) {
 		struct pair *pair = clocks->pairs[i];
 
 		for (int end = 0; end < 2; end++)
-			pair->broken |=
-				!is_complete(trace_part(clocks->joint, pair->ends[end].part));
+			pair->broken |= !clock_has_messages(
+				trace_part(clocks->joint, pair->ends[end].part));
 		any |= !pair->broken;
 	}
 	err = any ? cursor_open(clocks->joint, NULL, &cursor) : 0;
 	if (err || !any)
 		return err;
-	while ((err = cursor_next(cursor, &event)) == 1)
+	while (!err && (more = cursor_next(cursor, &event)) == 1) {
 		if (event->kind == TRACE_POST)
 			take_post(clocks, event);
 		else if (event->kind == TRACE_POLL)
 			take_poll(clocks, event);
+		err = clock_datagrams_event(clocks->datagrams, event);
+	}
 	cursor_close(cursor);
-	return err;
+	return err ? err : more;
 }
 
 /* Clocks */
@@ -355,7 +317,7 @@ struct line {
 };
 
 struct step {
-	const struct edge *edge;
+	const struct clock_edge *edge;
 	uint32_t from, part;
 	bool messages; /* they fit, too */
 	struct bounds_line line;
@@ -392,7 +354,7 @@ static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2
 }
 
 /* By messages where they fit, else by objects alone; false: nothing fits. */
-static bool solve_edge(const struct clocks *clocks, struct edge *edge, struct step *step)
+static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, struct step *step)
 {
 	int64_t span[2];
 
@@ -407,8 +369,8 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 {
 	bool found = false;
 
-	for (size_t i = 0; i < clocks->nedges; i++) {
-		struct edge *edge = clocks->edges[i];
+	for (size_t i = 0; i < clocks->edges.n; i++) {
+		struct clock_edge *edge = clocks->edges.all[i];
 		struct step step = { .edge = edge, .from = edge->a, .part = edge->b };
 
 		if (lines[edge->a].known == lines[edge->b].known)
@@ -480,8 +442,8 @@ static int note_contradictions(struct clocks *clocks, const struct line *lines)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < clocks->nedges && !err; i++) {
-		const struct edge *edge = clocks->edges[i];
+	for (size_t i = 0; i < clocks->edges.n && !err; i++) {
+		const struct clock_edge *edge = clocks->edges.all[i];
 		uint32_t part = lines[edge->b].known ? edge->a : edge->b;
 		struct trace_clock clock = trace_clock(clocks->joint, part);
 
@@ -523,15 +485,15 @@ static int count_pairs(struct clocks *clocks)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < clocks->nedges && !err; i++) {
-		uint32_t parts[2] = { clocks->edges[i]->a, clocks->edges[i]->b };
+	for (size_t i = 0; i < clocks->edges.n && !err; i++) {
+		uint32_t parts[2] = { clocks->edges.all[i]->a, clocks->edges.all[i]->b };
 
 		for (int end = 0; end < 2 && !err; end++) {
 			struct trace_clock clock = trace_clock(clocks->joint, parts[end]);
 
 			if (clock.source > CLOCK_SAME)
 				continue;
-			clock.pairs += clocks->edges[i]->pairs;
+			clock.pairs += clocks->edges.all[i]->pairs;
 			err = trace_set_clock(clocks->joint, parts[end], &clock);
 		}
 	}
@@ -556,30 +518,44 @@ static void free_clocks(struct clocks *clocks)
 		}
 		free(clocks->pairs[i]);
 	}
-	for (size_t i = 0; i < clocks->nedges; i++) {
-		bounds_fini(&clocks->edges[i]->objects);
-		bounds_fini(&clocks->edges[i]->all);
-		free(clocks->edges[i]);
-	}
+	clock_edges_fini(&clocks->edges);
+	clock_cm_free(clocks->cm);
+	clock_datagrams_free(clocks->datagrams);
 	free(clocks->pairs);
-	free(clocks->edges);
 	free(clocks->numbers);
 	map_fini(&clocks->by_qp);
 	map_fini(&clocks->seen);
 	map_fini(&clocks->reset);
 }
 
-/* By objects alone, or by messages, too; returns 1 where these may tell more. */
+/* What messages tell; and control verbs, too. */
+static void add_bounds(struct clocks *clocks)
+{
+	for (size_t i = 0; i < clocks->edges.n; i++) {
+		struct clock_edge *edge = clocks->edges.all[i];
+
+		bounds_add(&edge->all, &edge->objects);
+		if (!edge->pairs) /* the queue pairs of a connection that failed, or sent nothing */
+			edge->pairs = edge->connections;
+	}
+}
+
+/* By control verbs alone, or by messages, too; returns 1 where these may tell more. */
 static int join_by(struct trace *joint, bool messages)
 {
 	struct clocks clocks = { .joint = joint };
-	int err = find_pairs(&clocks), more;
+	int err, more = 0;
 
+	clocks.cm = clock_cm_new(joint);
+	clocks.datagrams = clock_datagrams_new(joint, &clocks.edges);
+	err = clocks.cm && clocks.datagrams ? find_pairs(&clocks)
+					    : log_err(-ENOMEM, "clocks of traces");
 	if (!err && messages)
 		err = read_messages(&clocks);
-	for (size_t i = 0; i < clocks.nedges; i++)
-		bounds_add(&clocks.edges[i]->all, &clocks.edges[i]->objects);
-	more = clocks.npairs && !is_one_machine(joint);
+	add_bounds(&clocks);
+	if (!err)
+		more = (clocks.edges.n || clock_datagrams_any(clocks.datagrams)) &&
+		       !is_one_machine(joint);
 	if (!err && more)
 		err = set_clocks(&clocks);
 	if (!err && (messages || !more))

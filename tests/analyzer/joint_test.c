@@ -323,6 +323,114 @@ TEST(the_offset_without_messages)
 	end_two(&two);
 }
 
+/* Two queue pairs for datagrams, each with an address handle to the LID @lid of the other. */
+static struct ibv_ah handles[2];
+
+static void begin_datagrams(struct two *two, uint16_t lid)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_ah_attr to = { .port_num = 1 };
+
+	end_types[0] = end_types[1] = IBV_QPT_UD;
+	begin_two(two);
+	end_types[0] = end_types[1] = IBV_QPT_RC;
+	for (int i = 0; i < 2; i++) {
+		handles[i] = (struct ibv_ah){ .context = &ends[i].context, .pd = &ends[i].pd };
+		to.dlid = i ? 0x21 : lid;
+		story_do(take_turn(two, i, 0), i, VERB_modify_qp, 30, 0, W(&ends[i].qp), W(&attr),
+			 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+		story_do(take_turn(two, i, 0), i, VERB_create_ah, 31, W(&handles[i]),
+			 W(&ends[i].pd), W(&to));
+	}
+}
+
+static void send_datagram(struct story *s, int end)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_ud *ud = (struct event_ud *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(ud + 1);
+
+	event->object = W(&ends[end].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	wr->wr_id = 2;
+	wr->opcode = IBV_WR_SEND;
+	wr->nsge = 1;
+	wr->parts = WR_UD;
+	*ud = (struct event_ud){ .ah = W(&handles[end]), .remote_qpn = ends[!end].qp.qp_num };
+	*sge = (struct event_sge){ AT, 8, ends[end].mr.lkey };
+	story_event(s, end, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*ud) + sizeof(*sge)) / 8);
+}
+
+static void receive_datagram(struct two *two, int end)
+{
+	const struct event_sge room = { AT, 48, ends[end].mr.lkey };
+	struct story *s = take_turn(two, end, 0);
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	story_post(s, end, VERB_post_recv, &ends[end].qp, 1, 0, room);
+	event->cq = W(&ends[end].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	wc->wr_id = 1;
+	wc->opcode = IBV_WC_RECV;
+	wc->qp_num = ends[end].qp.qp_num;
+	wc->src_qp = ends[!end].qp.qp_num;
+	wc->slid = ends[!end].lid;
+	story_event(take_turn(two, end, TAKES), end, EVENT_POLL,
+		    (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* There and back; of three one is lost. Returns how many were received. */
+static uint64_t exchange_datagrams(struct two *two)
+{
+	enum { MANY = 30, LOST = 3 };
+	uint64_t received = 0;
+
+	for (int i = 0; i < 2 * MANY; i++) {
+		send_datagram(take_turn(two, i % 2, TAKES), i % 2);
+		if (i % LOST == 0)
+			continue;
+		receive_datagram(two, !(i % 2));
+		received++;
+	}
+	return received;
+}
+
+TEST(datagrams_bound_the_clock_though_some_are_lost)
+{
+	struct trace_clock clock;
+	uint64_t received;
+	struct two two;
+
+	begin_datagrams(&two, 0x22);
+	received = exchange_datagrams(&two);
+	check_two(&two, "another");
+	clock = trace_clock(two.trace, 1);
+	assert_int_equal(clock.source, CLOCK_ESTIMATED);
+	assert_int_equal(clock.pairs, 1);
+	assert_int_equal(clock.messages, received);
+	assert_true(llabs(clock.offset - trace_clock(two.trace, 0).offset + AHEAD) <= clock.error);
+	end_two(&two);
+}
+
+/* They went elsewhere: those of the same numbers are of other queue pairs. */
+TEST(datagrams_to_another_address_tell_nothing)
+{
+	struct two two;
+
+	begin_datagrams(&two, 0x99);
+	ends[1].lid = 0x99;
+	exchange_datagrams(&two);
+	check_two(&two, "another");
+	assert_int_equal(trace_clock(two.trace, 1).messages, 0);
+	assert_int_equal(trace_clock(two.trace, 1).source, CLOCK_ASSUMED);
+	end_two(&two);
+}
+
 /* Two that agree in nothing but their numbers. */
 static const struct stranger {
 	const char *name;

@@ -1,7 +1,7 @@
 # Traces of both ends of a job, one of a machine whose clock is 10 s ahead and 50 ppm fast, merged:
 # what the one trace says, and that it is what a reading of both says.
 . tests/e2e/lib/try.sh
-needs "$apps/far_end"
+needs "$apps/far_end" "$apps/cm_ends"
 cd "$tmp" || exit 1
 
 cat >apart <<'END'
@@ -125,8 +125,8 @@ check_says_what_it_says_of_both() {
 		is "$(say_alike all.db)" "$(say_alike a.db b.db)" &&
 		says "MKEY-004" <(say_alike all.db)
 }
-# What a check says of each trace alone it says of the merged one, by other names, and more behind it
-# where the other end adds to that. Only what is listed here is refuted by it.
+# What a check says of each trace alone it says of the merged one, by other names, and more behind
+# it where the other end adds to that. Only what is listed here is refuted by it.
 cat >kept.py <<'END'
 import json, re, sqlite3, subprocess, sys
 
@@ -174,6 +174,98 @@ for path, before in zip(sys.argv[3:], rows):
                 f'{path}: {kind}: {json.dumps(one)} is gone from {json.dumps(merged[kind])}')
 assert said, 'nothing was said'
 END
+# No effect before its cause: k datagrams of a queue pair to another were posted before the k-th
+# is received, and a call of librdmacm begins before the event that it causes has been got.
+cat >causes.py <<'END'
+import collections, json, sqlite3, subprocess, sys
+
+def ask(question):
+    out = subprocess.run([sys.argv[1], 'sql', '--format', 'json', 'all.db', question],
+                         capture_output=True, check=True, text=True).stdout
+    return json.loads(out)
+
+found, wrong = collections.Counter(), []
+
+def put(what, cause, effect):
+    found[what] += 1
+    if cause >= effect:
+        wrong.append(f'{what}: {cause} is not before {effect}')
+
+def put_datagrams():
+    sent, got = collections.defaultdict(list), collections.defaultdict(list)
+    for row in ask("SELECT w.time, o.number, w.remote_qpn FROM wr w JOIN object o"
+                   " ON o.id = w.qp WHERE w.ah <> 0 ORDER BY w.time, w.n, w.i"):
+        sent[row['number'], row['remote_qpn']].append(row['time'])
+    for row in ask("SELECT time, src_qp, qp_num FROM wc WHERE status = 0 AND opcode = 128"
+                   " ORDER BY time, n, i"):
+        got[row['src_qp'], row['qp_num']].append(row['time'])
+    for key in got:
+        for cause, effect in zip(sent[key], got[key]):
+            put('datagram', cause, effect)
+
+def put_connections():
+    ends = collections.defaultdict(dict) # by process and identifier: what happened first
+    for row in ask("SELECT process, verb, begin, \"end\", args, out FROM call WHERE verb GLOB"
+                   " 'rdma_*' AND NOT failed ORDER BY begin"):
+        args, out = json.loads(row['args'] or '{}'), json.loads(row['out'] or '{}')
+        event = out.get('event') if row['verb'] == 'rdma_get_cm_event' else None
+        if event:
+            end = ends[row['process'], event['id']]
+            end['address'] = event['src_addr'], event['dst_addr']
+            end.setdefault(event['event'].replace('RDMA_CM_EVENT_', ''), row['end'])
+        elif 'id' in args:
+            ends[row['process'], args['id']].setdefault(row['verb'], row['begin'])
+    for end in ends.values():
+        for other in ends.values():
+            if 'address' in end and end['address'] == other.get('address', ())[::-1]:
+                put_both(end, other)
+
+def put_both(end, other):
+    for cause, effect in (('rdma_connect', 'CONNECT_REQUEST'), ('rdma_reject', 'REJECTED'),
+                          ('rdma_accept', 'CONNECT_RESPONSE'), ('rdma_accept', 'ESTABLISHED'),
+                          ('rdma_establish', 'ESTABLISHED')):
+        if cause in end and effect in other:
+            put(effect, end[cause], other[effect])
+    told = other.get('DISCONNECTED')
+    if told and 'rdma_disconnect' in end and not other.get('rdma_disconnect', told) < told:
+        put('DISCONNECTED', end['rdma_disconnect'], told)
+
+put_datagrams()
+put_connections()
+print(dict(found), *wrong[:5])
+assert not wrong and all(found[what] for what in sys.argv[2:])
+END
+nothing_is_before_its_cause() { # what must be there
+	move_away && merges a.db b.db -o all.db && says "  b.db: its clock is .*joined queue" out &&
+		python3 causes.py "$VERBATIM" "$@" && python3 truth.py || return
+	"$VERBATIM" replay all.db >replay 2>&1 && says "^no divergence" replay || return
+	is "$("$VERBATIM" check --format json all.db | jq -c '[.findings[].rule]')" "[]"
+}
+datagrams() { # program and arguments
+	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }
+	rm -f a.db b.db all.db
+	"$both" ./apart "$@" >out 2>&1 || { cat out; return 1; }
+	nothing_is_before_its_cause datagram
+}
+# The client is started until the server is there.
+connections() { # server's command, client's; what must be there
+	local server client pid turn status=1
+	read -ra server <<<"$1" && read -ra client <<<"$2"
+	command -v "${server[0]}" >/dev/null || { echo "${server[0]} is not installed"; return 1; }
+	rm -f a.db b.db all.db
+	timeout 120 "$VERBATIM" record -q --payload full -o a.db -- "${server[@]}" >server 2>&1 &
+	pid=$!
+	for ((turn = 0; status && turn < 200; turn++)); do
+		kill -0 $pid 2>/dev/null || break
+		VERBATIM_TEST_CLOCK="10 50" timeout 120 "$VERBATIM" record -q --payload full \
+			-o b.db -- "${client[@]}" >client 2>&1
+		status=$?
+	done
+	wait $pid && [ $status -eq 0 ] || { tail -qn 3 server client; return 1; }
+	shift 2
+	nothing_is_before_its_cause "$@"
+}
+
 keeps_what_each_says() { # what went wrong
 	rm -f a.db b.db all.db
 	"$both" ./apart "$apps/far_end" "$1" >out 2>&1 # one end of some is killed
@@ -243,6 +335,17 @@ try check_says_what_it_says_of_both
 for each in killed stopped retry late gone; do
 	try keeps_what_each_says "$each"
 done
+try datagrams ibv_ud_pingpong -g 0 -n 300
+try datagrams ib_send_bw -F -c UD -q 3 -b -n 300
+next_port
+try connections "udaddy" "udaddy -s 127.0.0.1" CONNECT_REQUEST ESTABLISHED datagram
+try connections "udaddy -C 0" "udaddy -s 127.0.0.1 -C 0" CONNECT_REQUEST ESTABLISHED
+try connections "rping -s -p $port -C 3" "rping -c -a 127.0.0.1 -p $port -C 3" \
+	CONNECT_REQUEST ESTABLISHED DISCONNECTED
+try connections "rdma_server -p $port" "rdma_client -s 127.0.0.1 -p $port" \
+	CONNECT_REQUEST ESTABLISHED
+try connections "$apps/cm_ends listen $port" "$apps/cm_ends connect $port" \
+	CONNECT_REQUEST ESTABLISHED REJECTED DISCONNECTED
 try one_machine_needs_no_estimate
 try without_messages_the_time_of_day_decides
 try what_cannot_be_merged

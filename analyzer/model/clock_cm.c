@@ -1,0 +1,334 @@
+/*
+ * What connections of librdmacm tell of the clocks of two traces
+ *
+ *	active			passive
+ *	rdma_connect()	 ----->	CONNECT_REQUEST
+ *	ESTABLISHED	<-----	rdma_accept()		also CONNECT_RESPONSE
+ *	(gets the answer) ---->	ESTABLISHED		not of datagrams (SIDR)
+ *	REJECTED	<----->	rdma_reject()		also a request that is destroyed
+ *	DISCONNECTED	<----->	rdma_disconnect(), rdma_destroy_id()
+ *
+ * A call begins before the event that it causes has been got. A request by SIDR that is rejected
+ * makes the other end UNREACHABLE. iWARP has the first two rows only: there the passive end is
+ * established by itself, and a queue pair in error ends a connection.
+ *
+ * Two identifiers are the ends of one connection where each event's addresses are the other's,
+ * no others in these traces have them, and the request names a queue pair of the process that
+ * connects, or the number that it gave.
+ */
+#include "analyzer/model/clock_cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/map.h"
+#include "core/base/vec.h"
+#include "core/store/read/joint.h"
+
+enum { ADDRESS = 64 };
+
+/* Causes are begins of calls, effects the times at which events had been got; 0: there was none. */
+struct cm_end {
+	uint32_t process, part;
+	uint64_t id;
+	char own[ADDRESS], other[ADDRESS];
+	uint32_t number;        /* of the queue pair, which a request names; 0: it names none */
+	uint32_t given;         /* to rdma_connect(), of one that librdmacm does not know */
+	bool passive, datagram; /* passive: made by a request */
+	int64_t request;        /* was got */
+	int64_t connect, accept, reject, destroy, disconnect;
+	int64_t getting; /* the begin of the call that got `answered` */
+	int64_t answered, established, rejected, disconnected;
+};
+
+struct clock_cm {
+	struct trace *joint;
+	struct cm_end *ends;
+	size_t n;
+	struct map by_id; /* 1 + index of the last that has it */
+	struct map qps;   /* process << 32 | number */
+	int err;
+};
+
+struct clock_cm *clock_cm_new(struct trace *joint)
+{
+	struct clock_cm *cm = calloc(1, sizeof(*cm));
+
+	if (cm)
+		cm->joint = joint;
+	return cm;
+}
+
+void clock_cm_free(struct clock_cm *cm)
+{
+	if (!cm)
+		return;
+	free(cm->ends);
+	map_fini(&cm->by_id);
+	map_fini(&cm->qps);
+	free(cm);
+}
+
+int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number)
+{
+	return map_put(&cm->qps, (uint64_t)process << 32 | number, 1);
+}
+
+/* Ends */
+
+/* Another process may have the same one: then neither is found, and nothing is said. */
+static uint64_t id_key(uint32_t process, uint64_t id)
+{
+	return map_hash(process) ^ id;
+}
+
+static struct cm_end *find_end(struct clock_cm *cm, uint32_t process, uint64_t id)
+{
+	uint64_t at;
+
+	if (!id || !map_get(&cm->by_id, id_key(process, id), &at) ||
+	    cm->ends[at - 1].process != process || cm->ends[at - 1].id != id)
+		return NULL;
+	return &cm->ends[at - 1];
+}
+
+static struct cm_end *add_end(struct clock_cm *cm, uint32_t process, uint64_t id)
+{
+	struct cm_end *end = id ? vec_push(cm->ends, cm->n) : NULL;
+
+	if (!end || map_put(&cm->by_id, id_key(process, id), cm->n)) {
+		cm->err = id ? -ENOMEM : cm->err;
+		return NULL;
+	}
+	end->process = process;
+	end->id = id;
+	end->part = (uint32_t)trace_part_of(cm->joint, process);
+	return end;
+}
+
+/* Events */
+
+static void note_first(int64_t *time, int64_t now)
+{
+	if (!*time)
+		*time = now;
+}
+
+static void take_address(char own[ADDRESS], const struct args *out, const char *path)
+{
+	const char *text = args_text(out, path);
+
+	if (text)
+		snprintf(own, ADDRESS, "%s", text);
+}
+
+static void begin_call(struct clock_cm *cm, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct cm_end *end = find_end(cm, event->process, args_number(call->args, "id"));
+
+	if (!end)
+		return;
+	switch (call->verb) {
+	case VERB_rdma_connect:
+		note_first(&end->connect, event->time);
+		end->given = (uint32_t)args_number(call->args, "conn_param.qp_num");
+		break;
+	case VERB_rdma_accept:
+		note_first(&end->accept, event->time);
+		break;
+	case VERB_rdma_reject:
+	case VERB_rdma_reject_ece:
+		note_first(&end->reject, event->time);
+		break;
+	case VERB_rdma_disconnect:
+		note_first(&end->disconnect, event->time);
+		break;
+	case VERB_rdma_destroy_id:
+	case VERB_rdma_destroy_ep:
+		note_first(&end->destroy, event->time);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Each has an event before it does what matters here: ADDR_RESOLVED, or a request. */
+static struct cm_end *end_of_event(struct clock_cm *cm, const struct trace_event *event, bool made)
+{
+	uint64_t id = args_number(event->call->out, "event.id");
+	struct cm_end *end = made ? NULL : find_end(cm, event->process, id);
+
+	return end ?: add_end(cm, event->process, id);
+}
+
+static void take_request(struct cm_end *end, const struct args *out)
+{
+	end->passive = true;
+	end->number = (uint32_t)args_number(out, "event.conn.qp_num")
+			      ?: (uint32_t)args_number(out, "event.ud.qp_num");
+}
+
+static void take_event(struct clock_cm *cm, const struct trace_event *event)
+{
+	const struct args *out = event->call->out;
+	const char *name = args_text(out, "event.event"), *type = args_text(out, "event.qp_type");
+	bool made = name && !strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST");
+	struct cm_end *end = name ? end_of_event(cm, event, made) : NULL;
+	int64_t now = event->call->end, status = 0;
+
+	if (!end)
+		return;
+	take_address(end->own, out, "event.src_addr");
+	take_address(end->other, out, "event.dst_addr");
+	end->datagram = type && !strcmp(type, "IBV_QPT_UD");
+	args_get(out, "event.status", &status);
+	if (made) {
+		take_request(end, out);
+		end->request = now;
+	} else if (!strcmp(name, "RDMA_CM_EVENT_CONNECT_RESPONSE") ||
+		   !strcmp(name, "RDMA_CM_EVENT_ESTABLISHED")) {
+		note_first(&end->getting, event->call->begin);
+		note_first(&end->answered, now);
+		if (strcmp(name, "RDMA_CM_EVENT_CONNECT_RESPONSE") != 0)
+			note_first(&end->established, now);
+	} else if (!strcmp(name, "RDMA_CM_EVENT_REJECTED") ||
+		   (end->datagram && status > 0 && !strcmp(name, "RDMA_CM_EVENT_UNREACHABLE"))) {
+		note_first(&end->rejected, now);
+	} else if (!strcmp(name, "RDMA_CM_EVENT_DISCONNECTED")) {
+		note_first(&end->disconnected, now);
+	}
+}
+
+static void end_call(struct clock_cm *cm, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+
+	if (call->failed || call->end < 0)
+		return;
+	if (call->verb == VERB_rdma_get_cm_event)
+		take_event(cm, event);
+	else if (call->verb == VERB_rdma_destroy_id || call->verb == VERB_rdma_destroy_ep)
+		map_remove(&cm->by_id, id_key(event->process, args_number(call->args, "id")));
+}
+
+int clock_cm_event(struct clock_cm *cm, const struct trace_event *event)
+{
+	if (event->kind == TRACE_CALL)
+		begin_call(cm, event);
+	else if (event->kind == TRACE_RETURN)
+		end_call(cm, event);
+	return cm->err;
+}
+
+/* Connections */
+
+static bool is_one_connection(const struct clock_cm *cm, const struct cm_end *active,
+			      const struct cm_end *passive)
+{
+	uint64_t has;
+
+	return active->datagram == passive->datagram && !strcmp(active->own, passive->other) &&
+	       !strcmp(active->other, passive->own) &&
+	       (!passive->number || passive->number == active->given ||
+		map_get(&cm->qps, (uint64_t)active->process << 32 | passive->number, &has));
+}
+
+/* The order of two of the same kind: those of one connection are next to each other. */
+static int compare_addresses(const struct cm_end *a, const struct cm_end *b)
+{
+	int order = strcmp(a->passive ? a->other : a->own, b->passive ? b->other : b->own);
+
+	return order ?: strcmp(a->passive ? a->own : a->other, b->passive ? b->own : b->other);
+}
+
+static int by_addresses(const void *a, const void *b)
+{
+	return compare_addresses(*(const struct cm_end *const *)a,
+				 *(const struct cm_end *const *)b);
+}
+
+/* One cause and what it led to at the other end, if both are there. */
+static void put_cause(struct clock_edge *edge, const struct cm_end *from, int64_t cause,
+		      int64_t effect)
+{
+	if (cause && effect)
+		clock_edge_before(edge, &edge->objects, from->part, cause, effect);
+}
+
+static int64_t first_of(int64_t a, int64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+/* How @from ended what the other end, @to, has been told, whichever of them connected. */
+static void put_ends(struct clock_edge *edge, const struct cm_end *from, const struct cm_end *to)
+{
+	bool refused = from->passive && !from->accept;
+
+	put_cause(edge, from, refused ? first_of(from->reject, from->destroy) : from->reject,
+		  to->rejected);
+	if (!to->disconnect || to->disconnect > to->disconnected) /* else it is told of its own */
+		put_cause(edge, from, first_of(from->disconnect, from->destroy), to->disconnected);
+}
+
+static void put_connection(struct clock_edges *edges, const struct cm_end *active,
+			   const struct cm_end *passive)
+{
+	struct clock_edge *edge = active->part == passive->part
+					  ? NULL
+					  : clock_edge_get(edges, active->part, passive->part);
+
+	if (!edge)
+		return;
+	edge->connections++;
+	put_cause(edge, active, active->connect, passive->request);
+	put_cause(edge, passive, passive->accept, active->answered);
+	if (!passive->number && !passive->datagram) /* iWARP */
+		return;
+	if (!passive->datagram)
+		put_cause(edge, active, active->getting, passive->established);
+	put_ends(edge, active, passive);
+	put_ends(edge, passive, active);
+}
+
+/* Of @n with the same addresses: one that connected, and one request, which is of it. */
+static void match_ends(const struct clock_cm *cm, struct cm_end *const *ends, size_t n,
+		       struct clock_edges *edges)
+{
+	const struct cm_end *sides[2] = { NULL, NULL };
+
+	for (size_t i = 0; i < n; i++) {
+		if (sides[ends[i]->passive])
+			return;
+		sides[ends[i]->passive] = ends[i];
+	}
+	if (sides[0] && sides[1] && is_one_connection(cm, sides[0], sides[1]))
+		put_connection(edges, sides[0], sides[1]);
+}
+
+static bool may_be_matched(const struct cm_end *end)
+{
+	return *end->own && *end->other && (end->passive || end->connect);
+}
+
+void clock_cm_finish(const struct clock_cm *cm, struct clock_edges *edges)
+{
+	struct cm_end **ends = calloc(cm->n + 1, sizeof(*ends));
+	size_t n = 0;
+
+	for (size_t i = 0; i < cm->n && ends; i++)
+		if (may_be_matched(&cm->ends[i]))
+			ends[n++] = &cm->ends[i];
+	if (n)
+		qsort(ends, n, sizeof(*ends), by_addresses);
+	for (size_t i = 0, next; i < n; i = next) {
+		next = i + 1;
+		while (next < n && !compare_addresses(ends[i], ends[next]))
+			next++;
+		match_ends(cm, &ends[i], next - i, edges);
+	}
+	free(ends);
+}

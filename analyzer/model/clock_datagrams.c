@@ -1,0 +1,417 @@
+/*
+ * What datagrams tell of the clocks of two traces
+ *
+ *	sends of A's queue pair to B's		 s1  s2  s3  s4
+ *	receives at B's with A's number		       r1  r2
+ *
+ * When k of them have been received, k have been posted, whatever was lost or has overtaken
+ * another: the k-th send was before the k-th receive. And a queue pair was made before anything
+ * was sent to its number.
+ *
+ * Where a datagram goes says its address handle, with the number; where it is from, the number
+ * alone, and the LID if there is one. Queue pairs that could be taken for each other are left out.
+ */
+#include "analyzer/model/clock_datagrams.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/device.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+#include "core/base/map.h"
+#include "core/base/vec.h"
+#include "core/store/read/joint.h"
+
+enum { AHEAD = 1 << 20, MULTICAST = 0xffffff, WITH_GRH = 1 /* IBV_WC_GRH */ };
+
+/* A queue pair for datagrams. */
+struct gram_end {
+	uint32_t id, number, part;
+	struct device *device; /* NULL: not known */
+	int64_t made;          /* -1: before the recording */
+	size_t same;           /* 1 + index of another with its number; 0: none */
+};
+
+/* What an address handle leads to. */
+struct gram_ah {
+	uint64_t handle;
+	uint32_t process;
+	bool known, is_global;
+	uint8_t dgid[DEVICE_GID];
+	uint16_t dlid;
+};
+
+/* From a queue pair of one number to another: times that wait for the other end's. */
+struct gram_flow {
+	struct clock_edge *edge;
+	uint32_t from, to;     /* queue pairs; from is 0 until something was sent */
+	uint32_t part;         /* of @from */
+	bool broken;           /* some may be missing, or of another */
+	bool counted, matched; /* in edge->pairs; a message of it has been received */
+	int64_t *sent, *received;
+	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;
+};
+
+struct clock_datagrams {
+	struct trace *joint;
+	struct clock_edges *edges;
+	struct gram_end *ends;
+	size_t nends;
+	struct map by_id, by_number; /* 1 + index of an end */
+	struct gram_ah *ahs;
+	size_t nahs;
+	struct map by_ah; /* 1 + index */
+	struct gram_flow *flows;
+	size_t nflows;
+	struct map by_flow; /* 1 + index */
+	bool *whole;        /* by part: all of its messages are there */
+	int err;
+};
+
+struct clock_datagrams *clock_datagrams_new(struct trace *joint, struct clock_edges *edges)
+{
+	struct clock_datagrams *grams = calloc(1, sizeof(*grams));
+
+	if (grams) {
+		grams->joint = joint;
+		grams->edges = edges;
+	}
+	return grams;
+}
+
+void clock_datagrams_free(struct clock_datagrams *grams)
+{
+	if (!grams)
+		return;
+	for (size_t i = 0; i < grams->nends; i++)
+		device_put(grams->ends[i].device);
+	for (size_t i = 0; i < grams->nflows; i++) {
+		free(grams->flows[i].sent);
+		free(grams->flows[i].received);
+	}
+	free(grams->ends);
+	free(grams->ahs);
+	free(grams->flows);
+	free(grams->whole);
+	map_fini(&grams->by_id);
+	map_fini(&grams->by_number);
+	map_fini(&grams->by_ah);
+	map_fini(&grams->by_flow);
+	free(grams);
+}
+
+/* Queue pairs */
+
+int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp)
+{
+	struct gram_end *end;
+	uint64_t at = 0;
+
+	if (!qp->qp || qp->qp->type != ABI_QPT_UD || !qp->number || !qp->peer || qp->inherited ||
+	    map_get(&grams->by_id, qp->id, &at))
+		return 0;
+	end = vec_push(grams->ends, grams->nends);
+	if (!end)
+		return -ENOMEM;
+	map_get(&grams->by_number, qp->number, &at);
+	*end = (struct gram_end){ .id = qp->id,
+				  .number = qp->number,
+				  .part = (uint32_t)trace_part_of(grams->joint, qp->process),
+				  .device = qp->peer->device ? device_get(&qp->peer->device) : NULL,
+				  .made = qp->created.id.thread ? qp->created.time : -1,
+				  .same = at };
+	return map_put(&grams->by_id, qp->id, grams->nends) ||
+			       map_put(&grams->by_number, qp->number, grams->nends)
+		       ? -ENOMEM
+		       : 0;
+}
+
+bool clock_datagrams_any(const struct clock_datagrams *grams)
+{
+	for (size_t i = 1; i < grams->nends; i++)
+		if (grams->ends[i].part != grams->ends[0].part)
+			return true;
+	return false;
+}
+
+static const struct gram_end *end_at(const struct clock_datagrams *grams, size_t at)
+{
+	return at ? &grams->ends[at - 1] : NULL;
+}
+
+static const struct gram_end *end_in(const struct clock_datagrams *grams, const struct map *map,
+				     uint64_t key)
+{
+	uint64_t at;
+
+	return map_get(map, key, &at) ? end_at(grams, at) : NULL;
+}
+
+/* Address handles */
+
+static struct gram_ah *find_ah(const struct clock_datagrams *grams, uint32_t process,
+			       uint64_t handle)
+{
+	uint64_t at;
+	struct gram_ah *ah = map_get(&grams->by_ah, map_hash(process) ^ handle, &at)
+				     ? &grams->ahs[at - 1]
+				     : NULL;
+
+	return ah && ah->process == process && ah->handle == handle ? ah : NULL;
+}
+
+static void read_gid(struct gram_ah *ah, const struct args *args, const char *path)
+{
+	const char *hex = args_text(args, path);
+
+	ah->known = hex && gid_parse(hex, ah->dgid);
+}
+
+/* As it was asked for, or back to where a datagram came from. */
+static void read_address(struct gram_ah *ah, const struct call *call)
+{
+	bool back = call->verb == VERB_create_ah_from_wc;
+	int64_t lid;
+
+	ah->is_global = back ? args_number(call->args, "wc.wc_flags") & WITH_GRH
+			     : args_number(call->args, "attr.is_global") != 0;
+	if (ah->is_global) {
+		read_gid(ah, call->args, back ? "grh.sgid.raw" : "attr.grh.dgid.raw");
+		return;
+	}
+	ah->known = args_get(call->args, back ? "wc.slid" : "attr.dlid", &lid) && lid;
+	ah->dlid = ah->known ? (uint16_t)lid : 0;
+}
+
+static void take_ah(struct clock_datagrams *grams, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct gram_ah *ah;
+
+	if ((call->verb != VERB_create_ah && call->verb != VERB_create_ah_from_wc) ||
+	    call->failed || !call->handle)
+		return;
+	ah = find_ah(grams, event->process, call->handle);
+	if (!ah) {
+		ah = vec_push(grams->ahs, grams->nahs);
+		if (!ah ||
+		    map_put(&grams->by_ah, map_hash(event->process) ^ call->handle, grams->nahs)) {
+			grams->err = -ENOMEM;
+			return;
+		}
+	}
+	*ah = (struct gram_ah){ .handle = call->handle, .process = event->process };
+	read_address(ah, call);
+}
+
+/* 1, 0; -1: it is not known. */
+static int is_addressed(const struct gram_ah *ah, const struct gram_end *end)
+{
+	if (!ah || !ah->known)
+		return -1;
+	return ah->is_global ? device_has_gid(end->device, ah->dgid)
+			     : device_has_lid(end->device, ah->dlid);
+}
+
+/* Flows */
+
+static struct gram_flow *get_flow(struct clock_datagrams *grams, const struct gram_end *to,
+				  uint32_t number)
+{
+	uint64_t key = (uint64_t)to->id << 32 | number, at;
+	struct gram_flow *flow;
+
+	if (map_get(&grams->by_flow, key, &at))
+		return &grams->flows[at - 1];
+	flow = vec_push(grams->flows, grams->nflows);
+	if (!flow || map_put(&grams->by_flow, key, grams->nflows)) {
+		grams->err = -ENOMEM;
+		return NULL;
+	}
+	flow->to = to->id;
+	return flow;
+}
+
+static bool is_whole(struct clock_datagrams *grams, uint32_t part)
+{
+	size_t n = trace_nparts(grams->joint);
+
+	if (!grams->whole) {
+		grams->whole = calloc(n, sizeof(*grams->whole));
+		for (size_t i = 0; i < n && grams->whole; i++)
+			grams->whole[i] = clock_has_messages(trace_part(grams->joint, i));
+	}
+	return grams->whole && grams->whole[part];
+}
+
+/* Nothing more is known of what follows; what was matched is true. */
+static void break_flow(struct gram_flow *flow)
+{
+	flow->broken = true;
+}
+
+static void push_time(struct gram_flow *flow, bool sent, int64_t time)
+{
+	int64_t **at = sent ? &flow->sent : &flow->received;
+	size_t *n = sent ? &flow->nsent : &flow->nreceived;
+	size_t *first = sent ? &flow->sent_first : &flow->received_first;
+	size_t *size = sent ? &flow->sent_size : &flow->received_size;
+
+	if (*first == *n)
+		*first = *n = 0;
+	if (*n - *first == AHEAD || vec_reserve(*at, *size, *n + 1))
+		break_flow(flow);
+	else
+		(*at)[(*n)++] = time;
+}
+
+/* There and back is one pair of queue pairs. */
+static void count_pair(struct clock_datagrams *grams, struct gram_flow *flow)
+{
+	const struct gram_end *from = end_in(grams, &grams->by_id, flow->from);
+	const struct gram_end *to = end_in(grams, &grams->by_id, flow->to);
+	struct gram_flow *back = NULL;
+	uint64_t at;
+
+	flow->matched = true;
+	if (map_get(&grams->by_flow, (uint64_t)from->id << 32 | to->number, &at))
+		back = &grams->flows[at - 1];
+	flow->counted = !back || !back->counted;
+	flow->edge->pairs += flow->counted;
+}
+
+static void match_flow(struct clock_datagrams *grams, struct gram_flow *flow)
+{
+	if (flow->broken || !flow->edge)
+		return;
+	while (flow->sent_first < flow->nsent && flow->received_first < flow->nreceived) {
+		clock_edge_before(flow->edge, &flow->edge->all, flow->part,
+				  flow->sent[flow->sent_first++],
+				  flow->received[flow->received_first++]);
+		flow->edge->messages++;
+		if (!flow->matched)
+			count_pair(grams, flow);
+	}
+}
+
+/* The first datagram from @from to @to. */
+static void begin_flow(struct clock_datagrams *grams, struct gram_flow *flow,
+		       const struct gram_end *from, const struct gram_end *to, int64_t time)
+{
+	flow->from = from->id;
+	flow->part = from->part;
+	if (from->part != to->part)
+		flow->edge = clock_edge_get(grams->edges, from->part, to->part);
+	if (!flow->edge || from->made < 0 || !is_whole(grams, from->part) ||
+	    !is_whole(grams, to->part))
+		break_flow(flow);
+	if (flow->edge && to->made >= 0)
+		clock_edge_before(flow->edge, &flow->edge->objects, to->part, to->made, time);
+}
+
+static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
+		     const struct gram_end *to, int64_t time)
+{
+	struct gram_flow *flow = get_flow(grams, to, from->number);
+
+	if (!flow)
+		return;
+	if (!flow->from)
+		begin_flow(grams, flow, from, to, time);
+	if (flow->from != from->id) /* two of one number: whose they are nobody can tell */
+		break_flow(flow);
+	if (flow->broken)
+		return;
+	push_time(flow, true, time);
+	match_flow(grams, flow);
+}
+
+/* The only queue pair of a number that @ah leads to; NULL: none, or several. */
+static const struct gram_end *find_meant(const struct clock_datagrams *grams,
+					 const struct gram_ah *ah, uint32_t number)
+{
+	const struct gram_end *each = end_in(grams, &grams->by_number, number);
+	const struct gram_end *is = NULL, *may_be = NULL;
+	size_t nis = 0, nmay = 0;
+
+	for (; each; each = end_at(grams, each->same)) {
+		int addressed = is_addressed(ah, each);
+
+		is = addressed > 0 ? each : is;
+		may_be = addressed < 0 ? each : may_be;
+		nis += addressed > 0;
+		nmay += addressed < 0;
+	}
+	return nis == 1 ? is : !nis && nmay == 1 ? may_be : NULL;
+}
+
+static void take_wr(struct clock_datagrams *grams, const struct trace_event *event,
+		    const struct gram_end *from, const struct wr *wr)
+{
+	const struct gram_ah *ah = find_ah(grams, event->process, wr->ah);
+	const struct gram_end *to = find_meant(grams, ah, wr->remote_qpn);
+	const struct gram_end *each = to ? NULL : end_in(grams, &grams->by_number, wr->remote_qpn);
+
+	if (to)
+		send_one(grams, from, to, event->time);
+	for (; each; each = end_at(grams, each->same)) { /* it may be any of them */
+		struct gram_flow *flow =
+			is_addressed(ah, each) ? get_flow(grams, each, from->number) : NULL;
+
+		if (flow)
+			break_flow(flow);
+	}
+}
+
+static void take_post(struct clock_datagrams *grams, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	uint32_t n = post_is_send(post) && !event->inner ? post_taken(post) : 0;
+	const struct gram_end *from = n ? end_in(grams, &grams->by_id, post->object) : NULL;
+
+	for (uint32_t i = 0; i < n && from; i++)
+		if (post->wr[i].ah && post->wr[i].remote_qpn && post->wr[i].remote_qpn != MULTICAST)
+			take_wr(grams, event, from, &post->wr[i]);
+}
+
+/* May one of that number have sent from @lid? 0: it is not known where from. */
+static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, uint16_t lid)
+{
+	const struct gram_end *each = end_in(grams, &grams->by_number, number);
+
+	for (; each; each = end_at(grams, each->same))
+		if (!lid || device_has_lid(each->device, lid))
+			return true;
+	return false;
+}
+
+static void take_wc(struct clock_datagrams *grams, const struct wc *wc, int64_t time)
+{
+	const struct gram_end *to = wc->status || !(wc->opcode & ABI_WC_RECV)
+					    ? NULL
+					    : end_in(grams, &grams->by_id, wc->qp);
+	struct gram_flow *flow;
+
+	if (!to || !may_be_from(grams, wc->src_qp, wc->slid))
+		return;
+	flow = get_flow(grams, to, wc->src_qp);
+	if (!flow || flow->broken)
+		return;
+	push_time(flow, false, time);
+	match_flow(grams, flow);
+}
+
+int clock_datagrams_event(struct clock_datagrams *grams, const struct trace_event *event)
+{
+	if (event->kind == TRACE_RETURN)
+		take_ah(grams, event);
+	else if (event->kind == TRACE_POST)
+		take_post(grams, event);
+	else if (event->kind == TRACE_POLL && !event->inner)
+		for (uint32_t i = 0; i < event->poll->nwc; i++)
+			take_wc(grams, &event->poll->wc[i], event->time);
+	return grams->err;
+}

@@ -1,0 +1,30 @@
+#pragma once
+/*
+ * What datagrams tell of the clocks of two traces.
+ *
+ * One thread.
+ */
+#include "analyzer/model/clock_edge.h"
+
+struct clock_datagrams;
+struct life;
+struct trace;
+struct trace_event;
+
+/* @joint and @edges must outlive it. NULL without memory. */
+struct clock_datagrams *clock_datagrams_new(struct trace *joint, struct clock_edges *edges);
+
+/* Accepts NULL. */
+void clock_datagrams_free(struct clock_datagrams *grams);
+
+/* A queue pair, some time while it lives; those that are not for datagrams are ignored. */
+int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp);
+
+/* Are there two traces between which there may be any? */
+bool clock_datagrams_any(const struct clock_datagrams *grams);
+
+/*
+ * The next event, after all queue pairs are known; those of one process are in order. Bounds the
+ * clocks (struct clock_edge). 0 or -ENOMEM.
+ */
+int clock_datagrams_event(struct clock_datagrams *grams, const struct trace_event *event);

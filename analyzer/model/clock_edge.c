@@ -1,0 +1,65 @@
+/*
+ * What two traces tell of each other's clocks
+ */
+#include "analyzer/model/clock_edge.h"
+
+#include <stdlib.h>
+
+#include "core/base/vec.h"
+#include "core/store/db/sql.h"
+#include "core/store/read/trace.h"
+
+enum { EDGES = 4096 };
+
+void clock_edges_fini(struct clock_edges *edges)
+{
+	for (size_t i = 0; i < edges->n; i++) {
+		bounds_fini(&edges->all[i]->objects);
+		bounds_fini(&edges->all[i]->all);
+		free(edges->all[i]);
+	}
+	free(edges->all);
+}
+
+struct clock_edge *clock_edge_get(struct clock_edges *edges, uint32_t one, uint32_t other)
+{
+	uint32_t a = one < other ? one : other, b = one < other ? other : one;
+	struct clock_edge **place, *edge;
+
+	for (size_t i = 0; i < edges->n; i++)
+		if (edges->all[i]->a == a && edges->all[i]->b == b)
+			return edges->all[i];
+	edge = edges->n < EDGES ? calloc(1, sizeof(*edge)) : NULL;
+	place = edge ? vec_push(edges->all, edges->n) : NULL;
+	if (!place) {
+		free(edge);
+		return NULL;
+	}
+	edge->a = a;
+	edge->b = b;
+	*place = edge;
+	return edge;
+}
+
+void clock_edge_before(const struct clock_edge *edge, struct bounds *bounds, uint32_t part,
+		       int64_t cause, int64_t effect)
+{
+	if (part == edge->a)
+		bounds_at_least(bounds, cause - effect, effect);
+	else
+		bounds_at_most(bounds, effect - cause, cause);
+}
+
+/* Where messages are missing, the others would be taken for those before or behind them. */
+bool clock_has_messages(struct trace *trace)
+{
+	struct trace_loss loss = trace_loss(trace);
+	const char *filter = trace_meta(trace, "filter");
+
+	return !loss.events && !loss.damaged && trace_one_of(trace) == 1 && !(filter && *filter) &&
+	       !sql_int(trace_db(trace),
+			"SELECT count(*) FROM coverage WHERE what GLOB 'direct*' OR what IN"
+			" ('extended-qp', 'extended-cq', 'wq', 'providers', 'imports', 'thread',"
+			" 'vfork')",
+			0);
+}
