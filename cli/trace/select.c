@@ -57,12 +57,13 @@ static int refuse_numbers(const char *command, const struct select *s, const str
 				   "numbers");
 }
 
-static bool is_asked_for(const struct select *s, const struct object *object)
+static bool is_asked_for(const struct select *s, struct trace *trace, const struct object *object)
 {
 	char id[16];
 
 	snprintf(id, sizeof(id), "%u", object->id);
-	return !strcmp(s->object, object->name) || (!ids_range(0, 1) && !strcmp(s->object, id));
+	return trace_object_is(trace, object, s->object) ||
+	       (!ids_range(0, 1) && !strcmp(s->object, id));
 }
 
 static int find_objects(const char *command, struct select *s, struct trace *trace)
@@ -72,7 +73,7 @@ static int find_objects(const char *command, struct select *s, struct trace *tra
 	for (uint32_t id = 1; s->object && (object = trace_object(trace, id)); id++) {
 		uint32_t *place;
 
-		if (!is_asked_for(s, object))
+		if (!is_asked_for(s, trace, object))
 			continue;
 		place = vec_push(s->objects, s->nobjects);
 		if (!place)

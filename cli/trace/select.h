@@ -43,7 +43,8 @@ int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMP
 	  NUMBER_AT(settings, select.filter.thread), .least = 1 },                          \
 	{ "process", 'p', "P", "only this process of the trace",                            \
 	  NUMBER_AT(settings, select.filter.process), .least = 1 },                         \
-	{ "object", 0, "NAME|ID", "only what concerns an object: qp2, or its id",           \
+	{ "object", 0, "NAME|ID",                                                           \
+	  "only what concerns an object: qp2, qp2/1 of process 1, or its id",               \
 	  TEXT_AT(settings, select.object) },                                               \
 	{ "verb", 0, "VERB[,VERB...]", "only these verbs, with or without ibv_",            \
 	  PARSED_AT(settings, select.verbs, select_add_verbs) },                            \

@@ -135,16 +135,10 @@ static int add_process(const char *command, const char *name, struct trace *trac
 	return CLI_FINE;
 }
 
-/* "qp1", or "qp1/2" of process 2; of a kind, unless that is "object". */
-static bool is_named(const struct object *object, const char *kind, const char *name)
+/* Of a kind, unless that is "object". */
+static bool is_kind(const struct object *object, const char *kind)
 {
-	size_t n = strlen(object->name);
-
-	if (strcmp(kind, "object") != 0 && strcmp(kind, object_names[object->kind]) != 0)
-		return false;
-	if (strncmp(object->name, name, n) != 0)
-		return false;
-	return !name[n] || (name[n] == '/' && strtoul(name + n + 1, NULL, 10) == object->process);
+	return !strcmp(kind, "object") || !strcmp(kind, object_names[object->kind]);
 }
 
 static int add_objects(const char *command, const char *kind, const char *name, struct trace *trace,
@@ -154,7 +148,7 @@ static int add_objects(const char *command, const char *kind, const char *name, 
 	bool found = false;
 
 	for (uint32_t id = 1; (object = trace_object(trace, id)); id++)
-		if (is_named(object, kind, name)) {
+		if (is_kind(object, kind) && trace_object_is(trace, object, name)) {
 			excerpt_only_object(only, id);
 			found = true;
 		}

@@ -141,6 +141,12 @@ names_are_beside_objects() {
 	post="jq -r 'select(.verb == \"ibv_post_send\").object_is'"
 	is "$(dump -y -f json -p 1 "$t" | eval "$post" | sort -u)" "$number, peer process 2 qp1"
 }
+# As reports, queries and trim have it.
+an_object_may_be_named_with_its_process() {
+	dump --object qp1 -p 2 "$t" >wanted && dump --object qp1/2 "$t" >got &&
+		is "$(cat got)" "$(cat wanted)" && says "ibv_modify_qp(qp1" got &&
+		refuses "has no object 'qp1/3'" --object qp1/3 "$t"
+}
 # every_verb asks for IBV_QP_STATE
 nothing_outside_the_mask_of_a_query() {
 	dump --verb query_qp verbs.db >out &&
@@ -215,7 +221,8 @@ for each in around_has_both_ends around_with_others_has_the_neighbours_that_they
 	    runs_of_flushes_stay_one_line wrong_selectors_are_refused \
 	    json_has_payloads json_is_an_object_an_event \
 	    json_of_one_event_has_its_object_and_stack stacks_are_behind_each_line \
-	    names_are_beside_objects nothing_outside_the_mask_of_a_query \
+	    names_are_beside_objects an_object_may_be_named_with_its_process \
+	    nothing_outside_the_mask_of_a_query \
 	    lines_are_cut_to_the_terminal full_lines_are_those_of_a_pipe \
 	    one_event_is_never_cut colours_are_a_terminals a_pager_has_what_is_printed \
 	    a_pager_that_is_quit_ends_us_quietly no_pager_where_it_is_missing; do

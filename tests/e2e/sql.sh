@@ -183,6 +183,16 @@ an_unknown_queue_is_an_error() {
 		! ask both.db "SELECT * FROM queue_depth('qp1')" 2>err &&
 		says "several processes have one" err
 }
+a_queue_is_named_with_its_process() {
+	local process
+	for process in $(ask both.db "SELECT process FROM qps WHERE name = 'qp1'"); do
+		is "$(ask both.db "SELECT DISTINCT process || name
+			FROM queue_depth('qp1/$process')")" "${process}qp1" || return
+	done
+	! ask both.db "SELECT * FROM queue_depth('qp1/$((process + 1))')" 2>err &&
+		says "no such object" err
+}
+try a_queue_is_named_with_its_process
 try an_unknown_queue_is_an_error
 
 time_may_be_cut() {

@@ -301,6 +301,12 @@ const struct object *trace_object(struct trace *trace, uint32_t id);
 const struct object *trace_object_at(struct trace *trace, uint32_t process, enum object_kind kind,
 				     uint64_t handle, int64_t time);
 
+/*
+ * Is it called that: "qp1", which each process may have, or "qp1/2", of process 2? In a joint trace
+ * a process has no such number.
+ */
+bool trace_object_is(const struct trace *trace, const struct object *object, const char *name);
+
 /* Frames of a stack, innermost first; returns how many, <= @max. Borrowed until trace_close(). */
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
 			 unsigned int max);

@@ -2,6 +2,9 @@
  * Objects and stacks of a trace, whether it is finished (objects.h) or still
  * written (live.h)
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "core/store/read/part.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"
@@ -19,6 +22,19 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 	if (trace->live)
 		return live_at(trace->live, process, kind, handle);
 	return objects_at(&trace->objects, process, kind, handle, time);
+}
+
+bool trace_object_is(const struct trace *trace, const struct object *object, const char *name)
+{
+	size_t n = object->name ? strlen(object->name) : 0;
+	char process[16];
+
+	if (!n || strncmp(object->name, name, n) != 0)
+		return false;
+	if (!name[n] || trace->joint)
+		return !name[n];
+	snprintf(process, sizeof(process), "/%u", object->process);
+	return !strcmp(name + n, process);
 }
 
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,

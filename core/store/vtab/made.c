@@ -153,14 +153,15 @@ static int find_name(struct made_cursor *cursor, const char *name, int64_t *ret_
 	int found = 0;
 
 	for (uint32_t id = 1; (object = trace_object(trace, id)); id++)
-		if (object->name && !strcmp(object->name, name)) {
+		if (trace_object_is(trace, object, name)) {
 			*ret_object = id;
 			found++;
 		}
 	if (found == 1)
 		return SQLITE_OK;
 	cursor->base.pVtab->zErrMsg = sqlite3_mprintf(
-		found ? "%s('%q'): several processes have one; give its number: "
+		found ? "%s('%q'): several processes have one; name its process, as in "
+			"'qp1/2', or give its number: "
 			"SELECT id, process, name FROM object"
 		      : "%s('%q'): there is no such object: SELECT id, process, name FROM object",
 		table, name);
