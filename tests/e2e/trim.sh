@@ -133,6 +133,14 @@ the_last_events_replay() {
 			WHERE key = 'cut' AND time >= value")" 100
 }
 
+# More events are written than were asked for: it is said how many, and why.
+what_is_from_before_is_counted() {
+	trim --last 3 rc.db; is $? 0 && says "^  [0-9,]* of these are from before" out || return
+	says ": $("$VERBATIM" sql cut.db "SELECT sum(begin < value) + sum(end < value)
+		FROM call, meta WHERE key = 'cut'") of control verbs" out &&
+		is "$(wc -l <out)" 2 && trim --until $post rc.db && is "$(wc -l <out)" 1
+}
+
 # The other end is made, as for a recording of one side.
 one_process_replays() { # TRACE
 	trim --only process=1 $1.db; is $? 0 && replays cut.db && says "^made 1 peer" out &&
@@ -208,6 +216,7 @@ for t in rc events srq ud two; do
 done
 try what_is_gone_is_left_out
 try the_last_events_replay
+try what_is_from_before_is_counted
 try one_of_many_queue_pairs_replays
 try choices_add_up
 try unpacked_traces_are_cut
