@@ -2,6 +2,7 @@
  * Call stacks of verbs in folded form
  *
  *	main;post_sends;send_list (FILE:145);ibv_post_send 1080
+ *	process 2 (server);main;...
  *
  * Outermost first, the verb last, and the value that its calls from there add up to. The function
  * that called has its file and line, since several calls of one function are several places; the
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/words.h"
 #include "analyzer/profile/profile.h"
 #include "analyzer/report/report.h"
 #include "core/base/text.h"
@@ -27,6 +29,8 @@ struct folded_line {
 };
 
 struct folded {
+	const struct report *report;
+	uint32_t process; /* that is named; 0: none is */
 	struct folded_line *lines;
 	size_t n;
 };
@@ -73,12 +77,23 @@ static void add_frame(struct text *text, const struct symbol *symbol, bool calls
 	text_addf(text, "%s", line);
 }
 
-static void add_stack(struct text *text, const struct report *report,
+static void add_process(struct text *text, const struct folded *folded)
+{
+	char name[256];
+
+	if (!folded->process)
+		return;
+	add_name(text, words_process(folded->report->trace, folded->process, name, sizeof(name)));
+	text_char(text, ';');
+}
+
+static void add_stack(struct text *text, const struct folded *folded,
 		      const struct profile_place *place)
 {
 	struct report_line lines[REPORT_FRAMES];
-	unsigned int n = report_stack(report, place->stack, lines);
+	unsigned int n = report_stack(folded->report, place->stack, lines);
 
+	add_process(text, folded);
 	if (!n)
 		text_addf(text, "[stack not known];");
 	for (unsigned int i = n; i-- > 0;) {
@@ -88,15 +103,14 @@ static void add_stack(struct text *text, const struct report *report,
 	text_addf(text, "%s", verb_infos[place->verb].name);
 }
 
-static int add_place(struct folded *folded, const struct report *report,
-		     const struct profile_place *place, uint64_t value)
+static int add_place(struct folded *folded, const struct profile_place *place, uint64_t value)
 {
 	struct text text = { 0 };
 	struct folded_line *line = vec_push(folded->lines, folded->n);
 
 	if (!line)
 		return -ENOMEM;
-	add_stack(&text, report, place);
+	add_stack(&text, folded, place);
 	*line = (struct folded_line){ text.at, value };
 	return text.failed ? -ENOMEM : 0;
 }
@@ -123,14 +137,14 @@ static void add_lines(struct text *out, struct folded *folded)
 }
 
 int folded_write(struct text *out, const struct report *report, const struct profile *profile,
-		 enum folded_value value)
+		 enum folded_value value, uint32_t process)
 {
-	struct folded folded = { 0 };
+	struct folded folded = { .report = report, .process = process };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < profile->nplaces; i++)
 		if (value_of(&profile->places[i], value))
-			err = add_place(&folded, report, &profile->places[i],
+			err = add_place(&folded, &profile->places[i],
 					value_of(&profile->places[i], value));
 	if (!err && folded.n)
 		add_lines(out, &folded);

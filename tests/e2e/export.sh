@@ -113,6 +113,19 @@ stacks_add_up() {
 		says '^main;close_all (depth.c:[0-9]*);ibv_destroy_cq ' out &&
 		folded t.db calls "$("$VERBATIM" stat -f json t.db | jq '[.places[].calls] | add')"
 }
+# A process of several comes first, and its sum is its own.
+stacks_begin_with_their_process() {
+	local process
+	"$VERBATIM" export -f folded --value calls both.db >all || return
+	for process in 1 2; do
+		"$VERBATIM" export -f folded --value calls --process $process both.db >one &&
+			is "$(grep "^process $process (ibv_rc_pingpong);" all)" "$(cat one)" &&
+			is "calls" "$(awk '{ n += $NF } END { print n }' one)" \
+				"$("$VERBATIM" stat -f json --process $process both.db |
+				jq '[.places[].calls] | add')" || return
+	done
+	! grep -v "^process [12] (ibv_rc_pingpong);" all
+}
 stacks_of_a_part_are_of_that() {
 	is "$("$VERBATIM" export -f folded --value calls --to 1:20 t.db | grep -c ibv_post)" 0 &&
 		"$VERBATIM" export -f folded --process 7 t.db 2>err; is $? 2
@@ -132,8 +145,8 @@ a_file_is_made_whole_or_not() {
 	"$VERBATIM" export -o pipe t.db &
 	cmp all.dot <pipe && [ -p pipe ]
 }
-for each in stacks_add_up stacks_of_a_part_are_of_that what_goes_with_another_format_is_refused \
-	a_file_is_made_whole_or_not; do try $each; done
+for each in stacks_add_up stacks_begin_with_their_process stacks_of_a_part_are_of_that \
+	what_goes_with_another_format_is_refused a_file_is_made_whole_or_not; do try $each; done
 
 # Packets: tshark decodes them, and they are those that the tables have.
 packets_are_those_of_the_trace() {
