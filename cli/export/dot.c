@@ -4,8 +4,8 @@
  *	object --> each object that was named in the call that made it, and its parent
  *	queue pair <-> its peer
  *
- * A process is a cluster. What is alive is filled, what was destroyed dashed, and what went with
- * its process dotted.
+ * A process is a cluster. What is alive is filled, a queue pair in the colour of its state; what
+ * was destroyed is dashed, and what went with its process dotted. The graph's label says so.
  */
 #include "cli/export/dot.h"
 
@@ -87,6 +87,26 @@ static void add_state(struct graph *graph, const struct object *object)
 		text_addf(graph->out, "\\n%llu bytes", (unsigned long long)life->bytes);
 }
 
+/* Not yet usable, usable, held up, broken. */
+#define COLOURS                                                                                 \
+	"alive: filled; queue pairs yellow in RESET and INIT, green in RTR and RTS, orange in " \
+	"SQD, red in SQE and ERR\\ndashed: destroyed; dotted: ended with its process"
+
+/* Of its state; NULL: that of all others. */
+static const char *find_colour(const struct graph *graph, const struct object *object)
+{
+	static const char *const colours[] = {
+		[ABI_QPS_RESET] = "#f8f0b8", [ABI_QPS_INIT] = "#f8f0b8", [ABI_QPS_RTR] = "#c8ecc8",
+		[ABI_QPS_RTS] = "#c8ecc8",   [ABI_QPS_SQD] = "#f8d0a0",  [ABI_QPS_SQE] = "#f8b0a8",
+		[ABI_QPS_ERR] = "#f8b0a8",
+	};
+	const struct life *life = object->kind == OBJECT_qp ? find_life(graph, object) : NULL;
+	int state = life && life->qp ? life->qp->state : QP_UNKNOWN;
+
+	return state >= 0 && (size_t)state < sizeof(colours) / sizeof(*colours) ? colours[state]
+										: NULL;
+}
+
 static void add_number(struct graph *graph, const struct object *object)
 {
 	static const struct {
@@ -126,7 +146,10 @@ static void add_node(struct graph *graph, const struct object *object)
 	if (fate == FATE_ALIVE)
 		add_state(graph, object);
 	add_fate(graph, object, fate);
-	text_addf(graph->out, "\", %s];\n", styles[fate]);
+	text_addf(graph->out, "\", %s", styles[fate]);
+	if (fate == FATE_ALIVE && find_colour(graph, object))
+		text_addf(graph->out, ", fillcolor=\"%s\"", find_colour(graph, object));
+	text_addf(graph->out, "];\n");
 }
 
 static void add_process(struct graph *graph, const struct process *process)
@@ -271,7 +294,7 @@ static int add_graph(struct graph *graph)
 	text_addf(graph->out, "digraph verbatim {\n  rankdir=BT;\n  labelloc=t;\n  label=\"");
 	add_foreign(graph->out, view_when(graph->view, when));
 	text_addf(graph->out,
-		  "\";\n  fontname=\"sans-serif\";\n"
+		  "\\n" COLOURS "\";\n  fontname=\"sans-serif\";\n"
 		  "  node [shape=box, fontname=\"sans-serif\", fillcolor=\"#d8e8f8\"];\n"
 		  "  edge [fontname=\"sans-serif\", fontsize=10];\n");
 	for (uint32_t id = 1; (process = trace_process(graph->view->trace, id)); id++)

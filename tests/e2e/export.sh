@@ -86,6 +86,20 @@ state_is_that_of_the_moment() {
 		"$VERBATIM" export --at "$(call t.db ibv_modify_qp 1)" t.db >out &&
 		says 'qp1.*RC RTR' out
 }
+# All of a kind that are in one state have its colour, which the label names.
+states_have_colours() {
+	local each states=(INIT:f8f0b8 RTR:c8ecc8 RTS:c8ecc8) wanted
+	for each in 0 1 2; do
+		wanted=${states[each]}
+		"$VERBATIM" export --at "$(call t.db ibv_modify_qp $each)" t.db >out &&
+			says "qp1.*RC ${wanted%:*}.*fillcolor=\"#${wanted#*:}\"" out || return
+	done
+	"$VERBATIM" record -q -o err.db "$apps/incident_06" bad >out 2>&1
+	"$VERBATIM" export --at "$("$VERBATIM" sql err.db "SELECT event FROM calls WHERE verb =
+		'ibv_modify_qp' ORDER BY begin DESC LIMIT 1")" err.db >out &&
+		says 'RC ERR.*fillcolor="#f8b0a8"' out && says "red in SQE and ERR" out &&
+		dot -Tsvg out >svg && says "#f8b0a8" svg
+}
 graph_quotes_what_a_program_is_called() {
 	cp t.db odd.db && sqlite3 odd.db "UPDATE process SET cmdline = 'a\"]; \\N' || char(10, 27)
 		|| '}'; UPDATE object SET name = 'q\"p\\' WHERE kind = 'qp'" &&
@@ -95,7 +109,9 @@ graph_quotes_what_a_program_is_called() {
 		is "$(jq '[.objects[] | select(.nodes == null)] | length' out)" 6
 }
 for each in graph_is_of_all_objects graph_is_of_a_moment peers_are_joined only_what_is_alive \
-	state_is_that_of_the_moment graph_quotes_what_a_program_is_called; do try $each; done
+	state_is_that_of_the_moment states_have_colours graph_quotes_what_a_program_is_called; do
+	try $each
+done
 
 # Folded stacks: a line is what flamegraph.pl takes, and the sums are those of the tables.
 folded() { # trace, value, what it adds up to
