@@ -157,7 +157,7 @@ static int check_times(const char *command, const struct part *part, struct trac
 {
 	char end[FORMAT_TEXT];
 
-	if (select->from > trace_end(trace))
+	if (part->from && select->from > trace_end(trace))
 		return cli_misuse(command, "nothing is from %s on: the trace ends at %s",
 				  part->from, format_time(trace_end(trace), end));
 	if (part->to && select->from >= select->to)

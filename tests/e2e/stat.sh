@@ -106,6 +106,14 @@ what_is_not_there_is_refused() {
 	done
 }
 
+# A trace that is altered may be of any length; without --from no time was asked for.
+what_was_not_asked_for_is_not_refused() {
+	cp good.db altered.db && sqlite3 altered.db "UPDATE meta SET value = -5
+		WHERE key = 'duration'" && "$VERBATIM" stat altered.db >out 2>err
+	is "exit $?" "exit 0" && ! grep -r '(null)' out err && ! "$VERBATIM" stat --from 1s \
+		altered.db >out 2>err && says "nothing is from 1s on" err
+}
+
 text_fits_80_columns() {
 	local db
 	for db in "$@"; do
@@ -195,6 +203,7 @@ try inline_and_signalled_are_as_posted
 try registrations_on_the_data_path_are_placed
 try parts_add_up_to_the_whole good.db
 try what_is_not_there_is_refused
+try what_was_not_asked_for_is_not_refused
 try text_fits_80_columns good.db rc.db ud.db r.db every.db cm.db
 try waits_are_said_on_top
 try older_traces_do_not_know_of_waits
