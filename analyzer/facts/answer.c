@@ -37,8 +37,8 @@ static char *missing_destination(const struct peers *peers, const struct life *l
 			     "number received?",
 			     qp->dest_qp_num);
 	else if (timeout_ms(qp) > 0)
-		snprintf(retries, TEXT, "no answer within %u retries of %.1f ms; ", qp->retry_cnt,
-			 timeout_ms(qp));
+		snprintf(retries, TEXT, "no answer within %u retr%s of %.1f ms; ", qp->retry_cnt,
+			 qp->retry_cnt == 1 ? "y" : "ies", timeout_ms(qp));
 	if (!text && namesakes)
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x is of %s in this trace, of which none is known "

@@ -318,6 +318,20 @@ TEST(a_number_of_one_that_is_gone)
 	story_end(&s);
 }
 
+TEST(one_retry_is_no_retries)
+{
+	struct story s;
+
+	begin_ends(&s);
+	ends[0].attr.timeout = 10;
+	ends[0].attr.retry_cnt = 1;
+	connect_end(&s, 0, 0x77, 0x22, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer, "no answer within 1 retry of 4.2 ms; "));
+	story_end(&s);
+}
+
 TEST(a_queue_pair_that_grants_no_read)
 {
 	struct story s;
