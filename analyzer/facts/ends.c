@@ -20,6 +20,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
+#include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 enum { HUNG_NS = 250000000, TEXT = 256 };
@@ -162,13 +163,17 @@ static bool has_ended(const struct ends *ends, uint32_t id)
 	return process && process->end >= 0;
 }
 
-/* A copy of a trace that was still recorded ends anywhere, and so does one with events lost. */
+/*
+ * A copy of a trace that was still recorded ends anywhere, and so does one with events lost. What
+ * another trace of the job lacks is nothing to this one's processes.
+ */
 static bool is_whole(const struct ends *ends, const struct model_exit *end)
 {
-	struct trace_loss loss = trace_loss(ends->trace);
+	struct trace_loss loss = trace_process_loss(ends->trace, end->process);
 
 	return loss.events == loss.overwritten && !loss.damaged && !loss.interrupted &&
-	       (has_ended(ends, end->process) || !trace_meta(ends->trace, "snapshot"));
+	       (has_ended(ends, end->process) ||
+		!trace_process_meta(ends->trace, end->process, "snapshot"));
 }
 
 static void add_hung(struct ends *ends, struct under_way *call, const struct model_exit *end)

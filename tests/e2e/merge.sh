@@ -275,6 +275,17 @@ keeps_what_each_says() { # what went wrong
 	move_away && merges a.db b.db -o all.db && python3 kept.py "$VERBATIM" all.db a.db b.db &&
 		merges b.db a.db -o all.db && python3 kept.py "$VERBATIM" all.db b.db a.db
 }
+# A call that never returned is a fact of its trace, whatever another has lost.
+hung() { "$VERBATIM" check --format json "$@" | jq -c '[.hung_calls[].verb]'; }
+losses_of_another_take_nothing_away() {
+	record_apart good || return
+	"$VERBATIM" record -q -o hung.db "$apps/incident_11" bad >out 2>&1
+	sqlite3 b.db "INSERT INTO loss(thread, process, events) VALUES(1, 1, 3)"
+	move_away && merges b.db hung.db -o all.db &&
+		is "alone" "$(hung hung.db)" '["ibv_destroy_cq"]' &&
+		is "merged" "$(hung all.db)" '["ibv_destroy_cq"]' &&
+		is "joined" "$(hung b.db hung.db)" '["ibv_destroy_cq"]'
+}
 is_complete() { [ "$(sqlite3 "$1" "SELECT value FROM meta WHERE key = 'state'")" = complete ]; }
 
 one_machine_needs_no_estimate() {
@@ -335,6 +346,7 @@ try check_says_what_it_says_of_both
 for each in killed stopped retry late gone; do
 	try keeps_what_each_says "$each"
 done
+try losses_of_another_take_nothing_away
 try datagrams ibv_ud_pingpong -g 0 -n 300
 try datagrams ib_send_bw -F -c UD -q 3 -b -n 300
 next_port

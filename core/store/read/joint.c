@@ -566,3 +566,14 @@ const char *trace_process_meta(struct trace *trace, uint32_t process, const char
 	part = joint_of_process(trace->joint, process);
 	return trace_process_meta(part->trace, process - part->ids.processes, key);
 }
+
+struct trace_loss trace_process_loss(struct trace *trace, uint32_t process)
+{
+	const struct joint_part *part;
+
+	if (!trace->joint)
+		return trace->nmerged ? trace_merged_loss(trace, trace_merged_of(trace, process))
+				      : trace_loss(trace);
+	part = joint_of_process(trace->joint, process);
+	return trace_process_loss(part->trace, process - part->ids.processes);
+}

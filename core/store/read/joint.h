@@ -68,5 +68,8 @@ int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other)
 /* Table meta of the trace, joined or merged, that @process is of; NULL: it has no such key. */
 const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key);
 
+/* What was lost of the trace, joined or merged, that @process is of. */
+struct trace_loss trace_process_loss(struct trace *trace, uint32_t process);
+
 /* Are they of two traces that were joined, or merged? */
 bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other);

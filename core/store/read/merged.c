@@ -4,6 +4,7 @@
 #include "core/store/read/merged.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,29 @@ static const char *meta_of(const struct merged *merged, const char *key)
 const char *trace_merged_meta(struct trace *trace, size_t i, const char *key)
 {
 	return trace->nmerged ? meta_of(&trace->merged[i], key) : trace_meta(trace, key);
+}
+
+/* Of the processes of the @i-th alone. */
+static uint64_t sum_loss(struct trace *trace, size_t i, const char *column)
+{
+	uint32_t first = trace->merged[i].first_process;
+	uint32_t next = i + 1 < trace->nmerged ? trace->merged[i + 1].first_process : UINT32_MAX;
+	char sql[128];
+
+	snprintf(sql, sizeof(sql), "SELECT sum(%s) FROM loss WHERE process >= %u AND process < %u",
+		 column, first, next);
+	return (uint64_t)sql_int(trace->db, sql, 0);
+}
+
+struct trace_loss trace_merged_loss(struct trace *trace, size_t i)
+{
+	const char *state = trace_merged_meta(trace, i, "state");
+	const char *damaged = trace_merged_meta(trace, i, "damaged");
+
+	return (struct trace_loss){ .events = sum_loss(trace, i, "events"),
+				    .overwritten = sum_loss(trace, i, "overwritten"),
+				    .damaged = damaged ? strtoull(damaged, NULL, 10) : 0,
+				    .interrupted = !state || strcmp(state, "complete") != 0 };
 }
 
 /* Loading */
@@ -147,7 +171,8 @@ int merged_load(struct trace *trace)
 			 load_row)
 		       ?: load_rows(trace,
 				    "SELECT merged, key, value FROM merged_meta WHERE key IN"
-				    " ('device', 'copies_on_fork', 'recorder',"
+				    " ('device', 'copies_on_fork', 'recorder', 'state',"
+				    " 'damaged', 'snapshot',"
 				    " 'recorder_start', 'recorder_boot', 'clock_start',"
 				    " 'realtime')",
 				    load_meta);

@@ -20,9 +20,12 @@ int64_t trace_merged_ahead(const struct trace *trace, size_t i);
 /* Which of them @process is of, from 0; 0 if the trace is not merged. */
 size_t trace_merged_of(const struct trace *trace, uint32_t process);
 
+/* What was lost of it. Asks the trace each time. */
+struct trace_loss trace_merged_loss(struct trace *trace, size_t i);
+
 /*
- * What its table meta says of the device, of forks, and of its recording; NULL: it has no such key.
- * Of a trace that is not merged what its own says.
+ * What its table meta says of the device, of forks, of losses, and of its recording; NULL: it has
+ * no such key. Of a trace that is not merged what its own says.
  */
 const char *trace_merged_meta(struct trace *trace, size_t i, const char *key);
 
