@@ -75,6 +75,8 @@ const struct form forms[] = {
 	{ "trace", "trim -o o.db --only process=1 t.db", "023", "dump o.db", "013", NULL },
 	{ "trace", "merge -o o.db t.db u.db", "03", "check o.db", "013", NULL },
 	{ "trace", "merge -o o.db u.db t.db", "03", "stat o.db", "013", NULL },
+	{ "trace", "reduce -j 1 --deadline 5s -k LIFE-004\tof\tcontext1 -o o.db t.db", "0123", NULL,
+	  NULL, NULL },
 	{ "trace", "reduce -j 1 --deadline 1s -k status\tof\t1:40\t=\tREM_ACCESS_ERR -o o.db t.db",
 	  "0123", NULL, NULL, NULL },
 	{ "trace", "export t.db", "03", NULL, NULL, NULL },
