@@ -174,12 +174,11 @@ void cli_tell_loss(struct trace *trace)
 			 "written",
 			 format_count(loss.handlers, lost));
 	if (loss.overwritten && trace_is_closed(trace))
-		log_note("%s events of the data plane are not in this trace: it was cut at %s, and "
-			 "of the time before it has what was outstanding",
+		log_note("%s events are not in this trace: it was cut at %s, and of the time "
+			 "before it has what was alive and outstanding",
 			 format_count(loss.overwritten, lost), format_time(trace_cut(trace), time));
 	else if (loss.overwritten)
-		log_note("%s events of the data plane are not in this trace: older than what it "
-			 "kept",
+		log_note("%s events are not in this trace: older than what it kept",
 			 format_count(loss.overwritten, lost));
 }
 

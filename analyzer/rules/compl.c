@@ -75,6 +75,8 @@ static bool is_carried_on(struct trace *trace)
 {
 	const struct thread *thread;
 
+	if (trace_loss(trace).overwritten)
+		return true;
 	for (uint32_t id = 1; (thread = trace_thread(trace, id)); id++)
 		if (thread->carried)
 			return true;

@@ -168,14 +168,12 @@ static int blind_spots(struct trace *trace, struct findings *findings)
 	return err;
 }
 
-/* The remaining part of the data plane is complete, and so is the control plane. */
+/* What is left is complete, and has the control verbs that it needs. */
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
-		if (looks_at(rule, 'd') || looks_at(rule, 'q'))
-			findings_unchecked(findings, rule, !looks_at(rule, 'q'),
-					   "%" PRIu64 " data verbs are older than what was kept",
-					   n);
+		findings_unchecked(findings, rule, !looks_at(rule, 'q'),
+				   "%" PRIu64 " events are older than what was kept", n);
 }
 
 /*

@@ -28,6 +28,9 @@
 
 enum {
 	FLUSH_NS = 700000000, /* between commits */
+	STEP_NS = 200000,     /* of the program's time, where the rings are read evenly */
+	FAR_NS = 1000000000,  /* an event is not so much later than now */
+	EVEN_NS = 20000000,   /* of our own, for as many of these steps as there are */
 	LAST_ROUNDS = 1000,   /* limit, while threads still write although the session is closed */
 };
 
@@ -51,9 +54,12 @@ struct collector {
 	size_t guests_size;
 	unsigned int processes; /* guests so far */
 	struct ring_search search;
-	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
-	int64_t seen;     /* time of the trace: see collector_seen() */
-	pid_t child;      /* our own child: waitpid() tells its end */
+	uint64_t flushed;          /* CLOCK_MONOTONIC of the last commit */
+	int64_t seen;              /* time of the trace: see collector_seen() */
+	int (*between)(void *arg); /* NULL: rings are read one after the other */
+	void *arg;
+	uint64_t even; /* ticks: see collector_even() */
+	pid_t child;   /* our own child: waitpid() tells its end */
 	bool child_ended;
 	uint32_t unreadable; /* files of rings that cannot be read */
 	int child_status;
@@ -152,6 +158,86 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 	return 0;
 }
 
+void collector_keep_even(struct collector *c, int (*between)(void *arg), void *arg)
+{
+	c->between = between;
+	c->arg = arg;
+	c->even = clock_ticks(c->session->clock.kind);
+}
+
+uint64_t collector_even(const struct collector *c)
+{
+	return c->even;
+}
+
+/* Give the writer all that the rings hold up to @ticks, and nothing later. */
+static int drain_until(struct collector *c, uint64_t ticks)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
+		bool empty = !feed_fill(&c->feeds[i]);
+
+		while (!empty && !err)
+			err = feed_drain(&c->feeds[i], c->writer, ticks, &empty);
+	}
+	return err;
+}
+
+static uint64_t ticks_of(const struct clock *clock, uint64_t ns)
+{
+	return (ns << clock->shift) / clock->mult + 1;
+}
+
+static uint64_t next_ticks(struct collector *c)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned int i = 0; i < c->nfeeds; i++) {
+		uint64_t ticks = feed_next(&c->feeds[i]);
+
+		first = ticks < first ? ticks : first;
+	}
+	return first;
+}
+
+static int find_fullest(const struct collector *c)
+{
+	int fullest = 0;
+
+	for (unsigned int i = 0; i < c->nfeeds; i++) {
+		int percent = feed_fill(&c->feeds[i]);
+
+		fullest = percent > fullest ? percent : fullest;
+	}
+	return fullest;
+}
+
+/* What cannot be read has impossible ticks, and is read at once. */
+static int drain_evenly(struct collector *c)
+{
+	const struct clock *clock = &c->session->clock;
+	const uint64_t step = ticks_of(clock, STEP_NS), far = ticks_of(clock, FAR_NS);
+	const uint64_t now = clock_ticks(clock->kind), start = clock_monotonic();
+	int fullest = find_fullest(c), err = 0;
+
+	while (!err && clock_monotonic() - start < EVEN_NS) {
+		uint64_t first = next_ticks(c);
+		uint64_t until = first < now - step ? first + step : now;
+
+		/* a time that is not possible must not hold its ring up */
+		err = drain_until(c, first != UINT64_MAX && first > now + far ? first : until);
+		if (until > c->even)
+			c->even = until;
+		if (!err)
+			err = c->between(c->arg);
+		if (until >= now)
+			break;
+	}
+	c->seen = clock_ns(clock, c->even);
+	return err ? err : fullest;
+}
+
 int collector_drain(struct collector *c)
 {
 	const struct clock *clock = &c->session->clock;
@@ -160,6 +246,11 @@ int collector_drain(struct collector *c)
 
 	if (!err)
 		err = ring_search_new(&c->search);
+	if (!err && c->between) {
+		fullest = drain_evenly(c);
+		atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
+		return fullest < 0 ? fail_collecting(c, fullest) : fullest;
+	}
 	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
 		struct feed *feed = &c->feeds[i];
 		int percent = feed_fill(feed);
@@ -175,21 +266,6 @@ int collector_drain(struct collector *c)
 	c->seen = seen;
 	atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
 	return err ? fail_collecting(c, err) : fullest;
-}
-
-int collector_drain_until(struct collector *c, uint64_t ticks)
-{
-	int err = c->error;
-
-	if (!err)
-		err = ring_search_new(&c->search);
-	for (unsigned int i = 0; i < c->nfeeds && !err; i++) {
-		bool empty = !feed_fill(&c->feeds[i]);
-
-		while (!empty && !err)
-			err = feed_drain(&c->feeds[i], c->writer, ticks, &empty);
-	}
-	return err ? fail_collecting(c, err) : 0;
 }
 
 static int end_feed(struct collector *c, struct feed *feed)

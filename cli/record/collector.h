@@ -24,8 +24,13 @@ int collector_new(struct session *session, struct writer *writer, struct collect
  */
 int collector_drain(struct collector *collector);
 
-/* Give the writer all that the rings hold up to @ticks, and nothing later. 0 or -errno. */
-int collector_drain_until(struct collector *collector, uint64_t ticks);
+/*
+ * Read all rings in the order of time, a bit at a time, and call @between after each: then the
+ * writer has all that the rings hold up to collector_even(), in ticks, and nothing later. @between
+ * returns 0, or -errno of the writer, which collector_drain() returns.
+ */
+void collector_keep_even(struct collector *collector, int (*between)(void *arg), void *arg);
+uint64_t collector_even(const struct collector *collector);
 
 /*
  * Notice what has changed: new rings, threads and processes that have ended;

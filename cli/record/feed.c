@@ -154,6 +154,14 @@ void feed_mend(struct feed *feed)
 		ring_consume(&feed->ring);
 }
 
+uint64_t feed_next(struct feed *feed)
+{
+	const struct event_head *event;
+	int n = feed_fill(feed) ? ring_peek(&feed->ring, &event) : 0;
+
+	return !n ? UINT64_MAX : n > 0 ? event->ticks : 0;
+}
+
 int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *ret_empty)
 {
 	const struct event_head *event;

@@ -44,6 +44,9 @@ int feed_fill(const struct feed *feed);
  */
 void feed_mend(struct feed *feed);
 
+/* Ticks of the next event; 0: it cannot be read; UINT64_MAX: there is none. */
+uint64_t feed_next(struct feed *feed);
+
 /*
  * Read a share of it, and no event that is later than @until, in ticks. Returns 0 or -errno of the
  * writer; @ret_empty: that was all of it.

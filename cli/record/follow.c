@@ -38,7 +38,15 @@ int follow_extend(struct follow *follow, int64_t to)
 		err = cursor_extend(follow->cursor, to);
 	follow->extended_at = clock_monotonic();
 	follow->more = true;
+	follow->to = to;
 	return err;
+}
+
+/* What it has read may be forgotten. */
+static void tell_read(struct follow *follow, int more)
+{
+	follow->more = more > 0;
+	writer_read_until(follow->writer, more ? follow->now : follow->to);
 }
 
 /* Up to SLICE_EVENTS. 1: there may be more; 0 or -errno. */
@@ -66,7 +74,7 @@ int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, voi
 	do
 		more = give_some(follow, visit, arg);
 	while (more > 0 && clock_monotonic() - start < SLICE_NS);
-	follow->more = more > 0;
+	tell_read(follow, more);
 	return more;
 }
 
@@ -77,6 +85,6 @@ int follow_all(struct follow *follow, follow_visit *visit, void *arg)
 	do
 		more = give_some(follow, visit, arg);
 	while (more > 0);
-	follow->more = false;
+	tell_read(follow, more);
 	return more;
 }

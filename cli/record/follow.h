@@ -20,6 +20,7 @@ struct follow {
 	bool more;            /* the cursor has more to give */
 	uint64_t extended_at; /* CLOCK_MONOTONIC */
 	int64_t now;          /* time of the last event that was given */
+	int64_t to;           /* the cursor goes up to there */
 };
 
 /* From the first event that the trace has. 0 or -errno after log_err(). */

@@ -74,7 +74,7 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 			 format_time((int64_t)(clock_monotonic() - progress->start), time));
 	}
 	if (done->overwritten && !progress->quiet)
-		log_note("%s: the last of the data plane; %s events of it are older", path,
+		log_note("%s: the last of the recording; %s events are older", path,
 			 format_count(done->overwritten, bytes));
 	if (done->lost)
 		log_note("%s: %s events were lost; `verbatim info` says why", path, lost);

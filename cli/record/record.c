@@ -18,7 +18,8 @@
 #include "core/wire/ring.h"
 #include "core/wire/tap.h"
 
-enum { ROTATE_MIN = 1 << 20 };
+/* An empty trace has 200 KiB of tables and indexes: the rest must be worth it. */
+enum { FILE_MIN = 512 << 10 };
 
 static const char recorded[] =
 	"Recorded of the program and its children: verbs with their arguments, results, times\n"
@@ -62,10 +63,10 @@ const struct option_row cli_record_options[] = {
 	  TIME_AT(SET, max_wait), .least = 1, .preset = "10s" },
 	{ "linger", 0, "TIME", "how long to wait for descendants that have called no verb",
 	  TIME_AT(SET, linger), .preset = "5s" },
-	{ "flight", 0, "SIZE", "keep the last SIZE of the data plane; copies on demand",
-	  SIZE_AT(SET, retention.flight) },
-	{ "rotate-size", 0, "SIZE", "begin a new trace when it has grown by SIZE",
-	  SIZE_AT(SET, retention.rotate_bytes), .least = ROTATE_MIN },
+	{ "flight", 0, "SIZE", "keep the last of it, in a trace of SIZE; copies on demand",
+	  SIZE_AT(SET, retention.flight), .least = FILE_MIN },
+	{ "rotate-size", 0, "SIZE", "begin a new trace when it has SIZE",
+	  SIZE_AT(SET, retention.rotate_bytes), .least = FILE_MIN },
 	{ "rotate-time", 0, "TIME", "begin a new trace each time TIME is over",
 	  TIME_AT(SET, retention.rotate_ns), .least = 1 },
 	{ "filter", 0, "TERMS", "record less: plane=, verb=, qp=, device=, 1/N",

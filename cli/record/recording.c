@@ -252,28 +252,31 @@ static bool step_followers(struct recording *r, int fullest)
 	return (!r->error && vitals_step(r->vitals, collector_seen(r->collector), fullest)) || more;
 }
 
+static void tend_all(struct recording *r)
+{
+	int err = tend_trace(r);
+
+	if (err)
+		fail_recording(r, err);
+}
+
 static void follow_program(struct recording *r)
 {
 	bool over = false;
 
 	while (!over && !r->stop) {
-		int fullest = collector_drain(r->collector), err;
+		int fullest = collector_drain(r->collector);
 		bool more = false;
 
 		if (fullest < 0)
 			fail_recording(r, fullest);
 		else
 			more = step_followers(r, fullest);
-		err = r->error ? 0 : retention_cut(&r->retention);
-		if (err)
-			fail_recording(r, err);
 		more |= spot_look(&r->spot);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			r->tended_at = clock_monotonic();
 			reap_child(r);
-			err = tend_trace(r);
-			if (err)
-				fail_recording(r, err);
+			tend_all(r);
 			look_for_session(r);
 			look_for_impatience(r);
 			progress_show(&r->progress, r->writer);
@@ -319,6 +322,7 @@ static int create_trace(struct recording *r)
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
 		.cuts = retention_cuts(&r->retention),
+		.most = retention_most(&r->retention),
 	};
 	int err = writer_create(r->set->path, &info, &r->writer);
 
@@ -349,6 +353,7 @@ static int start_followers(struct recording *r)
 		err = watch_new(&options, &r->watch);
 
 	r->retention.watch = r->watch;
+	r->retention.vitals = r->vitals;
 	return err;
 }
 

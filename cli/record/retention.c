@@ -17,18 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/format.h"
 #include "core/wire/log.h"
 
 enum {
 	TRIES = 16,     /* of names for a copy */
-	CUTS = 8,       /* pieces of a flight recorder's data; the oldest is deleted as a whole */
-	PATIENCE = 100, /* rounds for threads to come to the end of a post */
+	CUTS = 8,       /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
+	PATIENCE = 100, /* steps for threads to come to the end of a post */
 };
-
-void retention_start(struct retention *retention)
-{
-	retention->begun = clock_monotonic();
-}
 
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
 {
@@ -119,18 +115,44 @@ static int tend_flight(struct retention *retention)
 	return writer_error(retention->writer);
 }
 
-/* Cut the trace now. -EAGAIN: a thread is in the middle of a post. */
+/* Cut the trace where the rings have been read up to. -EAGAIN: a thread is within a post. */
 static int cut_trace(struct retention *retention)
 {
-	const struct clock *clock = &retention->session->clock;
-	uint64_t ticks = clock_ticks(clock->kind);
-	int64_t time = clock_ns(clock, ticks);
-	int err = collector_drain_until(retention->collector, ticks);
+	uint64_t ticks = collector_even(retention->collector);
+	int64_t time = clock_ns(&retention->session->clock, ticks);
 
-	if (!err && !writer_is_cuttable(retention->writer, time) && retention->refused++ < PATIENCE)
+	if (!writer_is_cuttable(retention->writer, time) && retention->refused++ < PATIENCE)
 		return -EAGAIN;
 	retention->refused = 0;
-	return err ? err : writer_cut(retention->writer, time);
+	return writer_cut(retention->writer, time);
+}
+
+/* What must stay is more than there is room for: said once. */
+static void tell_needs(struct retention *retention, const char *option, uint64_t size)
+{
+	char bytes[FORMAT_TEXT], calls[FORMAT_TEXT], objects[FORMAT_TEXT];
+	struct writer_needs needs;
+
+	if (retention->told || !writer_needs(retention->writer, &needs))
+		return;
+	retention->told = true;
+	log_note("%s gets larger than %s %s: it must have what is alive, %s objects by now with "
+		 "%s calls that made them, which alone nearly fill it; give it more",
+		 retention->path, option, format_bytes(size, bytes),
+		 format_count(needs.objects, objects), format_count(needs.calls, calls));
+}
+
+/* What a reader has not read cannot be deleted: let it come first. */
+static int forget_all_but(struct retention *retention, uint64_t keep)
+{
+	struct writer *writer = retention->writer;
+	int err = writer_forget(writer, keep);
+
+	if (err || writer_awaits_reader(writer) == INT64_MIN || writer_size(writer) <= keep)
+		return err;
+	watch_read_until(retention->watch, writer_awaits_reader(writer));
+	vitals_read_until(retention->vitals, writer_awaits_reader(writer));
+	return writer_forget(writer, keep);
 }
 
 /* If the copy fails, nothing is deleted, and the next rotation tries again. */
@@ -144,23 +166,33 @@ static int rotate_trace(struct retention *retention)
 	if (!err)
 		err = write_copy(retention, "rotated; continued in the next file");
 	if (!err)
-		err = writer_forget(writer, 0);
+		err = forget_all_but(retention, 0);
 	if (!err)
 		err = writer_carry(writer);
 	if (!err)
 		err = writer_flush(writer);
 	retention->begun = clock_monotonic();
-	retention->carried = writer_progress(writer).bytes;
+	retention->carried = writer_size(writer);
 	return writer_error(writer);
+}
+
+/* A trace that begins with nearly all that it may have goes on for a while nonetheless. */
+static bool is_full(struct retention *retention)
+{
+	uint64_t most = retention->rotate_bytes;
+	uint64_t size = writer_size(retention->writer), grown = size - retention->carried;
+
+	if (!most || size < most - most / CUTS || size < retention->carried)
+		return false;
+	if (retention->carried > most - most / CUTS)
+		tell_needs(retention, "--rotate-size", retention->rotate_bytes);
+	return grown >= most / CUTS;
 }
 
 static int tend_rotation(struct retention *retention)
 {
-	uint64_t grown = writer_progress(retention->writer).bytes - retention->carried;
-
-	if ((retention->rotate_bytes && grown >= retention->rotate_bytes) ||
-	    (retention->rotate_ns &&
-	     clock_monotonic() - retention->begun >= (uint64_t)retention->rotate_ns))
+	if (is_full(retention) || (retention->rotate_ns && clock_monotonic() - retention->begun >=
+								   (uint64_t)retention->rotate_ns))
 		return rotate_trace(retention);
 	return 0;
 }
@@ -170,22 +202,53 @@ bool retention_cuts(const struct retention *retention)
 	return retention->flight || retention->rotate_bytes || retention->rotate_ns;
 }
 
-int retention_cut(struct retention *retention)
+static int cut_flight(struct retention *retention)
 {
-	int err = 0;
+	uint64_t most = retention->flight;
+	struct writer *writer = retention->writer;
+	bool due = writer_uncut(writer) >= most / CUTS;
+	int err = due ? cut_trace(retention) : 0;
 
-	if (!retention->flight || writer_error(retention->writer))
-		return 0;
-	if (writer_uncut(retention->writer) >= retention->flight / CUTS)
-		err = cut_trace(retention);
-	if (!err || err == -EAGAIN)
-		err = writer_forget(retention->writer, retention->flight);
+	if (err == -EAGAIN)
+		err = due = 0;
+	if (!err)
+		err = forget_all_but(retention, most - most / CUTS);
+	/* so that what is deleted gives its room to what comes */
+	if (!err && due)
+		err = writer_flush(writer);
+	if (!err && due && writer_size(writer) > most - most / CUTS / 2)
+		tell_needs(retention, "--flight", retention->flight);
 	return err;
+}
+
+static int cut_if_due(void *arg)
+{
+	struct retention *retention = arg;
+
+	if (writer_error(retention->writer))
+		return writer_error(retention->writer);
+	if (!writer_has_more(retention->writer))
+		return 0;
+	if (retention->flight)
+		return cut_flight(retention);
+	return retention->rotate_bytes ? tend_rotation(retention) : 0;
+}
+
+void retention_start(struct retention *retention)
+{
+	retention->begun = clock_monotonic();
+	if (retention_cuts(retention))
+		collector_keep_even(retention->collector, cut_if_due, retention);
+}
+
+uint64_t retention_most(const struct retention *retention)
+{
+	return retention->flight ? retention->flight : retention->rotate_bytes;
 }
 
 int retention_tend(struct retention *retention)
 {
 	if (retention->flight)
 		return tend_flight(retention);
-	return retention_cuts(retention) ? tend_rotation(retention) : 0;
+	return retention->rotate_bytes || retention->rotate_ns ? tend_rotation(retention) : 0;
 }

@@ -9,16 +9,18 @@
 #include <stdint.h>
 
 #include "cli/record/collector.h"
+#include "cli/record/vitals.h"
 #include "cli/record/watch.h"
 #include "core/store/write/writer.h"
 #include "core/wire/session.h"
 
 struct retention {
 	const char *path;      /* of the trace */
-	uint64_t flight;       /* bytes of the data plane that are kept; 0: all */
+	uint64_t flight;       /* bytes of the trace; 0: all is kept */
 	uint64_t rotate_bytes; /* 0: never for its size */
 	int64_t rotate_ns;     /* 0: never for its age */
 	struct watch *watch;   /* its findings go into the copies; may be NULL */
+	struct vitals *vitals;
 	bool quiet;
 	bool asked;                  /* a signal has asked for a copy */
 	struct collector *collector; /* borrowed, as the next two */
@@ -30,15 +32,17 @@ struct retention {
 	uint64_t carried;    /* bytes that it began with */
 	struct writer_alarms seen;
 	unsigned int refused; /* cuts, since the last one, within a post */
+	bool told;            /* that what is needed is more than there is room for */
 };
 
+/* From now on the collector cuts the trace where that is due. */
 void retention_start(struct retention *retention);
 
 /* Does it leave out some of the past? */
 bool retention_cuts(const struct retention *retention);
 
-/* Call it after each look at the rings. Returns 0 or -errno of the writer. */
-int retention_cut(struct retention *retention);
+/* How many bytes a file may have; 0: any number. */
+uint64_t retention_most(const struct retention *retention);
 
 /*
  * Make the copies that are due; call it some times a second. The session may ask

@@ -515,6 +515,20 @@ void vitals_event(struct vitals *v, const struct trace_event *event)
 		fail_vitals(v);
 }
 
+void vitals_read_until(struct vitals *v, int64_t time)
+{
+	int err = 0;
+
+	if (v->over || v->attached || !v->profiler)
+		return;
+	if (v->follow.more)
+		err = follow_all(&v->follow, count_event, v);
+	if (!err && v->follow.to < time)
+		err = follow_extend(&v->follow, time) ?: follow_all(&v->follow, count_event, v);
+	if (err)
+		fail_vitals(v);
+}
+
 void vitals_detach(struct vitals *v)
 {
 	if (!v || !v->attached)

@@ -32,6 +32,9 @@ void vitals_free(struct vitals *vitals);
  */
 bool vitals_step(struct vitals *vitals, int64_t seen, int fullest);
 
+/* Read all events up to @time now, which are then forgotten. */
+void vitals_read_until(struct vitals *vitals, int64_t time);
+
 /* Does somebody look? Then the recorder must not sleep for long. */
 bool vitals_is_on(const struct vitals *vitals);
 

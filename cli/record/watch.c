@@ -290,6 +290,20 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 	return more > 0;
 }
 
+void watch_read_until(struct watch *w, int64_t time)
+{
+	int err = 0;
+
+	if (!w || w->over)
+		return;
+	if (w->follow.more)
+		err = follow_all(&w->follow, check_one, w);
+	if (!err && w->follow.to < time)
+		err = extend_cursor(w, time) ?: follow_all(&w->follow, check_one, w);
+	if (err)
+		fail_watch(w);
+}
+
 /* The end */
 
 /* Findings of a place whose number has grown since they were printed, and the summary. */

@@ -41,6 +41,9 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch);
  */
 bool watch_step(struct watch *watch, int64_t seen, int fullest);
 
+/* Read all events up to @time now, which are then forgotten. Accepts NULL. */
+void watch_read_until(struct watch *watch, int64_t time);
+
 /*
  * Write the findings that are not in the trace yet into it, for example before
  * it is copied. Accepts NULL.

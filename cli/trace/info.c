@@ -188,10 +188,10 @@ static void print_faults(struct trace *trace)
 		printf("LOST: %s events of signal handlers that came while another was written\n",
 		       format_count(loss.handlers, text));
 	if (loss.overwritten)
-		printf("OVERWRITTEN: %s events of the data plane are older than what was kept\n",
+		printf("OVERWRITTEN: %s events are older than what was kept\n",
 		       format_count(loss.overwritten, text));
 	if (*meta_text(trace, "cut"))
-		printf("CUT: the data plane begins at %s, with what was outstanding then\n",
+		printf("CUT: the trace begins at %s, with what was alive and outstanding then\n",
 		       format_time(meta_number(trace, "cut"), text));
 	if (*meta_text(trace, "carried"))
 		printf("CONTINUES: the control verbs of the first %s are those of the trace "

@@ -161,8 +161,8 @@ ended_collector_leaves_no_new_session() {
 	is "$(ls sessions)" ""
 }
 
-flight_keeps_the_last_and_all_control_verbs() {
-	"$VERBATIM" record --flight 64k -o t.db "$apps/loop" counts 200000 2>err; is $? 0 &&
+flight_keeps_the_last_and_what_is_alive() {
+	"$VERBATIM" record --flight 512k -o t.db "$apps/loop" counts 200000 2>err; is $? 0 &&
 		says "are older" err || return
 	local kept over
 	kept=$(ask "SELECT count(*) FROM wc"); over=$(ask "SELECT sum(overwritten) FROM loss")
@@ -178,11 +178,11 @@ flight_keeps_the_last_and_all_control_verbs() {
 		AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
 	"$VERBATIM" check t.db >out 2>err; is $? 0 && says "older than what was kept" out || return
 	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out &&
-		says "^CUT: the data plane begins at" out && "$VERBATIM" dump t.db >out 2>&1 &&
+		says "^CUT: the trace begins at" out && "$VERBATIM" dump t.db >out 2>&1 &&
 		"$VERBATIM" stat t.db >out 2>&1
 }
 
-begin_flight() { "$VERBATIM" record --flight 64k -o t.db "$@" >out 2>err & pid=$!; }
+begin_flight() { "$VERBATIM" record --flight 512k -o t.db "$@" >out 2>err & pid=$!; }
 
 snapshot_is_written_when_asked() {
 	local pid app name; begin_flight "$apps/loop" counts
@@ -394,7 +394,7 @@ try empty_session_is_said
 try cut_rings_are_read_as_far_as_they_go
 try session_of_a_dead_recorder_is_kept_for_collect
 try ended_collector_leaves_no_new_session
-try flight_keeps_the_last_and_all_control_verbs
+try flight_keeps_the_last_and_what_is_alive
 try snapshot_is_written_when_asked
 try first_error_and_crash_write_a_snapshot
 try fatal_event_writes_a_snapshot

@@ -208,8 +208,8 @@ a_condition_finds_the_rows() {
 }
 
 flight_keeps_the_last() {
-	"$VERBATIM" record -q --flight 64k --payload full -o t.db "$apps/loop" counts 40000 2>err ||
-		return
+	"$VERBATIM" record -q --flight 512k --payload full -o t.db "$apps/loop" counts 40000 \
+		2>err || return
 	local bytes
 	bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) +
 		(SELECT sum(length(data)) FROM chunk)')

@@ -28,7 +28,7 @@ is_cut() { # TRACE
 }
 
 flight_replays() {
-	"$VERBATIM" record --flight 64k -o t.db "${run[@]}" 2>err; is $? 0 && is_cut t.db &&
+	"$VERBATIM" record --flight 512k -o t.db "${run[@]}" 2>err; is $? 0 && is_cut t.db &&
 		replays t.db
 }
 
@@ -52,7 +52,7 @@ run=("$apps/two_threads" 200000); both "two threads"
 sides ibv_rc_pingpong -n 20000; both ibv_rc_pingpong
 sides ibv_rc_pingpong -n 20000 -e; both "ibv_rc_pingpong -e"
 sides ibv_srq_pingpong -n 20000; both ibv_srq_pingpong
-sides ibv_ud_pingpong -n 20000; both ibv_ud_pingpong
-sides ib_send_bw -F -n 50000; both ib_send_bw
-sides ib_send_lat -n 20000; both ib_send_lat
+sides ibv_ud_pingpong -n 60000; both ibv_ud_pingpong
+sides ib_send_bw -F -n 150000; both ib_send_bw
+sides ib_send_lat -n 60000; both ib_send_lat
 exit $failed

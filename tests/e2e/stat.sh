@@ -155,7 +155,7 @@ rotated_traces_have_each_request_once() {
 	is $sum 200000
 }
 flight_says_that_it_has_the_end_only() {
-	record f.db --flight 64k "$apps/loop" counts 400000 2>/dev/null || return
+	record f.db --flight 512k "$apps/loop" counts 400000 2>/dev/null || return
 	"$VERBATIM" stat f.db >out 2>err && says "^INCOMPLETE: [0-9,]* events are missing" out &&
 		json f.db 2>/dev/null && is "$(jq '.summary.lost > 0 and .summary.whole_from_ns > 0
 			and .posting.send.requests < 400000' json)" true

@@ -149,6 +149,9 @@ static const struct named metas[] = {
 	{ "withheld_rings", IDENTITY_NONE },
 	{ "withheld_threads", IDENTITY_NONE },
 	{ "waits_given_up", IDENTITY_NONE },
+	{ "gone_thread", IDENTITY_NONE },
+	{ "gone_process", IDENTITY_NONE },
+	{ "gone_stack", IDENTITY_NONE },
 	{ "anonymised", IDENTITY_NONE },
 };
 

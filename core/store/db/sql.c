@@ -220,13 +220,19 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 
 uint32_t sql_id_bound(sqlite3 *db, const char *table)
 {
-	enum { GAPS = 1 << 16 }; /* somebody may have deleted rows by hand */
+	/* somebody may have deleted rows by hand; and --flight deletes some, and counts them */
+	enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
 	char sql[96];
-	int64_t rows;
+	int64_t rows, gone;
 
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT count(*) FROM %s", table);
 	rows = sql_int(db, sql, 0);
-	return rows < (UINT32_MAX / 2 - GAPS) / 16 ? (uint32_t)(GAPS + 16 * rows) : UINT32_MAX / 2;
+	sqlite3_snprintf(sizeof(sql), sql, "SELECT value FROM meta WHERE key = 'gone_%s'", table);
+	gone = sql_int(db, sql, 0);
+	gone = gone < 0 || gone > GONE_MOST ? 0 : gone;
+	return rows < (UINT32_MAX / 2 - GAPS - GONE_MOST) / 16
+		       ? (uint32_t)(GAPS + 16 * rows + gone)
+		       : UINT32_MAX / 2;
 }
 
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)

@@ -42,8 +42,17 @@ struct slot {
 	uint32_t thread;
 };
 
+/* An ordinal that was given before the trace was cut (core/store/write/forget.c). */
+struct given {
+	struct event_id made; /* thread 0: how many of the kind were made by then */
+	uint32_t process, ordinal;
+	int kind;
+};
+
 struct build {
 	sqlite3 *db;
+	struct given *given; /* sorted by made */
+	size_t ngiven;
 	struct action *actions;
 	size_t nactions;
 	struct objects objects;
@@ -409,11 +418,77 @@ static int by_creation(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int compare_made(struct event_id a, struct event_id b)
+{
+	if (a.thread != b.thread)
+		return a.thread < b.thread ? -1 : 1;
+	return a.n < b.n ? -1 : a.n > b.n;
+}
+
+static int by_made(const void *a, const void *b)
+{
+	return compare_made(((const struct given *)a)->made, ((const struct given *)b)->made);
+}
+
+static int read_given(struct build *b)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(b->db,
+			      "SELECT created_thread, created_n, process, ordinal, kind FROM object"
+			      " WHERE id < 0 OR created_thread > 0",
+			      &stmt);
+
+	while (!err && (err = sql_step(stmt)) > 0) {
+		struct given *given = vec_push(b->given, b->ngiven);
+
+		err = given ? 0 : log_err(-ENOMEM, "number objects");
+		if (given)
+			*given = (struct given){
+				{ sql_u32(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1) },
+				sql_u32(stmt, 2),
+				sql_u32(stmt, 3),
+				object_find((const char *)sqlite3_column_text(stmt, 4) ?: ""),
+			};
+	}
+	sqlite3_finalize(stmt);
+	if (b->ngiven)
+		qsort(b->given, b->ngiven, sizeof(*b->given), by_made);
+	return err;
+}
+
+static bool is_made_before(const void *given, const void *id)
+{
+	return compare_made(((const struct given *)given)->made, *(const struct event_id *)id) < 0;
+}
+
+/* The ordinal that it was given, 0 for none. */
+static uint32_t given_to(const struct build *b, const struct object *o)
+{
+	size_t at = vec_count_before(b->given, b->ngiven, sizeof(*b->given), is_made_before,
+				     &o->created);
+
+	for (; at < b->ngiven && !compare_made(b->given[at].made, o->created); at++)
+		if (o->created.thread && b->given[at].kind == (int)o->kind)
+			return b->given[at].ordinal;
+	return 0;
+}
+
+/* How many objects were numbered before the trace was cut, by process and kind. */
+static uint32_t *count_given(const struct build *b)
+{
+	uint32_t *ordinals = calloc((b->objects.nlineages + 1ul) * OBJECT_COUNT, sizeof(*ordinals));
+
+	for (size_t i = 0; ordinals && i < b->ngiven && !b->given[i].made.thread; i++)
+		if (b->given[i].process <= b->objects.nlineages && b->given[i].kind >= 0)
+			ordinals[b->given[i].process * (size_t)OBJECT_COUNT +
+				 (size_t)b->given[i].kind] = b->given[i].ordinal;
+	return ordinals;
+}
+
 /* Assign ids in the order of creation; ordinals and names by process and kind. */
 static int number_objects(struct build *b)
 {
-	size_t processes = b->objects.nlineages;
-	uint32_t *ordinals = calloc((processes + 1) * OBJECT_COUNT, sizeof(*ordinals));
+	uint32_t *ordinals = count_given(b);
 
 	if (!ordinals)
 		return log_err(-ENOMEM, "number objects");
@@ -424,7 +499,9 @@ static int number_objects(struct build *b)
 		struct object *o = &b->objects.list[i];
 		char name[64];
 
-		o->ordinal = ++ordinals[o->process * (size_t)OBJECT_COUNT + o->kind];
+		o->ordinal = given_to(b, o);
+		if (!o->ordinal)
+			o->ordinal = ++ordinals[o->process * (size_t)OBJECT_COUNT + o->kind];
 		snprintf(name, sizeof(name), "%s%u", object_names[o->kind], o->ordinal);
 		if (!o->name)
 			o->name = strdup(name);
@@ -480,6 +557,7 @@ static int write_objects(struct build *b)
 static void build_fini(struct build *b)
 {
 	free(b->actions);
+	free(b->given);
 	free(b->parents);
 	free(b->slots);
 	free(b->end_ns);
@@ -491,6 +569,8 @@ int objects_build(sqlite3 *db)
 	struct build b = { .db = db };
 	int err = objects_load_lineages(db, &b.objects);
 
+	if (!err)
+		err = read_given(&b);
 	if (!err)
 		err = read_calls(&b);
 	if (!err)

@@ -39,7 +39,8 @@ static const struct {
 	{ "fingerprint", IF_SAME },  { "recorder_boot", IF_SAME }, { "payload", OR_MIXED },
 	{ "payload_seed", IF_SAME }, { "filter", ALL_OF },         { "one_of", MOST },
 	{ "ring_budget", MOST },     { "withheld_rings", SUM },    { "withheld_threads", SUM },
-	{ "waits_given_up", SUM },
+	{ "waits_given_up", SUM },   { "gone_thread", SUM },       { "gone_process", SUM },
+	{ "gone_stack", SUM },
 };
 
 static const char *meta_of(const struct merge *merge, size_t i, const char *key)

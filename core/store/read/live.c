@@ -366,8 +366,9 @@ void live_exit(struct live *live, uint32_t process)
 /* A process that has announced its exit may still make events before it ends. */
 static int refresh_process(struct live *live, uint32_t id, bool last)
 {
-	bool over = last || live->writer->processes[id - 1].over;
-	int err = trace_read_process(live->trace, id);
+	const struct known_process *known = live->writer->processes[id - 1];
+	bool over = last || !known || known->over;
+	int err = known ? trace_read_process(live->trace, id) : 0;
 
 	if (!err && !over)
 		live->trace->processes[id - 1].end = -1;
@@ -403,8 +404,12 @@ int live_refresh(struct live *live, bool last)
 	for (uint32_t id = live->trace->nthreads + 1; id <= live->writer->nlogs && !err; id++)
 		err = trace_read_thread(live->trace, id);
 	for (uint32_t i = 0; i < live->trace->nthreads; i++) {
-		live->trace->threads[i].process = live->writer->logs[i]->process;
-		live->trace->threads[i].events = live->writer->logs[i]->n;
+		const struct thread_log *log = live->writer->logs[i];
+
+		if (!log)
+			continue; /* forgotten: it has ended, and all was read */
+		live->trace->threads[i].process = log->process;
+		live->trace->threads[i].events = log->n;
 	}
 	if (!err)
 		trace_read_loss(live->trace);
@@ -415,8 +420,8 @@ uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended)
 {
 	const struct thread_log *log = live->writer->logs[id - 1];
 
-	*ret_ended = log->ended;
-	return log->settled;
+	*ret_ended = !log || log->ended;
+	return log ? log->settled : UINT64_MAX;
 }
 
 /* Stacks */

@@ -126,7 +126,7 @@ struct trace_loss trace_loss(struct trace *trace)
 
 uint64_t trace_events(struct trace *trace)
 {
-	uint64_t gone = trace->loss.late + trace->loss.overwritten, n = 0;
+	uint64_t gone = trace->absent, n = 0;
 
 	for (uint32_t i = 0; i < trace->nthreads; i++)
 		n += trace->threads[i].events - trace->threads[i].carried;

@@ -341,6 +341,12 @@ static void load_loss(struct trace *trace)
 					     "SELECT sum(times) FROM coverage"
 					     " WHERE what = 'late'",
 					     0);
+	trace->absent = (uint64_t)sql_int(
+		trace->db,
+		"SELECT (SELECT coalesce(sum(overwritten), 0) FROM loss WHERE thread > 0)"
+		" + (SELECT coalesce(sum(times), 0) FROM coverage WHERE what = 'late'"
+		"  AND thread > 0)",
+		0);
 	trace->loss.handlers = (uint64_t)sql_int(trace->db,
 						 "SELECT sum(times) FROM coverage"
 						 " WHERE what = 'handlers'",
@@ -362,6 +368,7 @@ void trace_read_loss(struct trace *trace)
 	load_loss(trace);
 	trace->loss.events -= trace->loss.overwritten;
 	trace->loss.overwritten = 0;
+	trace->absent = trace->loss.late;
 	trace->loss.interrupted = false;
 }
 

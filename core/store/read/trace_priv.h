@@ -67,6 +67,7 @@ struct trace {
 	sqlite3_stmt *frames;
 	struct finder *finder; /* payload_find.c; NULL until the first use */
 	struct trace_loss loss;
+	uint64_t absent;    /* events of the threads that are not there */
 	int64_t whole_from; /* before it events may be missing; INT64_MIN: none are */
 	int64_t cut;        /* of trace_cut() */
 	int64_t carried;    /* processes that ended until then are in the trace before; -1: none */

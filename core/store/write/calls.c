@@ -61,6 +61,10 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 	if (refs->out && verb->effect == EFFECT_CREATE && field->kind == FIELD_OBJ &&
 	    field->object == verb->object)
 		refs->call->handle = (uint64_t)value; /* not returned: rdma_create_id() */
+	if (!refs->out && field->kind == FIELD_OBJ && value && !refs->call->parent) {
+		refs->call->parent_kind = field->object;
+		refs->call->parent = (uint64_t)value;
+	}
 	if (refs->out && verb->effect != EFFECT_GET)
 		return; /* the same handles as before the call */
 	if (verb->self >= 0 && field == &verb->args.fields[verb->self])
@@ -251,6 +255,27 @@ static bool read_out(struct writer *writer, struct thread_log *log, struct pendi
 	return used >= 0 && (uint32_t)used == event->nouts;
 }
 
+static void note_needed(struct writer *writer, const struct thread_log *log,
+			const struct pending *call, const struct event_return *event,
+			uint64_t end_n, int64_t end)
+{
+	struct needed_call now = { .id = { log->id, call->n },
+				   .end_n = end_n,
+				   .begin = call->begin,
+				   .end = end,
+				   .process = log->process,
+				   .stack = call->stack,
+				   .verb = call->verb,
+				   .ret = event->ret,
+				   .handle = call->handle,
+				   .parent_kind = call->parent_kind,
+				   .parent = call->parent,
+				   .args = call->args,
+				   .out = writer->out.at };
+
+	writer_fail(writer, needed_call(writer->needed, &now));
+}
+
 int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
 	      uint64_t n, int64_t time)
 {
@@ -275,6 +300,8 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 		store_whole(writer, log, call, event, n, time);
 	if (writer->outstanding && !verb_failed(call->verb, event->ret))
 		cuts_call(writer, log, call, writer->out.at, time);
+	if (writer->needed && !verb_failed(call->verb, event->ret))
+		note_needed(writer, log, call, event, n, time);
 	pop_call(log, call);
 	if (!whole && !writer->err)
 		return not_whole(writer, log, &event->head, n, time);

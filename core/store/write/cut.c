@@ -23,6 +23,7 @@
 
 enum {
 	POST_WRS = 256, /* of one struct event_post here */
+	MORE = 128,     /* events that may make a difference to the size of the file */
 	EVENT_BYTES = UINT16_MAX * 8,
 };
 
@@ -38,6 +39,9 @@ struct cut {
 	int64_t time;
 	int64_t chunk, payload_chunk; /* ids of the last ones before it */
 	uint64_t bytes;               /* of these, since the cut before */
+	struct control_cut control;
+	uint32_t *stacks; /* of what is carried */
+	size_t nstacks;
 	struct carried_chunk *chunks;
 	size_t nchunks;
 };
@@ -56,6 +60,8 @@ static void free_cut(struct cut *cut)
 	for (size_t i = 0; i < cut->nchunks; i++)
 		free(cut->chunks[i].data);
 	free(cut->chunks);
+	free(cut->stacks);
+	forget_cut_fini(&cut->control);
 }
 
 static void free_base(struct writer *writer)
@@ -73,6 +79,40 @@ void cuts_fini(struct writer *writer)
 		free_cut(&writer->cuts[i]);
 	free(writer->cuts);
 	outstanding_free(writer->outstanding);
+	forget_fini(writer);
+}
+
+static bool has_thread(const struct cut *cut, uint32_t thread)
+{
+	for (size_t i = 0; i < cut->nchunks; i++)
+		if (cut->chunks[i].thread == thread)
+			return true;
+	return false;
+}
+
+bool cuts_have_thread(const struct writer *writer, uint32_t thread)
+{
+	if (writer->base && has_thread(writer->base, thread))
+		return true;
+	for (size_t i = 0; i < writer->ncuts; i++)
+		if (has_thread(&writer->cuts[i], thread))
+			return true;
+	return false;
+}
+
+static void mark_cut(const struct cut *cut, void (*mark)(void *arg, uint32_t stack), void *arg)
+{
+	for (size_t i = 0; i < cut->nstacks; i++)
+		mark(arg, cut->stacks[i]);
+}
+
+void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
+		      void *arg)
+{
+	if (writer->base)
+		mark_cut(writer->base, mark, arg);
+	for (size_t i = 0; i < writer->ncuts; i++)
+		mark_cut(&writer->cuts[i], mark, arg);
 }
 
 /* Events, for outstanding.c */
@@ -245,6 +285,31 @@ static ssize_t carry_event(struct carrying *c, const struct outstanding_item *it
 	return err ? err : (ssize_t)n;
 }
 
+static int note_stack(struct cut *cut, uint32_t stack)
+{
+	uint32_t *last = cut->nstacks ? &cut->stacks[cut->nstacks - 1] : NULL, *add;
+
+	if (!stack || (last && *last == stack))
+		return 0;
+	add = vec_push(cut->stacks, cut->nstacks);
+	if (!add)
+		return -ENOMEM;
+	*add = stack;
+	return 0;
+}
+
+static int note_items(struct cut *cut, const struct outstanding_item *items, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		if (items[i].at.time < cut->control.limit)
+			cut->control.limit = items[i].at.time;
+		err = note_stack(cut, items[i].at.stack);
+	}
+	return err;
+}
+
 static int carry_items(struct writer *writer, struct cut *cut)
 {
 	struct carrying c = { .writer = writer, .cut = cut, .event = malloc(EVENT_BYTES) };
@@ -253,6 +318,8 @@ static int carry_items(struct writer *writer, struct cut *cut)
 	int err = c.event ? outstanding_list(writer->outstanding, cut->time, &items, &count)
 			  : -ENOMEM;
 
+	if (!err)
+		err = note_items(cut, items, count);
 	for (size_t i = 0; i < count && !err;) {
 		ssize_t n = carry_event(&c, &items[i], count - i);
 
@@ -272,14 +339,49 @@ bool writer_is_cuttable(const struct writer *writer, int64_t time)
 	if (writer->outstanding && !outstanding_is_whole(writer->outstanding, time))
 		return false;
 	for (size_t i = 0; i < writer->nlogs; i++)
-		if (writer->logs[i]->batch && writer->logs[i]->batch->open)
+		if (writer->logs[i] && writer->logs[i]->batch && writer->logs[i]->batch->open)
 			return false;
 	return true;
 }
 
-uint64_t writer_uncut(const struct writer *writer)
+static void measure_file(struct writer *writer)
 {
-	return writer->kept - writer->kept_to_cut;
+	sqlite3_stmt *stmt = writer->statements[STATEMENT_size];
+	uint64_t size = writer->size;
+
+	if (sql_step(stmt) > 0)
+		size = (uint64_t)sqlite3_column_int64(stmt, 0) * 4096;
+	sqlite3_reset(stmt);
+	if (size > writer->size)
+		writer->grown += size - writer->size;
+	writer->size = size;
+}
+
+uint64_t writer_size(struct writer *writer)
+{
+	uint64_t rows;
+
+	measure_file(writer);
+	rows = writer->size > writer->kept ? writer->size - writer->kept : 0;
+	return writer->size + rows * 3 / 8;
+}
+
+bool writer_has_more(struct writer *writer)
+{
+	bool more =
+		writer->events - writer->looked_at >= MORE || writer->kept != writer->looked_kept;
+
+	if (more) {
+		writer->looked_at = writer->events;
+		writer->looked_kept = writer->kept;
+	}
+	return more;
+}
+
+uint64_t writer_uncut(struct writer *writer)
+{
+	measure_file(writer);
+	return writer->grown - writer->grown_to_cut;
 }
 
 /* A post whose last part is not there counts as whole. */
@@ -288,7 +390,7 @@ static int flush_batches(struct writer *writer)
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
 		struct thread_log *log = writer->logs[i];
 
-		if (!log->ended) {
+		if (log && !log->ended) {
 			batch_close(log->batch);
 			thread_log_store(writer, log);
 		}
@@ -309,9 +411,17 @@ int writer_cut(struct writer *writer, int64_t time)
 	cut->time = time;
 	cut->chunk = sql_int(writer->db, "SELECT max(id) FROM chunk", 0);
 	cut->payload_chunk = sql_int(writer->db, "SELECT max(id) FROM payload_chunk", 0);
-	cut->bytes = writer_uncut(writer);
+	cut->bytes = writer->kept - writer->kept_to_cut;
 	writer->kept_to_cut = writer->kept;
-	err = writer->outstanding ? carry_items(writer, cut) : 0;
+	measure_file(writer);
+	writer->grown_to_cut = writer->grown;
+	cut->control.time = cut->control.limit = time;
+	err = forget_note(writer, &cut->control);
+	if (!err && writer->outstanding)
+		err = carry_items(writer, cut);
+	if (cut->control.limit < writer->last_cut)
+		cut->control.limit = writer->last_cut;
+	writer->last_cut = time;
 	return err ? writer_fail(writer, log_err(err, "cut the trace")) : 0;
 }
 
@@ -381,17 +491,21 @@ static int apply_cut(struct writer *writer)
 	writer->base = malloc(sizeof(*writer->base));
 	if (!writer->base)
 		return writer_fail(writer, log_err(-ENOMEM, "cut the trace"));
+	forget_cut_fini(&writer->due);
+	writer->due = cut->control;
+	cut->control = (struct control_cut){ 0 };
 	*writer->base = *cut;
 	memmove(writer->cuts, cut + 1, --writer->ncuts * sizeof(*writer->cuts));
-	return err || writer->followed ? err : show_base(writer);
+	if (!err && !writer->followed)
+		err = show_base(writer);
+	return err ? err : forget_past(writer);
 }
 
 int writer_forget(struct writer *writer, uint64_t keep)
 {
-	uint64_t least = keep - keep / 4;
-
-	while (!writer->err && writer->ncuts && writer->kept > keep &&
-	       writer->kept - writer->cuts[0].bytes >= least)
+	forget_past(writer); /* where the live reader was not as far before */
+	while (!writer->err && writer->ncuts && writer_size(writer) > keep)
 		apply_cut(writer);
+	measure_file(writer);
 	return writer->err;
 }

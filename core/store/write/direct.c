@@ -76,6 +76,16 @@ int direct_event(struct writer *writer, struct thread_log *log, const struct eve
 	return 0;
 }
 
+void direct_forget(struct writer *writer, uint32_t process)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < writer->ndirects; i++)
+		if (writer->directs[i].process != process)
+			writer->directs[left++] = writer->directs[i];
+	writer->ndirects = left;
+}
+
 int direct_flush(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->ndirects && !writer->err; i++) {

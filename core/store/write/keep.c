@@ -1,10 +1,9 @@
 /*
  * Traces that keep only the latest events, and copies of a growing trace
  *
- * The control plane is kept in full, so that the objects of the data plane stay
- * known. Of the data plane the chunks before a cut (cut.c) are deleted. Table `loss` has
- * the number of these events by thread, and their times, apart from events that found
- * no room in a ring.
+ * Of the data plane the chunks before a cut (cut.c) are deleted; of the control plane what no later
+ * event needs (forget.c). Table `loss` has the number of these events by thread, and their times,
+ * apart from events that found no room in a ring.
  *
  * Chunks that a live reader has not read yet are moved to table `unread` of the
  * connection, which is not part of the trace.
@@ -35,8 +34,8 @@ int writer_loss(struct writer *writer, struct thread_log *log)
 			  log->over.events);
 }
 
-static void count_over(struct writer *writer, struct thread_log *log, uint64_t events,
-		       int64_t begin, int64_t end)
+void keep_count_over(struct writer *writer, struct thread_log *log, uint64_t events, int64_t begin,
+		     int64_t end)
 {
 	if (!log->over.events || begin < log->over.first)
 		log->over.first = begin;
@@ -44,6 +43,17 @@ static void count_over(struct writer *writer, struct thread_log *log, uint64_t e
 		log->over.last = end;
 	log->over.events += events;
 	writer->overwritten += events;
+}
+
+int keep_store_gone(struct writer *writer)
+{
+	uint64_t events = writer->discarded + writer->gone.lost + writer->gone.over;
+
+	if (!events)
+		return 0;
+	return WRITER_RUN(writer, loss, "uuiiii", 0, 0, events, writer->gone.first,
+			  writer->gone.threads ? writer->gone.last : writer->last,
+			  writer->gone.over);
 }
 
 static const char unread_sql[] =
@@ -55,6 +65,7 @@ int writer_follow(struct writer *writer)
 	int err = sql_exec(writer->db, unread_sql);
 
 	writer->followed = !err;
+	writer->read_to = INT64_MIN;
 	return err;
 }
 
@@ -109,8 +120,8 @@ static int forget_one(struct writer *writer, int64_t chunk, int64_t payload_chun
 	payload = sqlite3_column_type(oldest, 5) == SQLITE_NULL;
 	unread = !payload && writer->followed &&
 		 (uint64_t)sqlite3_column_int64(oldest, 5) > writer->logs[thread - 1]->followed;
-	count_over(writer, writer->logs[thread - 1], sql_u32(oldest, 2),
-		   sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
+	keep_count_over(writer, writer->logs[thread - 1], sql_u32(oldest, 2),
+			sqlite3_column_int64(oldest, 3), sqlite3_column_int64(oldest, 4));
 	sqlite3_reset(oldest);
 	if (unread && keep_unread(writer, id))
 		return writer->err;
@@ -134,6 +145,8 @@ int keep_forget(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 int writer_carry(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
+		if (!writer->logs[i])
+			continue;
 		WRITER_RUN(writer, carried, "uz", writer->logs[i]->id, writer->logs[i]->n);
 		polls_carry(writer->logs[i]);
 	}

@@ -86,7 +86,8 @@ int polls_count(struct writer *writer, struct thread_log *log, const struct even
 struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid)
 {
 	for (size_t i = writer->nlogs; i > 0; i--)
-		if (writer->logs[i - 1]->ring == ring && writer->logs[i - 1]->tid == tid)
+		if (writer->logs[i - 1] && writer->logs[i - 1]->ring == ring &&
+		    writer->logs[i - 1]->tid == tid)
 			return writer->logs[i - 1];
 	return NULL;
 }
@@ -174,6 +175,17 @@ void polls_carry(struct thread_log *log)
 		counter->polls = counter->completions = 0;
 		counter->dirty = false;
 	}
+}
+
+void polls_forget(struct thread_log *log, int64_t time)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < log->ncounters; i++)
+		if (!log->counters[i].dead || log->counters[i].last >= time)
+			log->counters[left++] = log->counters[i];
+	log->ncounters = left;
+	log->counter = 0;
 }
 
 int polls_flush(struct writer *writer, struct thread_log *log)

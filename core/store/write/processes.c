@@ -18,12 +18,14 @@
 
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process)
 {
-	struct known_process *p = vec_push(writer->processes, writer->nprocesses);
+	struct known_process **place = vec_push(writer->processes, writer->nprocesses);
+	struct known_process *p = place ? calloc(1, sizeof(*p)) : NULL;
 	uint32_t id = (uint32_t)writer->nprocesses;
 
 	if (!p)
 		return writer_fail(writer, -ENOMEM);
 	*p = (struct known_process){ .id = id, .pid = pid };
+	*place = p;
 	*ret_process = id;
 	return WRITER_RUN(writer, process, "uddi", id, pid, 0, start);
 }
@@ -31,8 +33,8 @@ int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_p
 struct known_process *processes_of_pid(struct writer *writer, int pid)
 {
 	for (size_t i = writer->nprocesses; i > 0; i--)
-		if (writer->processes[i - 1].pid == pid)
-			return &writer->processes[i - 1];
+		if (writer->processes[i - 1] && writer->processes[i - 1]->pid == pid)
+			return writer->processes[i - 1];
 	return NULL;
 }
 
@@ -40,10 +42,11 @@ struct known_process *processes_of_pid(struct writer *writer, int pid)
 static int new_image(struct writer *writer, struct thread_log *log, int64_t time)
 {
 	uint32_t old = log->process, id;
-	struct known_process *before = &writer->processes[old - 1];
+	struct known_process *before = writer->processes[old - 1];
 	int err;
 
 	before->over = true;
+	before->over_at = time;
 	if (before->ending && strcmp(before->ending, "exec") != 0)
 		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
 				 before->ending); /* its pid was used again */
@@ -55,9 +58,11 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	for (size_t i = log->id - 1; i < writer->nlogs; i++) {
 		char sql[512];
 
-		if (writer->logs[i]->process != old)
+		if (!writer->logs[i] || writer->logs[i]->process != old)
 			continue;
 		writer->logs[i]->process = id;
+		before->logs--;
+		writer->processes[id - 1]->logs++;
 		snprintf(sql, sizeof(sql),
 			 "UPDATE thread SET process = %u WHERE id = %zu;"
 			 "UPDATE call SET process = %u WHERE thread = %zu;"
@@ -122,6 +127,25 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 	return writer->err;
 }
 
+/* What its parent has must stay as long as it does. */
+static int note_parent(struct writer *writer, struct known_process *p,
+		       const struct event_process *event)
+{
+	struct known_process *parent = NULL;
+
+	for (uint32_t id = p->id - 1; id && !parent; id--)
+		if (writer->processes[id - 1] &&
+		    writer->processes[id - 1]->pid == (int)event->forked_from)
+			parent = writer->processes[id - 1];
+	if (!parent)
+		return 0;
+	p->parent = parent->id;
+	p->fork_seq = event->fork_seq;
+	parent->children++;
+	return writer->needed ? writer_fail(writer, needed_fork(writer->needed, p->id, parent->id))
+			      : 0;
+}
+
 int processes_event(struct writer *writer, struct thread_log *log,
 		    const struct event_process *event, uint64_t n, int64_t time)
 {
@@ -134,11 +158,13 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	    (size_t)event->exe_bytes + event->cmd_bytes + event->environ_bytes >
 		    bytes - sizeof(*event))
 		return -EBADMSG;
-	p = &writer->processes[log->process - 1];
+	p = writer->processes[log->process - 1];
 	if (p->described && new_image(writer, log, time))
 		return writer->err;
-	p = &writer->processes[log->process - 1];
+	p = writer->processes[log->process - 1];
 	p->described = true;
+	if (event->forked_from && note_parent(writer, p, event))
+		return writer->err;
 	exe = join_words(tail, event->exe_bytes);
 	cmd = join_words(tail + event->exe_bytes, event->cmd_bytes);
 	if (!exe || !cmd)
@@ -154,6 +180,29 @@ int processes_event(struct writer *writer, struct thread_log *log,
 		add_environ(writer, p->id, tail + event->exe_bytes + event->cmd_bytes,
 			    event->environ_bytes);
 	return writer->err;
+}
+
+/* Files of the process that were mapped where a new one is. */
+static int note_covered(struct writer *writer, uint32_t process, const struct event_module *event)
+{
+	sqlite3_stmt *stmt = writer->statements[STATEMENT_covered];
+	int err;
+
+	sql_bind(stmt, "uiii", process, event->end, event->start,
+		 sqlite3_last_insert_rowid(writer->db));
+	while ((err = sql_step(stmt)) > 0) {
+		struct old_module *old = vec_push(writer->old_modules, writer->nold_modules);
+
+		if (!old) {
+			err = -ENOMEM;
+			break;
+		}
+		*old = (struct old_module){ sqlite3_column_int64(stmt, 0), process, event->serial,
+					    (uint64_t)sqlite3_column_int64(stmt, 1),
+					    (uint64_t)sqlite3_column_int64(stmt, 2) };
+	}
+	sqlite3_reset(stmt);
+	return writer_fail(writer, err);
 }
 
 int processes_module(struct writer *writer, struct thread_log *log,
@@ -172,8 +221,10 @@ int processes_module(struct writer *writer, struct thread_log *log,
 	id[0] = '\0';
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(id + 2 * i, 3, "%02x", (unsigned char)tail[event->path_bytes + i]);
-	return WRITER_RUN(writer, module, "uiiittui", log->process, event->base, event->start,
-			  event->end, path, n ? id : NULL, event->serial, time);
+	if (WRITER_RUN(writer, module, "uiiittui", log->process, event->base, event->start,
+		       event->end, path, n ? id : NULL, event->serial, time))
+		return writer->err;
+	return writer->needed ? note_covered(writer, log->process, event) : 0;
 }
 
 static const char *const hows[FORK_HOWS] = {
@@ -199,7 +250,7 @@ int processes_fork(struct writer *writer, struct thread_log *log, const struct e
 		   uint64_t n, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
-	struct known_process *p = &writer->processes[log->process - 1];
+	struct known_process *p = writer->processes[log->process - 1];
 	char staying[EVENT_FORK_DESCRIPTORS * 36];
 	uint32_t stack;
 
@@ -246,7 +297,7 @@ int processes_memory(struct writer *writer, struct thread_log *log,
 int processes_spawned(struct writer *writer, struct thread_log *log,
 		      const struct event_spawned *event)
 {
-	struct known_process *p = &writer->processes[log->process - 1];
+	struct known_process *p = writer->processes[log->process - 1];
 
 	if (event->head.words * 8u < sizeof(*event))
 		return -EBADMSG;
@@ -262,7 +313,7 @@ int processes_exit(struct writer *writer, struct thread_log *log, const struct e
 		   int64_t time)
 {
 	static const char *const endings[EXIT_HOWS] = { "exit", "_exit" };
-	struct known_process *p = &writer->processes[log->process - 1];
+	struct known_process *p = writer->processes[log->process - 1];
 
 	if (event->head.words * 8u < sizeof(*event) || event->how >= EXIT_HOWS)
 		return -EBADMSG;
@@ -276,7 +327,7 @@ int processes_exit(struct writer *writer, struct thread_log *log, const struct e
 static bool heard_all(const struct writer *writer, const struct known_process *p)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)
-		if (writer->logs[i]->process == p->id &&
+		if (writer->logs[i] && writer->logs[i]->process == p->id &&
 		    (writer->logs[i]->lost || writer->logs[i]->damaged))
 			return false;
 	return true;
@@ -287,6 +338,7 @@ int processes_end(struct writer *writer, struct known_process *p, int64_t time, 
 	const char *ending = p->ending;
 
 	p->over = true;
+	p->over_at = time;
 	if (ending == hows[FORK_EXEC])
 		time = p->ends;
 	else if (status != -1)

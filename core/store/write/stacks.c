@@ -30,116 +30,287 @@ static bool is_same_stack(const struct known_stack *stack, uint64_t hash, uint32
 }
 
 /* The stack's place, or the empty one where it would be. */
-static struct known_stack *find_place(struct known_stack *table, size_t size, uint64_t hash,
-				      uint32_t process, uint32_t modules, const uint64_t *frames,
-				      uint32_t n)
+static struct known_stack **find_place(struct known_stack **table, size_t size, uint64_t hash,
+				       uint32_t process, uint32_t modules, const uint64_t *frames,
+				       uint32_t n)
 {
 	size_t i = hash & (size - 1);
 
-	while (table[i].id && !is_same_stack(&table[i], hash, process, modules, frames, n))
+	while (table[i] && !is_same_stack(table[i], hash, process, modules, frames, n))
 		i = (i + 1) & (size - 1);
 	return &table[i];
 }
 
-static bool is_over(const struct writer *writer, const struct known_stack *stack)
+/* Of a trace that forgets, a stack that has rows must be found again, to delete them. */
+static bool is_useless(const struct writer *writer, const struct known_stack *stack)
 {
-	return writer->processes[stack->process - 1].over;
+	const struct known_process *process = processes_find(writer, stack->process);
+
+	return !stack->sites && (writer->needed ? !stack->stored : !process || process->over);
 }
 
-/* Make room for one more; drops the stacks of processes that have ended. */
-static int grow_table(struct writer *writer)
+static void free_stack(struct known_stack *stack)
 {
-	size_t size = 1024, left = 0;
-	struct known_stack *table;
+	if (stack)
+		free(stack->frames);
+	free(stack);
+}
 
-	if (writer->nstacks * 2 < writer->stacks_size)
-		return 0;
-	for (size_t i = 0; i < writer->stacks_size; i++)
-		left += writer->stacks[i].id && !is_over(writer, &writer->stacks[i]);
-	while (size < left * 4)
-		size *= 2;
-	table = calloc(size, sizeof(*table));
+/* A table of @size without those that are useless. */
+static int rebuild_table(struct writer *writer, size_t size)
+{
+	struct known_stack **table = calloc(size, sizeof(struct known_stack *));
+
 	if (!table)
 		return -ENOMEM;
+	writer->nstacks = 0;
 	for (size_t i = 0; i < writer->stacks_size; i++) {
-		struct known_stack *s = &writer->stacks[i];
+		struct known_stack *s = writer->stacks[i];
 
-		if (s->id && is_over(writer, s))
-			free(s->frames);
-		else if (s->id)
+		if (s && is_useless(writer, s)) {
+			free_stack(s);
+		} else if (s) {
 			*find_place(table, size, s->hash, s->process, s->modules, s->frames,
-				    s->nframes) = *s;
+				    s->nframes) = s;
+			writer->nstacks++;
+		}
 	}
 	free(writer->stacks);
 	writer->stacks = table;
 	writer->stacks_size = size;
-	writer->nstacks = left;
 	return 0;
 }
 
-static int store_stack(struct writer *writer, const struct known_stack *stack)
+/* Make room for one more. */
+static int grow_table(struct writer *writer)
+{
+	size_t size = 1024, left = 0;
+
+	if (writer->nstacks * 2 < writer->stacks_size)
+		return 0;
+	for (size_t i = 0; i < writer->stacks_size; i++)
+		left += writer->stacks[i] && !is_useless(writer, writer->stacks[i]);
+	while (size < left * 4)
+		size *= 2;
+	return rebuild_table(writer, size);
+}
+
+static int store_stack(struct writer *writer, struct known_stack *stack)
 {
 	int err = WRITER_RUN(writer, stack, "uuuu", stack->id, stack->process, stack->nframes,
 			     stack->modules);
 
 	for (uint32_t i = 0; i < stack->nframes && !err; i++)
 		err = WRITER_RUN(writer, frame, "uui", stack->id, i, stack->frames[i]);
+	stack->stored = true;
 	return err;
+}
+
+uint32_t stacks_use(struct writer *writer, struct known_stack *stack)
+{
+	if (writer->time > stack->used)
+		stack->used = writer->time;
+	if (!stack->stored)
+		store_stack(writer, stack);
+	return stack->id;
+}
+
+static struct known_stack *make_stack(struct writer *writer, const struct known_stack *like,
+				      const uint64_t *frames)
+{
+	struct known_stack *stack = malloc(sizeof(*stack));
+	uint64_t *copy = malloc(like->nframes * sizeof(*copy));
+
+	if (!stack || !copy) {
+		free(stack);
+		free(copy);
+		return NULL;
+	}
+	memcpy(copy, frames, like->nframes * sizeof(*copy));
+	*stack = *like;
+	stack->id = ++writer->stack_ids;
+	stack->frames = copy;
+	writer->nstacks++;
+	return stack;
+}
+
+/* NULL: there are too many, or writer->err says why. */
+static struct known_stack *find_stack(struct writer *writer, uint32_t process, uint32_t modules,
+				      const uint64_t *frames, uint32_t nframes)
+{
+	struct known_stack like = { .hash = hash_of(process, modules, frames, nframes),
+				    .process = process,
+				    .modules = modules,
+				    .nframes = nframes,
+				    .used = INT64_MIN };
+	struct known_stack **place;
+
+	if (grow_table(writer)) {
+		writer_fail(writer, -ENOMEM);
+		return NULL;
+	}
+	place = find_place(writer->stacks, writer->stacks_size, like.hash, process, modules, frames,
+			   nframes);
+	if (!*place && writer->nstacks < STACKS_MAX) {
+		*place = make_stack(writer, &like, frames);
+		if (!*place)
+			writer_fail(writer, -ENOMEM);
+	}
+	return *place;
 }
 
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack)
 {
-	uint64_t hash = hash_of(process, modules, frames, nframes);
-	struct known_stack *stack;
+	struct known_stack *stack =
+		nframes ? find_stack(writer, process, modules, frames, nframes) : NULL;
 
-	*ret_stack = 0;
-	if (!nframes)
-		return 0;
-	if (grow_table(writer))
-		return writer_fail(writer, -ENOMEM);
-	stack = find_place(writer->stacks, writer->stacks_size, hash, process, modules, frames,
-			   nframes);
-	if (!stack->id && writer->nstacks >= STACKS_MAX)
-		return 0;
-	if (!stack->id) {
-		uint64_t *copy = malloc(nframes * sizeof(*copy));
-
-		if (!copy)
-			return writer_fail(writer, -ENOMEM);
-		memcpy(copy, frames, nframes * sizeof(*copy));
-		*stack = (struct known_stack){ hash, ++writer->stack_ids, process, modules, nframes,
-					       copy };
-		writer->nstacks++;
-		if (store_stack(writer, stack))
-			return writer->err;
-	}
-	*ret_stack = stack->id;
-	return 0;
+	*ret_stack = stack ? stacks_use(writer, stack) : 0;
+	return nframes ? writer->err : 0;
 }
 
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event)
 {
 	size_t bytes = event->head.words * 8u;
-	uint32_t *more;
+	struct known_stack **more, *stack;
 
 	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 || !event->site)
 		return -EBADMSG;
 	if (event->site >= log->nsites) {
-		more = realloc(log->sites, (event->site + 1u) * sizeof(*more));
+		more = realloc(log->sites, (event->site + 1u) * sizeof(struct known_stack *));
 		if (!more)
 			return writer_fail(writer, -ENOMEM);
-		memset(more + log->nsites, 0, (event->site + 1u - log->nsites) * sizeof(*more));
+		memset(more + log->nsites, 0,
+		       (event->site + 1u - log->nsites) * sizeof(struct known_stack *));
 		log->sites = more;
 		log->nsites = event->site + 1u;
 	}
-	return stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
-			     event->nframes, &log->sites[event->site]);
+	stack = event->nframes ? find_stack(writer, log->process, event->modules,
+					    (const void *)(event + 1), event->nframes)
+			       : NULL;
+	if (log->sites[event->site])
+		log->sites[event->site]->sites--;
+	log->sites[event->site] = stack;
+	if (stack) {
+		stack->sites++;
+		stacks_use(writer, stack);
+	}
+	return writer->err;
+}
+
+void stacks_free_sites(struct thread_log *log)
+{
+	for (uint32_t i = 0; i < log->nsites; i++)
+		if (log->sites[i])
+			log->sites[i]->sites--;
+	free(log->sites);
+	log->sites = NULL;
+	log->nsites = 0;
+}
+
+/* Forgetting */
+
+struct marking {
+	struct map by_id; /* to struct known_stack */
+};
+
+static void mark_stack(void *arg, uint32_t id)
+{
+	const struct marking *marking = arg;
+	uint64_t stack;
+
+	if (map_get(&marking->by_id, id, &stack))
+		((struct known_stack *)(uintptr_t)stack)->marked = true;
+}
+
+static int mark_forks(struct writer *writer, struct marking *marking)
+{
+	sqlite3_stmt *stmt = writer->statements[STATEMENT_fork_stacks];
+	int err;
+
+	while ((err = sql_step(stmt)) > 0)
+		mark_stack(marking, sql_u32(stmt, 0));
+	sqlite3_reset(stmt);
+	return err;
+}
+
+static int mark_stacks(struct writer *writer, int64_t time)
+{
+	struct marking marking = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < writer->stacks_size && !err; i++) {
+		struct known_stack *stack = writer->stacks[i];
+
+		if (!stack || !stack->stored)
+			continue;
+		stack->marked = stack->used >= time;
+		err = map_put(&marking.by_id, stack->id, (uintptr_t)stack);
+	}
+	if (!err) {
+		needed_stacks(writer->needed, mark_stack, &marking);
+		cuts_mark_stacks(writer, mark_stack, &marking);
+		err = mark_forks(writer, &marking);
+	}
+	map_fini(&marking.by_id);
+	return err;
+}
+
+int stacks_forget(struct writer *writer, int64_t time)
+{
+	uint64_t before = writer->gone.stacks;
+	int err = mark_stacks(writer, time);
+
+	for (size_t i = 0; i < writer->stacks_size && !err; i++) {
+		struct known_stack *stack = writer->stacks[i];
+
+		if (!stack || !stack->stored || stack->marked)
+			continue;
+		stack->stored = false;
+		writer->gone.stacks++;
+		err = WRITER_RUN(writer, drop_stack, "u", stack->id);
+		if (!err)
+			err = WRITER_RUN(writer, drop_frames, "u", stack->id);
+	}
+	if (!err && writer->gone.stacks != before)
+		err = rebuild_table(writer, writer->stacks_size);
+	return writer_fail(writer, err);
+}
+
+static bool has_frame(const struct known_stack *stack, const struct old_module *module)
+{
+	for (uint32_t i = 0; i < stack->nframes; i++)
+		if (stack->frames[i] >= module->start && stack->frames[i] < module->end)
+			return true;
+	return false;
+}
+
+/* A forked process has the files of its parent. */
+static bool has_files_of(const struct writer *writer, uint32_t process, uint32_t of)
+{
+	while (process > of) {
+		const struct known_process *p = processes_find(writer, process);
+
+		process = p && p->parent < process ? p->parent : 0;
+	}
+	return process == of;
+}
+
+bool stacks_have_module(const struct writer *writer, const struct old_module *module)
+{
+	for (size_t i = 0; i < writer->stacks_size; i++) {
+		const struct known_stack *stack = writer->stacks[i];
+
+		if (stack && stack->modules < module->serial && has_frame(stack, module) &&
+		    has_files_of(writer, stack->process, module->process))
+			return true;
+	}
+	return false;
 }
 
 void stacks_fini(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->stacks_size; i++)
-		free(writer->stacks[i].frames);
+		free_stack(writer->stacks[i]);
 	free(writer->stacks);
 }

@@ -27,14 +27,14 @@ static void free_batch(struct thread_log *log)
 	if (log->batch)
 		batch_fini(log->batch);
 	free(log->batch);
-	free(log->sites);
+	stacks_free_sites(log);
 	log->batch = NULL;
-	log->sites = NULL;
-	log->nsites = 0;
 }
 
 void thread_log_free(struct thread_log *log)
 {
+	if (!log)
+		return;
 	free_batch(log);
 	payloads_fini(&log->payloads);
 	calls_fini(log);
@@ -83,6 +83,7 @@ int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t 
 		log->process = process->id;
 	else if (processes_new(writer, log->pid, log->start, &log->process))
 		return writer->err;
+	writer->processes[log->process - 1]->logs++;
 	snprintf(comm, sizeof(comm), "%.*s", (int)sizeof(head->comm), head->comm);
 	if (WRITER_RUN(writer, thread, "uudti", log->id, log->process, (int)head->tid, comm,
 		       log->start))

@@ -29,6 +29,8 @@
 
 enum {
 	COMMIT_BYTES = 16 << 20,
+	LOG_PAGES = 1024,   /* of the write-ahead log, before they go into the file */
+	LOG_PART = 8,       /* of a file that has a limit, in the log */
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
 };
 
@@ -66,11 +68,28 @@ static int prepare_statements(struct writer *writer)
 	return err;
 }
 
+/* Where the file has a limit, its log has one in proportion. */
+static int begin_log(struct writer *writer, uint64_t most)
+{
+	uint64_t pages = most / LOG_PART / 4096;
+	char sql[256];
+
+	pages = !most || pages > LOG_PAGES ? LOG_PAGES : pages;
+	snprintf(
+		sql, sizeof(sql),
+		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+		"PRAGMA wal_autocheckpoint=%" PRIu64 "; BEGIN",
+		pages);
+	return sql_exec(writer->db, sql);
+}
+
 /* Meta is written before WAL mode, so that it is in the file itself from the start. */
 static int begin_transaction(struct writer *writer, const struct writer_info *info)
 {
-	int err = schema_create(writer->db);
+	int err = forget_init(writer, info->cuts);
 
+	if (!err)
+		err = schema_create(writer->db);
 	if (!err)
 		err = sql_exec(writer->db, "BEGIN");
 	if (!err)
@@ -78,9 +97,7 @@ static int begin_transaction(struct writer *writer, const struct writer_info *in
 	if (!err)
 		err = sql_exec(writer->db, "COMMIT");
 	if (!err)
-		err = sql_exec(writer->db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"
-					   "PRAGMA synchronous=NORMAL;"
-					   "PRAGMA wal_autocheckpoint=1024; BEGIN");
+		err = begin_log(writer, info->most);
 	return err ? err : prepare_statements(writer);
 }
 
@@ -91,6 +108,8 @@ static void writer_free(struct writer *writer)
 	for (size_t i = 0; i < writer->nlogs; i++)
 		thread_log_free(writer->logs[i]);
 	free(writer->logs);
+	for (size_t i = 0; i < writer->nprocesses; i++)
+		free(writer->processes[i]);
 	free(writer->processes);
 	free(writer->counts);
 	free(writer->directs);
@@ -279,7 +298,7 @@ static int take_post(struct writer *writer, struct thread_log *log, const struct
 	int err;
 
 	if (event->head.words * 8u >= sizeof(*event))
-		part.stack = stacks_of_site(log, event->site);
+		part.stack = stacks_of_site(writer, log, event->site);
 	if (batch->open && batch->open_handle == event->object)
 		part = (struct cut_part){ batch->open_n, batch->open_time, batch->open_nwr,
 					  batch->open_stack };
@@ -389,7 +408,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 	/* the clock is read without a barrier, so times may go back: order by number counts */
 	if (time < log->last || !timely)
 		time = log->last > INT64_MIN ? log->last : log->start;
-	log->last = time;
+	log->last = writer->time = time;
 	log->n = n;
 	if (!log->first_ticks)
 		log->first_ticks = event->ticks;
@@ -453,7 +472,8 @@ int writer_session_gone(struct writer *writer, int64_t time)
 int writer_discarded(struct writer *writer, uint64_t events)
 {
 	writer->lost += events;
-	return WRITER_RUN(writer, loss, "uuiii", 0, 0, events, (int64_t)0, writer->last);
+	writer->discarded += events;
+	return keep_store_gone(writer);
 }
 
 int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
@@ -470,7 +490,7 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 static int store_all(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++)
-		if (!writer->logs[i]->ended)
+		if (writer->logs[i] && !writer->logs[i]->ended)
 			thread_log_store(writer, writer->logs[i]);
 	direct_flush(writer);
 	if (!writer->err)
@@ -498,7 +518,7 @@ int writer_settle(struct writer *writer)
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
 		struct thread_log *log = writer->logs[i];
 
-		if (!log->ended && log->n != log->settled)
+		if (log && !log->ended && log->n != log->settled)
 			thread_log_store(writer, log);
 	}
 	return writer->err;
@@ -539,7 +559,7 @@ int writer_finish(struct writer *writer)
 	int err = writer->err;
 
 	for (size_t i = 0; i < writer->nlogs && whole; i++)
-		if (writer->logs[i]->batch)
+		if (writer->logs[i] && writer->logs[i]->batch)
 			batch_close(writer->logs[i]->batch);
 	if (whole)
 		err = cuts_show(writer) ?: store_all(writer);

@@ -34,6 +34,7 @@ struct writer_info {
 	bool strict;                 /* more was checked on the data path */
 	bool live;                   /* events arrive as they are made */
 	bool cuts;                   /* it will be cut: writer_cut() */
+	uint64_t most;               /* bytes that it is to have; 0: any number */
 	bool elsewhere;              /* the clock is another machine's: any time is possible */
 };
 
@@ -146,14 +147,38 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 int writer_cut(struct writer *writer, int64_t time);
 bool writer_is_cuttable(const struct writer *writer, int64_t time);
 
-/* Bytes of the data plane since the last cut. */
-uint64_t writer_uncut(const struct writer *writer);
+/*
+ * Bytes that the file would have if it were finished now, about: with indexes and objects, rows
+ * take three eighths more.
+ */
+uint64_t writer_size(struct writer *writer);
+
+/* Have so many events come since it was asked last that it may be time for a cut? */
+bool writer_has_more(struct writer *writer);
+
+/* Bytes by which it has grown since the last cut. */
+uint64_t writer_uncut(struct writer *writer);
 
 /*
- * Where more than @keep bytes of the data plane are kept: delete what is before the oldest cut, and
- * so on, but leave most of @keep. 0 or -errno.
+ * As long as writer_size() is more than @keep: delete what is before the oldest cut, but not what
+ * the rest needs. Of the control plane that waits for the live reader. 0 or -errno.
  */
 int writer_forget(struct writer *writer, uint64_t keep);
+
+/*
+ * The live reader has read all events before @time; and the time up to which it is to read so that
+ * they can be deleted: INT64_MIN if nothing waits for it.
+ */
+void writer_read_until(struct writer *writer, int64_t time);
+int64_t writer_awaits_reader(const struct writer *writer);
+
+/* What must stay of the time before a cut: objects that are alive, and calls for them. */
+struct writer_needs {
+	size_t objects, calls;
+};
+
+/* False where the trace is not cut, or where something waits for the live reader. */
+bool writer_needs(const struct writer *writer, struct writer_needs *ret_needs);
 
 /*
  * Note in table `carried` that everything in the trace so far is also in the trace

@@ -5,7 +5,9 @@
  *
  * One thread.
  */
+#include "core/base/map.h"
 #include "core/store/chunk/batch.h"
+#include "core/store/write/needed.h"
 #include "core/store/write/payloads.h"
 #include "core/store/db/schema.h"
 #include "core/base/text.h"
@@ -25,6 +27,8 @@ struct pending {
 	char *args;                         /* JSON */
 	uint64_t async_type, async_element; /* of an ibv_async_event that it takes or returns */
 	uint64_t got;                       /* the CQ of ibv_get_cq_event() */
+	enum object_kind parent_kind;       /* of `parent` */
+	uint64_t parent;                    /* the first handle among its arguments; 0: none */
 };
 
 /* Polls of one CQ by one thread. */
@@ -49,6 +53,7 @@ struct thread_log {
 	int pid;
 	uint64_t n;          /* of the last event */
 	uint64_t settled;    /* all events up to this one are in the tables */
+	uint64_t past;       /* of events up to this one the tables have what is needed: forget.c */
 	uint64_t followed;   /* the live reader has not read chunks that begin after it */
 	uint32_t base;       /* seq of the event before its first: rings are used again */
 	int64_t start, last; /* ns */
@@ -65,7 +70,7 @@ struct thread_log {
 		uint64_t events;
 		int64_t first, last; /* ns */
 	} over;                      /* events that were overwritten: keep.c */
-	uint32_t *sites;             /* stacks by the number of the site */
+	struct known_stack **sites;  /* by the number of the site; NULL: not known */
 	uint32_t nsites;
 	uint32_t fork_seq; /* of the last EVENT_FORK, and its event */
 	uint64_t fork_n;
@@ -82,6 +87,12 @@ struct known_process {
 	int pid;
 	bool described;     /* its EVENT_PROCESS has come */
 	bool over;          /* it has ended, and all its events have arrived */
+	bool left;          /* nobody has its objects any more */
+	int64_t over_at;    /* when it has ended */
+	uint32_t parent;    /* the process that it was forked from; 0: none, or not known */
+	uint32_t fork_seq;  /* and the fork's number there */
+	uint32_t logs;      /* its threads that are in the trace */
+	uint32_t children;  /* processes in the trace that were forked from it */
 	const char *ending; /* 'exit', '_exit', 'exec': the end that it has announced; or NULL */
 	int status;         /* for 'exit' and '_exit', as from waitpid() */
 	int64_t ends;       /* for 'exec': its time */
@@ -93,10 +104,34 @@ struct known_stack {
 	uint32_t id, process;
 	uint32_t modules; /* the highest serial of its frames' */
 	uint32_t nframes;
+	uint32_t sites; /* of threads that run: these need it in memory */
+	bool stored;    /* its rows are in the trace */
+	bool marked;    /* stacks_forget() */
+	int64_t used;   /* time of the last event that has it */
 	uint64_t *frames;
 };
 
+/* An object file where another one was mapped later. */
+struct old_module {
+	int64_t id;
+	uint32_t process, serial; /* serial: of the other one */
+	uint64_t start, end;
+};
+
+/* What a cut means for the control plane: forget.c */
+struct control_cut {
+	int64_t time;
+	int64_t limit; /* objects that were gone before it are not named by what is kept */
+	uint32_t nlogs;
+	struct event_id *ends; /* the last events of threads that had not ended, by thread */
+	size_t nends;
+	struct event_id *open; /* calls that had not returned */
+	size_t nopen;
+};
+
 /* clang-format off */
+#define PAST "WHERE thread = ? AND n > ? AND n <= ?"
+#define PAST_CALLS PAST " AND NOT is_needed(thread, n)"
 #define STATEMENTS(S) \
 	S(chunk, "INSERT INTO chunk(thread, first_n, last_n, begin, end, events, data)" \
 	  " VALUES(?, ?, ?, ?, ?, ?, ?)") \
@@ -136,6 +171,40 @@ struct known_stack {
 	S(waited, "INSERT OR IGNORE INTO waited VALUES(?, ?, ?, ?, ?, ?, ?)") \
 	S(carried, "INSERT OR REPLACE INTO carried VALUES(?, ?)") \
 	S(finding, FINDING_INSERT) \
+	S(size, "SELECT (SELECT page_count FROM pragma_page_count)" \
+	  " - (SELECT freelist_count FROM pragma_freelist_count)") \
+	S(drop_call, "DELETE FROM call WHERE thread = ? AND n = ?") \
+	S(drop_refs, "DELETE FROM ref WHERE thread = ? AND n = ?") \
+	S(drop_event, "DELETE FROM event WHERE thread = ? AND n = ?") \
+	S(past_calls, "DELETE FROM call " PAST_CALLS) \
+	S(past_refs, "DELETE FROM ref " PAST_CALLS) \
+	S(past_events, "DELETE FROM event " PAST_CALLS) \
+	S(past_forks, "DELETE FROM fork " PAST " AND NOT is_parting(process, fork_seq)") \
+	S(past_memory, "DELETE FROM memory " PAST) \
+	S(past_misuse, "DELETE FROM misuse " PAST) \
+	S(past_marks, "DELETE FROM mark " PAST) \
+	S(past_waits, "DELETE FROM waited " PAST) \
+	S(past_polls, "DELETE FROM poll_count WHERE last < ?") \
+	S(call_ended, "SELECT end FROM call WHERE thread = ? AND n = ?") \
+	S(numbered, "INSERT OR REPLACE INTO object(id, process, kind, ordinal, created_thread," \
+	  " created_n) VALUES(?, ?, ?, ?, nullif(?, 0), nullif(?, 0))") \
+	S(unnumbered, "DELETE FROM object WHERE id = ?") \
+	S(drop_stack, "DELETE FROM stack WHERE id = ?") \
+	S(drop_frames, "DELETE FROM frame WHERE stack = ?") \
+	S(drop_module, "DELETE FROM module WHERE id = ?") \
+	S(covered, "SELECT id, start, end FROM module WHERE process = ? AND start < ? AND end > ?" \
+	  " AND id < ?") \
+	S(drop_thread, "DELETE FROM thread WHERE id = ?") \
+	S(drop_loss, "DELETE FROM loss WHERE thread = ?") \
+	S(drop_carried, "DELETE FROM carried WHERE thread = ?") \
+	S(drop_polls, "DELETE FROM poll_count WHERE thread = ?") \
+	S(drop_process, "DELETE FROM process WHERE id = ?") \
+	S(unname_event, "UPDATE process SET thread = NULL, n = NULL WHERE thread = ?") \
+	S(drop_environ, "DELETE FROM environ WHERE process = ?") \
+	S(drop_modules, "DELETE FROM module WHERE process = ?") \
+	S(drop_numbers, "DELETE FROM object WHERE process = ?") \
+	S(drop_fork, "DELETE FROM fork WHERE process = ? AND fork_seq = ? AND time < ?") \
+	S(fork_stacks, "SELECT stack FROM fork") \
 	S(coverage, "INSERT INTO coverage VALUES(?, ?, ?, ?, ?, ?, NULL, ?, 1)") \
 	S(coverage_times, "UPDATE coverage SET times = ?2 WHERE rowid = ?1") \
 	S(poll_count, "INSERT OR REPLACE INTO poll_count VALUES(?, ?, ?, ?, NULL, ?, ?, ?, ?)")
@@ -158,9 +227,9 @@ struct writer {
 	int err; /* the failure that stopped the writer */
 	struct thread_log **logs;
 	size_t nlogs, logs_size;
-	struct known_process *processes;
+	struct known_process **processes; /* by id - 1; NULL: forgotten */
 	size_t nprocesses;
-	struct known_stack *stacks; /* open addressing, a power of two */
+	struct known_stack **stacks; /* open addressing, a power of two */
 	size_t nstacks, stacks_size;
 	uint32_t stack_ids; /* the last that was given */
 	struct packer packer;
@@ -175,6 +244,26 @@ struct writer {
 	struct outstanding *outstanding; /* NULL: what is kept begins anywhere */
 	struct cut *cuts;                /* that nothing was deleted for yet, oldest first */
 	size_t ncuts;
+	struct needed *needed;  /* NULL: the control plane is kept in full */
+	int64_t time;           /* of the event that is taken */
+	uint64_t size, grown;   /* bytes in use when looked at last; by how much so far */
+	uint64_t grown_to_cut;  /* the latter, at the last cut */
+	uint64_t looked_at;     /* events when it was looked at last: writer_has_more(), */
+	uint64_t looked_kept;   /* and bytes of chunks */
+	int64_t last_cut;       /* its time */
+	struct control_cut due; /* what is before it is to be forgotten; time INT64_MIN: no */
+	int64_t read_to;        /* the live reader has read what was before that */
+	struct map open;        /* calls that had not returned at the cut, by thread and n */
+	struct event_id *late;  /* the same as a list */
+	size_t nlate;
+	struct old_module *old_modules;
+	size_t nold_modules;
+	struct {
+		uint64_t lost, over; /* events of threads that were forgotten */
+		int64_t first, last;
+		uint64_t threads, processes, stacks; /* rows */
+	} gone;
+	uint64_t discarded;
 	struct cut *base;              /* where the trace begins; NULL: it is whole */
 	int64_t base_first, base_last; /* ids of what it carries; 0: not in the table */
 	struct writer_alarms alarms;
@@ -205,6 +294,29 @@ struct cut_part {
 	int64_t time;
 	uint32_t first, stack;
 };
+
+/* keep.c: so many events of the thread are not in the trace any more. */
+void keep_count_over(struct writer *writer, struct thread_log *log, uint64_t events, int64_t begin,
+		     int64_t end);
+
+/* keep.c: bring the row of table `loss` that is of no thread up to date. */
+int keep_store_gone(struct writer *writer);
+
+/* forget.c: begin; what a cut now would mean; forget what is before writer->due. 0 or -errno. */
+int forget_init(struct writer *writer, bool cuts);
+int forget_note(struct writer *writer, struct control_cut *ret_cut);
+int forget_past(struct writer *writer);
+void forget_cut_fini(struct control_cut *cut);
+void forget_fini(struct writer *writer);
+/* forget_rows.c: threads, processes and what else no event that is kept needs. */
+int forget_rows_init(struct writer *writer);
+int forget_rows(struct writer *writer);
+
+/* cut.c: do requests that a trace must have of the time before it belong to the thread? */
+bool cuts_have_thread(const struct writer *writer, uint32_t thread);
+/* The stacks of these. */
+void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
+		      void *arg);
 
 /* cut.c: note events, where writer->outstanding is not NULL. 0 or the writer's failure. */
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
@@ -257,16 +369,28 @@ void calls_fini(struct thread_log *log);
 int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
 		 uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
+/* Of a process that is forgotten. */
+void direct_forget(struct writer *writer, uint32_t process);
 
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
 /* A place that makes posts of the thread; and its stack, 0: not known. */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
-static inline uint32_t stacks_of_site(const struct thread_log *log, uint16_t site)
+uint32_t stacks_use(struct writer *writer, struct known_stack *stack);
+static inline uint32_t stacks_of_site(struct writer *writer, const struct thread_log *log,
+				      uint16_t site)
 {
-	return site < log->nsites ? log->sites[site] : 0;
+	struct known_stack *stack = site < log->nsites ? log->sites[site] : NULL;
+
+	return stack ? stacks_use(writer, stack) : 0;
 }
+/* The thread has ended. */
+void stacks_free_sites(struct thread_log *log);
+/* Forget those that no event at @time or later has, and none that is needed. 0 or -errno. */
+int stacks_forget(struct writer *writer, int64_t time);
+/* Does a stack that is in the trace, and is older than @module's successor, have a frame in it? */
+bool stacks_have_module(const struct writer *writer, const struct old_module *module);
 void stacks_fini(struct writer *writer);
 
 /* polls.c: count a poll; *@ret_empty: empty polls since the last recorded one. */
@@ -281,6 +405,8 @@ int polls_final(struct writer *writer, struct thread_log *log, const struct ring
 /* The log of a thread, by its ring; NULL: it was not read yet. */
 struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid);
 int polls_flush(struct writer *writer, struct thread_log *log);
+/* Forget the counters of CQs that were destroyed before @time. */
+void polls_forget(struct thread_log *log, int64_t time);
 /* All polls counted so far are also in the trace before this one. */
 void polls_carry(struct thread_log *log);
 
@@ -300,6 +426,10 @@ int misuse_event(struct writer *writer, struct thread_log *log, const struct eve
 /* processes.c */
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process);
 struct known_process *processes_of_pid(struct writer *writer, int pid);
+static inline struct known_process *processes_find(const struct writer *writer, uint32_t id)
+{
+	return id && id <= writer->nprocesses ? writer->processes[id - 1] : NULL;
+}
 int processes_event(struct writer *writer, struct thread_log *log,
 		    const struct event_process *event, uint64_t n, int64_t time);
 int processes_module(struct writer *writer, struct thread_log *log,

@@ -1,0 +1,84 @@
+#pragma once
+/*
+ * Which control verbs a trace that begins in the middle must have of the time before: those that
+ * made the objects that are alive, and the latest of those that gave them their state.
+ *
+ * Follows the calls of all threads as they return. Memory grows with what is alive, and with the
+ * calls since the last needed_forget(). One thread. Handles are those of their process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/store/db/ids.h"
+#include "core/wire/desc.h"
+
+struct needed;
+
+/* Returns 0 or -ENOMEM. */
+int needed_new(struct needed **ret_needed);
+
+/* Accepts NULL. */
+void needed_free(struct needed *needed);
+
+/* A control verb that has returned with success. */
+struct needed_call {
+	struct event_id id;
+	uint64_t end_n; /* number of its return */
+	int64_t begin, end;
+	uint32_t process, stack;
+	enum verb verb;
+	int64_t ret;
+	uint64_t handle; /* the object that it acted on or made; 0: none */
+	enum object_kind parent_kind;
+	uint64_t parent;        /* the first handle among its arguments; 0: none */
+	const char *args, *out; /* JSON; may be NULL */
+};
+
+/* 0 or -ENOMEM. */
+int needed_call(struct needed *needed, const struct needed_call *call);
+
+/* @child has copies of the objects of @parent. 0 or -ENOMEM. */
+int needed_fork(struct needed *needed, uint32_t child, uint32_t parent);
+
+/* The process has ended, and nobody has its objects any more. */
+void needed_exit(struct needed *needed, uint32_t process, int64_t time);
+
+/* Is that call needed by now, or was it at the time of the last needed_forget()? */
+bool needed_has(const struct needed *needed, struct event_id id);
+
+/* The same of any call of a thread. */
+bool needed_has_thread(const struct needed *needed, uint32_t thread);
+
+/* An object made before the time of needed_forget(), and how many of its kind were made by then. */
+struct needed_object {
+	uint32_t process;
+	enum object_kind kind;
+	struct event_id made; /* thread 0: the object is gone */
+	uint32_t ordinal;
+	uint64_t row; /* a number of its own */
+};
+
+/* What needed_forget() tells. Each returns 0 or -errno, which ends it. */
+struct needed_sink {
+	void *arg;
+	int (*drop)(void *arg, struct event_id call); /* not needed any more */
+	int (*number)(void *arg, const struct needed_object *object);
+	int (*unnumber)(void *arg, uint64_t row); /* it is gone */
+};
+
+/*
+ * The trace begins at @time. Requests that it has may name objects that were gone before that, but
+ * not before @limit. 0 or -errno of @sink.
+ */
+int needed_forget(struct needed *needed, int64_t time, int64_t limit,
+		  const struct needed_sink *sink);
+
+/* Call @mark with each stack of a call that is needed. */
+void needed_stacks(const struct needed *needed, void (*mark)(void *arg, uint32_t stack), void *arg);
+
+/* Objects that are alive, and calls that are needed. */
+struct needed_size {
+	size_t objects, calls;
+};
+struct needed_size needed_size(const struct needed *needed);

@@ -1,0 +1,377 @@
+/*
+ * What a control verb means for the objects, and for how long it is needed
+ *
+ *	makes an object       as long as that is alive
+ *	changes an object     until a later call changes the same: KEYED has those verbs of which
+ *	                      the arguments say what "the same" is
+ *	asks a device         what the tables of devices are made of: the last answer
+ *	anything else         not at all: events, other queries, what failed
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store/chunk/abi.h"
+#include "core/store/db/args.h"
+#include "core/store/write/needed_priv.h"
+
+/* Calls with different arguments are different things that they change. */
+static bool is_keyed(enum verb verb)
+{
+	switch (verb) {
+	case VERB_dontfork_range:
+	case VERB_attach_mcast:
+	case VERB_attach_counters_point_flow:
+	case VERB_qp_attach_comp_cntr:
+	case VERB_rdma_join_multicast:
+	case VERB_rdma_join_multicast_ex:
+	case VERB_rdma_leave_multicast:
+	case VERB_rdma_set_option:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The verb that undoes the other with the same arguments. */
+static const struct {
+	enum verb undo, done;
+} undoes[] = {
+	{ VERB_dofork_range, VERB_dontfork_range },
+	{ VERB_detach_mcast, VERB_attach_mcast },
+};
+
+/* Queries that say what a device, a queue pair or a connection is. */
+static bool is_answer(enum verb verb)
+{
+	switch (verb) {
+	case VERB_query_device:
+	case VERB_query_device_ex:
+	case VERB_query_port:
+	case VERB_query_port_compat:
+	case VERB_query_gid:
+	case VERB_query_gid_ex:
+	case VERB_query_gid_table:
+	case VERB_query_pkey:
+	case VERB_get_pkey_index:
+	case VERB_qp_to_qp_ex:
+	case VERB_query_ece:
+	case VERB_rdma_get_src_port:
+	case VERB_rdma_get_dst_port:
+	case VERB_rdma_get_remote_ece:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+static struct args *read_json(const char *json)
+{
+	return json ? args_new(json, strlen(json)) : NULL;
+}
+
+static struct held_call hold_of(const struct needed_call *call, uint64_t key)
+{
+	return (struct held_call){
+		.id = call->id, .stack = call->stack, .verb = call->verb, .key = key
+	};
+}
+
+static int hold_call(struct needed *needed, struct thing *thing, const struct needed_call *call,
+		     uint64_t key)
+{
+	struct held_call held = hold_of(call, key);
+
+	return needed_hold(needed, thing, &held, call->end);
+}
+
+/* Making and ending */
+
+/* A library makes it inside another call, which counts as the one that made it: lifetimes.c. */
+static bool is_made_inside(const struct thing *thing, const struct needed_call *outer)
+{
+	return thing->made.thread == outer->id.thread && thing->made.n > outer->id.n &&
+	       thing->end_n < outer->end_n;
+}
+
+static int make_object(struct needed *needed, const struct needed_call *call, int kind,
+		       uint64_t handle, struct thing *parent)
+{
+	struct thing *thing = needed_find(needed, call->process, kind, handle);
+
+	if (thing && is_made_inside(thing, call) && !thing->counted) {
+		thing->made = call->id;
+		thing->end_n = call->end_n;
+		thing->made_at = call->end;
+	} else {
+		if (thing && thing->made_at > call->end)
+			return 0; /* it is gone, and its address was used again */
+		if (thing)
+			needed_end(needed, thing, call->end);
+		thing = needed_make(needed, call, kind, handle, parent);
+	}
+	return thing ? hold_call(needed, thing, call, 0) : -ENOMEM;
+}
+
+static struct thing *parent_of(const struct needed *needed, const struct needed_call *call)
+{
+	return call->parent
+		       ? needed_find(needed, call->process, (int)call->parent_kind, call->parent)
+		       : NULL;
+}
+
+static int end_object(struct needed *needed, const struct needed_call *call, int kind)
+{
+	struct thing *thing = needed_find(needed, call->process, kind, call->handle);
+	int err;
+
+	if (!thing || thing->made_at > call->begin)
+		return 0;
+	err = hold_call(needed, thing, call, 0);
+	needed_end(needed, thing, call->end); /* the call may return behind a cut */
+	return err;
+}
+
+/* The devices of a process: a list has all that there are, and makes those that are new. */
+static int list_device(struct needed *needed, const struct needed_call *call, uint64_t handle)
+{
+	struct thing *thing = needed_find(needed, call->process, OBJECT_device, handle);
+	int err = thing ? 0 : make_object(needed, call, OBJECT_device, handle, NULL);
+
+	thing = err ? NULL : needed_find(needed, call->process, OBJECT_device, handle);
+	if (!thing)
+		return err;
+	thing->listed = true;
+	if (thing->made.thread == call->id.thread && thing->made.n == call->id.n)
+		thing->list = (uint64_t)call->ret;
+	return 0;
+}
+
+/* That a list which stays was freed stays as well. */
+static int free_list(struct needed *needed, const struct needed_call *call)
+{
+	const struct thing *process = needed_find(needed, call->process, KIND_PROCESS, 0);
+	struct args *in = read_json(call->args);
+	int64_t list = 0;
+	int err = 0;
+
+	args_get(in, "list", &list);
+	args_unref(in);
+	for (struct thing *thing = process ? process->children : NULL; thing && list && !err;
+	     thing = thing->sibling)
+		if (thing->kind == OBJECT_device && thing->list == (uint64_t)list) {
+			thing->list = 0;
+			err = hold_call(needed, thing, call, 0);
+		}
+	return err;
+}
+
+static int list_devices(struct needed *needed, const struct needed_call *call)
+{
+	struct thing *process = needed_process(needed, call->process), *next;
+	struct args *out = read_json(call->out);
+	char path[48];
+	int64_t handle;
+	int err = process ? 0 : -ENOMEM;
+
+	for (struct thing *thing = err ? NULL : process->children; thing; thing = thing->sibling)
+		thing->listed = false;
+	for (unsigned int i = 0; !err; i++) {
+		snprintf(path, sizeof(path), "ret[%u].handle", i);
+		if (!args_get(out, path, &handle))
+			break;
+		err = list_device(needed, call, (uint64_t)handle);
+	}
+	for (struct thing *thing = err ? NULL : process->children; thing; thing = next) {
+		next = thing->sibling;
+		if (thing->kind == OBJECT_device && !thing->listed && !thing->children)
+			needed_end(needed, thing, call->end);
+	}
+	args_unref(out);
+	return err;
+}
+
+/* Queue pairs */
+
+enum { CYCLE_MOST = 8 }; /* calls from one state back to it */
+
+/* The place of the last call before @end after which the queue pair was in @state; -1: none. */
+static int find_state(const struct thing *qp, int end, int state)
+{
+	for (int i = end - 1; i >= 0; i--)
+		if (qp->calls[i].verb == VERB_modify_qp && qp->calls[i].state == state)
+			return i;
+	return -1;
+}
+
+/* Do the calls behind @a up to @b change the same as those behind @b up to the last? */
+static bool is_same_way(const struct thing *qp, int a, int b)
+{
+	int x = a + 1, y = b + 1, end = (int)qp->ncalls;
+
+	for (;;) {
+		while (x <= b && qp->calls[x].verb != VERB_modify_qp)
+			x++;
+		while (y < end && qp->calls[y].verb != VERB_modify_qp)
+			y++;
+		if (x > b || y >= end)
+			return x > b && y >= end;
+		if (qp->calls[x++].key != qp->calls[y++].key)
+			return false;
+	}
+}
+
+/* A way from a state back to it that has been gone again need not be gone twice. */
+static int shorten_way(struct needed *needed, struct thing *qp, int64_t time)
+{
+	int last = (int)qp->ncalls - 1, state = qp->calls[last].state;
+	int b = find_state(qp, last, state), a = b < 0 ? -1 : find_state(qp, b, state);
+	int err = 0;
+
+	if (a < 0 || b - a > CYCLE_MOST || !is_same_way(qp, a, b))
+		return 0;
+	for (int i = b; i > a && !err; i--)
+		if (qp->calls[i].verb == VERB_modify_qp)
+			err = needed_release(needed, qp, (size_t)i, time);
+	return err;
+}
+
+static int state_of(const struct thing *qp)
+{
+	for (size_t i = qp->ncalls; i > 0; i--)
+		if (qp->calls[i - 1].verb == VERB_modify_qp)
+			return qp->calls[i - 1].state;
+	return ABI_QPS_RESET;
+}
+
+/* It is as it was when it was made. */
+static int reset_qp(struct needed *needed, struct thing *qp, int64_t time)
+{
+	int err = 0;
+
+	for (size_t i = qp->ncalls; i > 0 && !err; i--)
+		if (qp->calls[i - 1].verb == VERB_modify_qp)
+			err = needed_release(needed, qp, i - 1, time);
+	return err;
+}
+
+static int modify_qp(struct needed *needed, struct thing *qp, const struct needed_call *call)
+{
+	struct args *in = read_json(call->args);
+	int64_t mask = 0, state = state_of(qp);
+	struct held_call held;
+	int err;
+
+	args_get(in, "attr_mask", &mask);
+	args_get(in, "attr.qp_state", &state);
+	args_unref(in);
+	held = hold_of(call, (uint64_t)mask << 8 | (uint64_t)(state & 0xff));
+	held.state = (int)state;
+	if (state == ABI_QPS_RESET) {
+		err = reset_qp(needed, qp, call->end);
+		return err ? err : needed_hold(needed, qp, &held, call->end);
+	}
+	err = needed_append(needed, qp, &held, call->end);
+	return err ? err : shorten_way(needed, qp, call->end);
+}
+
+/* Others */
+
+static int undo_call(struct needed *needed, struct thing *thing, const struct needed_call *call,
+		     enum verb done)
+{
+	uint64_t key = hash_text(call->args);
+
+	for (size_t i = 0; i < thing->ncalls; i++)
+		if (thing->calls[i].verb == done && thing->calls[i].key == key)
+			return needed_release(needed, thing, i, call->end);
+	return 0;
+}
+
+static int change_object(struct needed *needed, struct thing *thing, const struct needed_call *call)
+{
+	uint64_t key = 0;
+	struct args *in;
+	int64_t flags;
+
+	for (size_t i = 0; i < sizeof(undoes) / sizeof(*undoes); i++)
+		if (undoes[i].undo == call->verb)
+			return undo_call(needed, thing, call, undoes[i].done);
+	if (call->verb == VERB_modify_qp)
+		return modify_qp(needed, thing, call);
+	if (is_keyed(call->verb) || is_answer(call->verb))
+		key = hash_text(call->args);
+	if (call->verb == VERB_rereg_mr) {
+		in = read_json(call->args);
+		key = args_get(in, "flags", &flags) ? (uint64_t)flags : 0;
+		args_unref(in);
+	}
+	return hold_call(needed, thing, call, key);
+}
+
+/* An event of the connection manager; a request for a connection makes an identifier. */
+static int take_cm_event(struct needed *needed, const struct needed_call *call, bool ack)
+{
+	struct args *args = read_json(ack ? call->args : call->out);
+	const char *type = args && !args_parse(args) ? args_text(args, "event.event") : NULL;
+	struct thing *thing;
+	int64_t id = 0;
+	int err = 0;
+
+	if (!type || !args_get(args, "event.id", &id)) {
+		args_unref(args);
+		return 0;
+	}
+	if (!ack && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST"))
+		err = make_object(
+			needed, call, OBJECT_cm_id, (uint64_t)id,
+			needed_find(needed, call->process, OBJECT_cm_channel, call->handle));
+	thing = needed_find(needed, call->process, OBJECT_cm_id, (uint64_t)id);
+	if (!err && thing &&
+	    !(thing->made.n == call->id.n && thing->made.thread == call->id.thread))
+		err = hold_call(needed, thing, call, hash_text(type));
+	args_unref(args);
+	return err;
+}
+
+static bool is_for_process(enum verb verb)
+{
+	return verb == VERB_fork_init || verb == VERB_dontfork_range || verb == VERB_dofork_range;
+}
+
+int needed_call(struct needed *needed, const struct needed_call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	struct thing *thing;
+
+	if (call->verb == VERB_get_device_list)
+		return list_devices(needed, call);
+	if (call->verb == VERB_free_device_list)
+		return free_list(needed, call);
+	if (call->verb == VERB_rdma_get_cm_event || call->verb == VERB_rdma_ack_cm_event)
+		return take_cm_event(needed, call, call->verb == VERB_rdma_ack_cm_event);
+	if (verb->effect == EFFECT_CREATE)
+		return call->handle ? make_object(needed, call, verb->object, call->handle,
+						  parent_of(needed, call))
+				    : 0;
+	if (verb->effect == EFFECT_DESTROY)
+		return end_object(needed, call, verb->object);
+	if (verb->effect != EFFECT_USE && !is_answer(call->verb))
+		return 0;
+	if (is_for_process(call->verb))
+		thing = needed_process(needed, call->process);
+	else
+		thing = call->handle ? needed_find_inherited(needed, call->process, verb->object,
+							     call->handle)
+				     : NULL;
+	return thing ? change_object(needed, thing, call) : 0;
+}

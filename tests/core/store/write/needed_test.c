@@ -1,0 +1,218 @@
+#include <stdlib.h>
+
+#include "core/store/write/needed.h"
+#include "tests/test.h"
+
+static struct needed *needed;
+static int64_t now;
+static uint64_t n, dropped, unnumbered;
+static uint32_t ordinal;
+
+static int begin_needed(void **state)
+{
+	(void)state;
+	now = 0;
+	n = dropped = unnumbered = 0;
+	return needed_new(&needed);
+}
+
+static int free_needed(void **state)
+{
+	(void)state;
+	needed_free(needed);
+	return 0;
+}
+
+static int count_drop(void *arg, struct event_id call)
+{
+	(void)arg;
+	(void)call;
+	dropped++;
+	return 0;
+}
+
+static int note_number(void *arg, const struct needed_object *object)
+{
+	(void)arg;
+	ordinal = object->ordinal;
+	return 0;
+}
+
+static int count_unnumber(void *arg, uint64_t row)
+{
+	(void)arg;
+	(void)row;
+	unnumbered++;
+	return 0;
+}
+
+static void forget_until(int64_t time)
+{
+	const struct needed_sink sink = { NULL, count_drop, note_number, count_unnumber };
+
+	assert_int_equal(needed_forget(needed, time, time, &sink), 0);
+}
+
+/* A call of process 1; returns its number. */
+static uint64_t call_with(enum verb verb, uint64_t handle, enum object_kind kind, uint64_t parent,
+			  const char *args)
+{
+	struct needed_call call = { .id = { 1, n + 1 },
+				    .end_n = n + 2,
+				    .begin = now + 1,
+				    .end = now + 2,
+				    .process = 1,
+				    .verb = verb,
+				    .handle = handle,
+				    .parent_kind = kind,
+				    .parent = parent,
+				    .args = args,
+				    .out = "{}" };
+
+	n += 2;
+	now += 2;
+	assert_int_equal(needed_call(needed, &call), 0);
+	return call.id.n;
+}
+
+static uint64_t make_qp(uint64_t handle)
+{
+	return call_with(VERB_create_qp, handle, OBJECT_pd, 0x10, "{}");
+}
+
+static uint64_t modify_qp(uint64_t handle, const char *state, int mask)
+{
+	char args[128];
+
+	snprintf(args, sizeof(args),
+		 "{\"qp\":%d,\"attr\":{\"qp_state\":\"IBV_QPS_%s\"},"
+		 "\"attr_mask\":%d}",
+		 (int)handle, state, mask);
+	return call_with(VERB_modify_qp, handle, OBJECT_qp, handle, args);
+}
+
+static bool is_held(uint64_t call)
+{
+	return needed_has(needed, (struct event_id){ 1, call });
+}
+
+FIXTURE(begin_needed, free_needed);
+
+TEST(what_made_an_object_stays_as_long_as_it)
+{
+	uint64_t made = call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}"), ended;
+
+	forget_until(now + 1);
+	assert_true(is_held(made));
+	ended = call_with(VERB_dereg_mr, 0x20, OBJECT_mr, 0x20, "{}");
+	/* a trace that begins before the end has it */
+	forget_until(now);
+	assert_true(is_held(made) && is_held(ended));
+	forget_until(now + 1);
+	assert_false(is_held(made) || is_held(ended));
+	assert_int_equal(dropped, 2);
+	assert_int_equal(unnumbered, 1);
+	assert_false(needed_has_thread(needed, 1));
+}
+
+TEST(ordinals_count_what_is_gone)
+{
+	for (int i = 0; i < 100; i++) {
+		call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}");
+		call_with(VERB_dereg_mr, 0x20, OBJECT_mr, 0x20, "{}");
+		forget_until(now + 1);
+	}
+	assert_int_equal(ordinal, 100);
+	assert_int_equal(needed_size(needed).calls, 0);
+	assert_int_equal(needed_size(needed).objects, 0);
+}
+
+TEST(queries_of_a_port_stay_as_the_last_answer)
+{
+	uint64_t last = 0, opened = call_with(VERB_open_device, 0x8, OBJECT_device, 0x4, "{}");
+
+	for (int i = 0; i < 1000; i++)
+		last = call_with(VERB_query_port, 0x8, OBJECT_context, 0x8, "{\"port_num\":1}");
+	forget_until(now + 1);
+	assert_true(is_held(last) && is_held(opened));
+	assert_int_equal(needed_size(needed).calls, 2);
+	assert_int_equal(dropped, 999);
+}
+
+TEST(events_and_queries_of_queues_do_not_stay)
+{
+	uint64_t got = call_with(VERB_get_cq_event, 0x30, OBJECT_comp_channel, 0x30, "{}");
+
+	make_qp(0x40);
+	assert_false(is_held(got) ||
+		     is_held(call_with(VERB_query_qp, 0x40, OBJECT_qp, 0x40, "{}")));
+}
+
+TEST(a_queue_pair_keeps_the_way_to_its_state)
+{
+	uint64_t made = make_qp(0x40), init = modify_qp(0x40, "INIT", 57),
+		 rtr = modify_qp(0x40, "RTR", 1), rts = modify_qp(0x40, "RTS", 1), sqd = 0;
+
+	for (int i = 0; i < 100; i++) {
+		sqd = modify_qp(0x40, "SQD", 1);
+		modify_qp(0x40, "RTS", 1);
+	}
+	forget_until(now + 1);
+	assert_true(is_held(made) && is_held(init) && is_held(rtr) && is_held(rts) && is_held(sqd));
+	assert_int_equal(needed_size(needed).calls, 6);
+}
+
+TEST(what_was_before_a_reset_is_not_needed)
+{
+	uint64_t made = make_qp(0x40), reset = 0;
+
+	for (int i = 0; i < 100; i++) {
+		modify_qp(0x40, "INIT", 57);
+		modify_qp(0x40, "RTR", 1);
+		reset = modify_qp(0x40, "RESET", 1);
+	}
+	forget_until(now + 1);
+	assert_true(is_held(made) && is_held(reset));
+	assert_int_equal(needed_size(needed).calls, 2);
+}
+
+TEST(what_a_context_has_ends_with_it)
+{
+	call_with(VERB_open_device, 0x8, OBJECT_device, 0x4, "{}");
+	call_with(VERB_alloc_pd, 0x10, OBJECT_context, 0x8, "{}");
+	call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}");
+	call_with(VERB_close_device, 0x8, OBJECT_context, 0x8, "{}");
+	forget_until(now + 1);
+	assert_int_equal(needed_size(needed).calls, 0);
+}
+
+TEST(what_a_process_has_ends_with_it)
+{
+	call_with(VERB_open_device, 0x8, OBJECT_device, 0x4, "{}");
+	call_with(VERB_fork_init, 0, OBJECT_context, 0, "{}");
+	forget_until(now + 1);
+	assert_int_equal(needed_size(needed).calls, 2);
+	needed_exit(needed, 1, now + 1);
+	forget_until(now + 2);
+	assert_int_equal(needed_size(needed).calls, 0);
+}
+
+TEST(a_destroy_is_of_the_object_that_was_there)
+{
+	struct needed_call early = { .id = { 2, 1 },
+				     .end_n = 2,
+				     .process = 1,
+				     .verb = VERB_dereg_mr,
+				     .handle = 0x20,
+				     .args = "{}" };
+	uint64_t made;
+
+	call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}");
+	early.begin = now + 1;
+	early.end = now += 2;
+	made = call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}");
+	/* another thread's events are read later */
+	assert_int_equal(needed_call(needed, &early), 0);
+	forget_until(now + 1);
+	assert_true(is_held(made));
+}
