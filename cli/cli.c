@@ -157,6 +157,9 @@ void cli_tell_loss(struct trace *trace)
 			 trace_meta(trace, "filter"));
 	if (loss.interrupted)
 		log_note("the recording was INTERRUPTED: what came after is not in the trace");
+	if (loss.unwritten)
+		log_note("%s events were LOST: the recorder could not write them",
+			 format_count(loss.unwritten, lost));
 	if (loss.damaged)
 		log_note("the trace is DAMAGED: %s events could not be read",
 			 format_count(loss.damaged, lost));

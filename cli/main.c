@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,23 @@ static void keep_standard_free(void)
 		close(fd);
 }
 
+static void pass_limit(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * A file that may grow no more is a write that fails, and is removed; not our end. Programs that we
+ * start do not have the handler.
+ */
+static void outlive_file_limit(void)
+{
+	struct sigaction action = { .sa_handler = pass_limit, .sa_flags = SA_RESTART }, before;
+
+	if (!sigaction(SIGXFSZ, NULL, &before) && before.sa_handler == SIG_DFL)
+		sigaction(SIGXFSZ, &action, NULL);
+}
+
 /* For commands that end by exit(). */
 static void close_screen(void)
 {
@@ -109,6 +127,7 @@ static void close_screen(void)
 int main(int argc, char **argv)
 {
 	keep_standard_free();
+	outlive_file_limit();
 	screen = screen_open(STDOUT_FILENO);
 	if (screen) {
 		stdout = screen;

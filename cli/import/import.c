@@ -443,6 +443,7 @@ static int finish_import(struct import *import, int err)
 		end_err = tell_discarded(import);
 	if (!end_err && cut)
 		end_err = writer_damage(import->writer, import->logs[0]->thread, 0, 1);
+	writer_stop(import->writer, end_err);
 	err = writer_finish(import->writer);
 	return end_err ? end_err : err ? err : cut;
 }

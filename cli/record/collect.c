@@ -165,7 +165,7 @@ static int collect_session(struct collecting *c)
 	struct writer_progress done;
 	unsigned int processes;
 	bool unreadable;
-	int err = create_trace(c), finished;
+	int err = create_trace(c);
 
 	if (!c->writer)
 		return err;
@@ -173,10 +173,10 @@ static int collect_session(struct collecting *c)
 		err = take_in(c);
 	processes = c->collector ? collector_processes(c->collector) : 0;
 	unreadable = c->collector && collector_unreadable(c->collector);
-	done = writer_progress(c->writer);
 	collector_free(c->collector);
-	finished = writer_finish(c->writer);
-	err = err ? err : finished;
+	err = writer_stop(c->writer, err) ?: err;
+	done = writer_progress(c->writer);
+	err = writer_finish(c->writer) ?: err;
 	if (!c->session.collector) /* a session that is kept can be recorded into again */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)

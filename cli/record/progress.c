@@ -66,7 +66,8 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 	progress_clear(progress);
 	format_count(done->lost, lost);
 	if (!progress->quiet) {
-		stat(path, &st);
+		if (stat(path, &st) && !progress->failed)
+			log_note("%s was moved while it was recorded: the trace is there", path);
 		log_note("%s: %u process%s, %s event%s, %s lost, %s, %s", path, processes,
 			 processes == 1 ? "" : "es", format_count(done->events, events),
 			 done->events == 1 ? "" : "s", lost,
@@ -77,5 +78,6 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 		log_note("%s: the last of the recording; %s events are older", path,
 			 format_count(done->overwritten, bytes));
 	if (done->lost)
-		log_note("%s: %s events were lost; `verbatim info` says why", path, lost);
+		log_note("%s: %s events were lost%s", path, lost,
+			 progress->failed ? "" : "; `verbatim info` says why");
 }

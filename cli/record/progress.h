@@ -11,6 +11,7 @@ struct progress {
 	bool quiet;
 	bool live; /* a line on the terminal, rewritten */
 	bool shown;
+	bool failed;    /* the recording, which has been said */
 	uint64_t start; /* CLOCK_MONOTONIC */
 	uint64_t last;  /* of the last line, and what it showed */
 	uint64_t events;

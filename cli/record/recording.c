@@ -86,8 +86,10 @@ static void fail_recording(struct recording *r, int err)
 	if (r->error)
 		return;
 	r->error = err;
+	r->progress.failed = true;
 	progress_clear(&r->progress);
-	log_note("recording has stopped; the program goes on without it");
+	if (!r->ended)
+		log_note("recording has stopped; the program goes on without it");
 }
 
 static void reap_child(struct recording *r)
@@ -509,6 +511,9 @@ static int finish_recording(struct recording *r)
 	watch_finish(r->watch);
 	vitals_finish(r->vitals);
 	vitals_free(r->vitals);
+	err = writer_stop(r->writer, 0);
+	if (err)
+		fail_recording(r, err);
 	done = writer_progress(r->writer);
 	collector_free(r->collector);
 	look_for_impatience(r);
@@ -516,7 +521,7 @@ static int finish_recording(struct recording *r)
 	onlooker_wait(r->onlooker);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
-	if (err && !r->error)
+	if (err)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
@@ -524,7 +529,7 @@ static int finish_recording(struct recording *r)
 	if (!r->ended)
 		return 128 + r->asked;
 	if (r->error && !r->status)
-		return CLI_ENVIRONMENT;
+		return CLI_TRACE;
 	return found && !r->status ? CLI_FINDINGS : r->status;
 }
 

@@ -162,6 +162,22 @@ static void print_meta(const char *title, struct trace *trace, const char *key, 
 	fputs(end, stdout);
 }
 
+static void print_unwritten(struct trace *trace, uint64_t events)
+{
+	static const char sql[] = "SELECT detail FROM coverage WHERE what = 'unwritten'";
+	sqlite3_stmt *stmt = NULL;
+	char text[FORMAT_TEXT];
+
+	printf("LOST: %s events were read, but could not be written", format_count(events, text));
+	if (!sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL) &&
+	    sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_text(stmt, 0)) {
+		printf(": ");
+		print_foreign(stdout, (const char *)sqlite3_column_text(stmt, 0));
+	}
+	putchar('\n');
+	sqlite3_finalize(stmt);
+}
+
 /* What makes the trace incomplete comes first. */
 static void print_faults(struct trace *trace)
 {
@@ -173,6 +189,8 @@ static void print_faults(struct trace *trace)
 	if (loss.interrupted)
 		printf("INTERRUPTED: the recorder ended before the program; what came after is "
 		       "not here\n");
+	if (loss.unwritten)
+		print_unwritten(trace, loss.unwritten);
 	if (loss.damaged)
 		printf("DAMAGED: %s events could not be read (table coverage names them)\n",
 		       format_count(loss.damaged, text));
@@ -277,7 +295,7 @@ static void print_head(struct trace *trace, const char *path)
 	       format_count((uint64_t)query_number(trace, "SELECT sum(events) FROM thread") -
 				    loss.late,
 			    text),
-	       format_count(loss.events - loss.overwritten, other));
+	       format_count(loss.events - loss.overwritten + loss.unwritten, other));
 }
 
 static void print_member(const char *name, const char *value)
@@ -304,7 +322,7 @@ static void print_head_json(struct trace *trace, const char *path)
 	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
 	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n",
 	       query_number(trace, "SELECT sum(events) FROM thread"),
-	       loss.events - loss.overwritten);
+	       loss.events - loss.overwritten + loss.unwritten);
 	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
 	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",
 	       loss.interrupted ? "true" : "false", loss.damaged ? "true" : "false");

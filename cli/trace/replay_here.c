@@ -93,7 +93,7 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"
 				  " min(c.detail)), min(c.process)"
 				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
-				  " WHERE c.what <> 'filtered' GROUP BY c.what";
+				  " WHERE c.what NOT IN ('filtered', 'unwritten') GROUP BY c.what";
 	const char *filter = trace_meta(trace, "filter");
 	sqlite3_stmt *stmt;
 

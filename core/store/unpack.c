@@ -156,10 +156,21 @@ static bool same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+static int write_beside(struct trace *trace, const char *beside)
+{
+	sqlite3 *db = NULL;
+	int err = sql_open(beside, SQLITE_OPEN_READWRITE, &db);
+
+	if (!err)
+		err = fill_trace(trace_db(trace), db);
+	sqlite3_close(db);
+	return err;
+}
+
 int trace_unpack(const char *from, const char *to)
 {
 	struct trace *trace;
-	sqlite3 *db = NULL;
+	char beside[FILE_BESIDE];
 	int err;
 
 	if (same_file(from, to))
@@ -168,15 +179,14 @@ int trace_unpack(const char *from, const char *to)
 	err = trace_open(from, &trace);
 	if (err)
 		return err;
-	err = file_make_way(to);
+	err = file_make_beside(to, beside);
 	if (err)
 		goto out;
-	err = sql_open(to, SQLITE_OPEN_READWRITE, &db);
+	err = write_beside(trace, beside);
 	if (!err)
-		err = fill_trace(trace_db(trace), db);
-	sqlite3_close(db);
+		err = file_replace(beside, to, true);
 	if (err)
-		file_remove(to);
+		file_remove(beside);
 out:
 	trace_close(trace);
 	return err;

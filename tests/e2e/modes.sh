@@ -96,6 +96,14 @@ kept_session_can_be_collected_again() {
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 5
 }
 
+collected_without_room_is_collected_again() {
+	lone "$apps/loop" counts 60000 || return
+	(ulimit -f 150; collect d) 2>err; is $? 4 && says 'File too large' err &&
+		says 'INCOMPLETE; the session is kept' err || return
+	! "$VERBATIM" info t.db >info 2>&1 || says ^INTERRUPTED info || return
+	collect d && is "$(ask "SELECT count(*) FROM wc")" "$(number 16)"
+}
+
 bad_sessions_are_refused() {
 	mkdir -m 700 d
 	collect nothing 2>err; is $? 4 && is "$(wc -l <err)" 1 || return
@@ -246,6 +254,39 @@ snapshot_that_fails_does_not_stop_the_recording() {
 	rm $name
 }
 
+# All but 64 kB of it: the recorder has room for what it notes, a copy has not.
+fill_disk() {
+	local left
+	left=$(df --output=avail -k "$1" | tail -1)
+	head -c $(((left - 64) * 1024)) /dev/zero >"$1/all"
+}
+
+snapshot_without_room_leaves_nothing() {
+	mkdir -p small && mkfifo go && mount -t tmpfs -o size=4m none small || return
+	"$VERBATIM" record --flight 1M -o small/t.db \
+		sh -c "\"$apps/guest\" calls 100; echo ready; read x <go" >out 2>err & local pid=$!
+	await grep -q ready out && "$VERBATIM" snapshot $pid >name && fill_disk small || return
+	"$VERBATIM" snapshot $pid 2>said; local status=$? left
+	left=$(cd small && echo t.*) && rm small/all && "$VERBATIM" snapshot $pid >>name
+	echo >go; wait $pid; local end=$?
+	"$VERBATIM" info small/t.2.db >info; local copy=$?
+	umount small; rm go
+	is "$status $end $copy $left" "4 0 0 t.1.db t.db t.db-wal" &&
+		is "$(cat name)" "$tmp/small/t.1.db"$'\n'"$tmp/small/t.2.db" &&
+		says 'could not write a copy' said && says 'free some space there' err &&
+		! grep -q INCOMPLETE err
+}
+
+rotation_without_room_leaves_what_is_whole() {
+	mkdir -p small && mount -t tmpfs -o size=3m none small || return
+	"$VERBATIM" record --rotate-size 1M -o small/t.db "$apps/loop" counts 3000000 2>err
+	local status=$?
+	ls small/*.db >left && "$VERBATIM" info small/t.1.db >whole
+	umount small
+	is $status 3 && is "$(tail -1 left)" small/t.db && says INCOMPLETE err &&
+		! grep -q INTERRUPTED whole && is "$(grep -c 'No space left' err)" 1
+}
+
 snapshot_takes_a_number_that_is_free() {
 	mkdir d; mkdir d/t.1.db; echo precious >d/t.2.db; ln -s t.2.db d/t.3.db
 	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err
@@ -388,6 +429,7 @@ try limit_is_kept_and_loss_told
 try children_and_threads_are_in_one_trace
 try session_in_use_is_left_alone
 try kept_session_can_be_collected_again
+try collected_without_room_is_collected_again
 try bad_sessions_are_refused
 try library_of_another_version_is_refused
 try empty_session_is_said
@@ -409,3 +451,7 @@ try one_of_n_is_scaled_and_not_paired
 try replay_of_one_of_n_is_refused
 try errors_are_kept_by_one_of_n
 try filter_that_is_none_is_refused
+if unshare -m true 2>/dev/null; then
+	try snapshot_without_room_leaves_nothing
+	try rotation_without_room_leaves_what_is_whole
+else skip "snapshots and rotation without room" "no name space of mounts"; fi

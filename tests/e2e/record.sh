@@ -51,17 +51,58 @@ stderr_to_nobody_is_no_reason_to_end() {
 	is $status 7
 }
 
+# What was read and could not be written is lost, and is not among the events of the trace.
+counts_are_of_the_trace() { # trace: the recorder's words are in err, those of info in info
+	local line events lost rows
+	line=$(grep -E ' process(es)?, [0-9,]+ events?, [0-9,]+ lost, ' err)
+	events=$(sed -E 's/.* ([0-9,]+) events?, .*/\1/' <<<"$line")
+	lost=$(sed -E 's/.* ([0-9,]+) lost, .*/\1/' <<<"$line")
+	is "$(grep ^events info | tr -s ' ')" "events $events, and $lost lost" &&
+		says "^LOST: $lost events were read, but could not be written: " info &&
+		says "$lost events were lost$" err || return
+	rows=$("$VERBATIM" sql "$1" "SELECT (SELECT coalesce(sum(events), 0) FROM chunk) +
+		(SELECT count(*) + count(end) FROM call) + (SELECT count(*) FROM waited)")
+	events=${events//,/} # which are of modules and the like, too
+	[ "$rows" -le "$events" ] && [ "$((events - rows))" -lt 100 ] ||
+		{ echo "$events events, but $rows rows"; return 1; }
+}
+
 limit_on_files_stops_the_recording_only() {
 	local status
 	(ulimit -f 20; exec "$VERBATIM" record -q -o t.db "$guest" say started) >out 2>err
 	status=$?
 	is $status 4 && is "$(cat out)" "" && grep -q 'disk I/O error' err && [ ! -e t.db ] ||
 		{ cat err; return 1; }
-	(ulimit -S -f 300; exec "$VERBATIM" record -q -o t.db sh -c \
+	(ulimit -S -f 300; exec "$VERBATIM" record -o t.db sh -c \
 		"ulimit -f unlimited; VERBATIM_SESSIONS=$tmp exec $loop counts 400000") 2>err
 	status=$?
-	is $status 4 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 400000 &&
-		grep -q INCOMPLETE err || { cat err; return 1; }
+	"$VERBATIM" info t.db >info 2>&1 && counts_are_of_the_trace t.db || return
+	is $status 3 && is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 400000 &&
+		grep -q 'File too large' err && grep -q INCOMPLETE err || { cat err; return 1; }
+}
+
+# A trace whose file is taken away cannot be written; SQLite alone would notice nothing.
+lost_file_stops_the_recording() {
+	local how status
+	for how in 'rm t.db' 'rm -r ../d' 'echo x >n; mv n t.db' ': >t.db'; do
+		rm -rf d info && mkdir d && cd d || return
+		"$VERBATIM" record -o t.db sh -c "\"$loop\" ../counts 100000; $how
+			exec \"$loop\" ../counts 1000000" 2>../err
+		status=$?
+		cd "$tmp" || return
+		is "$how: $(od -An -tu8 -j8 -N8 counts | tr -d ' ')" "$how: 1000000" &&
+			is "$how: $status" "$how: 3" && says INCOMPLETE err &&
+			says ' 0 events, [0-9,]* lost, ' err || { cat err; return 1; }
+	done
+	rm -rf d
+}
+
+moved_trace_is_whole() {
+	rm -f u.db
+	"$VERBATIM" record -o t.db sh -c "\"$guest\" calls 3; mv t.db u.db; \"$guest\" calls 5
+		exit 7" 2>err
+	is $? 7 && says 't.db was moved while it was recorded' err && mv u.db t.db &&
+		is "$(calls)" 8
 }
 
 few_descriptors_are_said_to_be_few() {
@@ -223,7 +264,7 @@ full_disk_stops_the_recording_only() {
 	mkdir -p small
 	for size in 300k 600k 1m 2m; do
 		mount -t tmpfs -o size=$size none small || return
-		"$VERBATIM" record -q -o small/t.db "$loop" counts 1000000 2>err; status=$?
+		"$VERBATIM" record -o small/t.db "$loop" counts 1000000 2>err; status=$?
 		if ! "$VERBATIM" info small/t.db >info 2>&1; then
 			is "$(grep -c 'free some space there' info)" 1 ||
 				{ umount small; cat info; return 1; }
@@ -231,16 +272,26 @@ full_disk_stops_the_recording_only() {
 		fi
 		"$VERBATIM" info small/t.db >info 2>&1 && "$VERBATIM" check small/t.db >out 2>&1
 		local opens=$?
+		counts_are_of_the_trace small/t.db || { umount small; cat err info; return 1; }
 		"$VERBATIM" sql small/t.db "SELECT count(*) < 1000000,
 			max(wr_id) IS NULL OR max(wr_id) + 1 >= count(*)
 			FROM wr WHERE verb = 'ibv_post_send'" >sends
 		umount small
-		is $opens 0 && is $status 4 &&
+		is $opens 0 && is $status 3 &&
 			is "$(od -An -tu8 -j8 -N8 counts | tr -d ' ')" 1000000 &&
 			is "$(cat sends)" "1|1" &&
 			is "$(grep -c 'No space left' err)" 1 && grep -q INCOMPLETE err &&
 			grep -q INTERRUPTED info || { cat err info; return 1; }
 	done
+}
+
+full_disk_leaves_the_programs_own_status() {
+	local status
+	mkdir -p small && mount -t tmpfs -o size=300k none small || return
+	"$VERBATIM" record -q -o small/t.db sh -c "\"$loop\" counts 1000000; exit 5" 2>err
+	status=$?
+	umount small
+	is $status 5 && says INCOMPLETE err && says '[0-9,]* events were lost$' err
 }
 
 nothing_is_left_of_sessions() { is "$(ls sessions)" ""; }
@@ -260,6 +311,8 @@ try stderr_is_the_programs_alone_when_quiet
 try signals_and_descriptors_are_as_they_were
 try stderr_to_nobody_is_no_reason_to_end
 try limit_on_files_stops_the_recording_only
+try lost_file_stops_the_recording
+try moved_trace_is_whole
 try few_descriptors_are_said_to_be_few
 try program_without_a_name_is_not_there
 try sessions_in_a_folder_from_here_are_found_from_elsewhere
@@ -315,6 +368,7 @@ no_shared_memory_starts_nothing() {
 }
 if [ "$(id -u)" -eq 0 ]; then
 	try full_disk_stops_the_recording_only
+	try full_disk_leaves_the_programs_own_status
 	try full_shared_memory_is_told
 	try small_shared_memory_makes_small_rings
 	try no_shared_memory_starts_nothing

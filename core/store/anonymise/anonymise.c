@@ -321,11 +321,8 @@ static int fill_trace(struct anonymise *a)
 
 static int write_beside(struct anonymise *a, const char *beside)
 {
-	int err = file_make_way(beside);
+	int err = sql_open(beside, SQLITE_OPEN_READWRITE, &a->to);
 
-	if (err)
-		return err;
-	err = sql_open(beside, SQLITE_OPEN_READWRITE, &a->to);
 	if (!err)
 		err = substitutes_new(&a->substitutes);
 	if (!err)
@@ -339,12 +336,9 @@ static int write_beside(struct anonymise *a, const char *beside)
 int anonymise_write(struct trace *trace, const char *to)
 {
 	struct anonymise a = { .from = trace_db(trace) };
-	char beside[4096];
-	int err;
+	char beside[FILE_BESIDE];
+	int err = file_make_beside(to, beside);
 
-	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", to) >= sizeof(beside))
-		return log_err(-ENAMETOOLONG, "write %s", to);
-	err = file_check_way(to);
 	if (err)
 		return err;
 	err = write_beside(&a, beside);

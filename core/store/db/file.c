@@ -189,6 +189,13 @@ int file_make_way(const char *path)
 	return 0;
 }
 
+int file_make_beside(const char *to, char beside[FILE_BESIDE])
+{
+	if (snprintf(beside, FILE_BESIDE, "%s.part", to) >= FILE_BESIDE)
+		return log_err(-ENAMETOOLONG, "write %s", to);
+	return file_check_way(to) ?: file_make_way(beside);
+}
+
 int file_replace(const char *from, const char *to, bool sync)
 {
 	int fd = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), err = 0;

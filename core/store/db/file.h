@@ -24,6 +24,13 @@ int file_make_way(const char *path);
 int file_check_way(const char *path);
 
 /*
+ * Make an empty file for a trace that will take the place of @to when it is whole: @to with .part
+ * behind. 0 or -errno after log_err(), also where file_check_way() refuses @to; then there is none.
+ */
+enum { FILE_BESIDE = 4096 };
+int file_make_beside(const char *to, char beside[FILE_BESIDE]);
+
+/*
  * Put the finished trace @from in the place of @to, for which file_check_way() said 0; with @sync
  * all of its bytes are on the disk first. 0 or -errno after log_err().
  */

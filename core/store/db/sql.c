@@ -20,7 +20,7 @@ static int error_of(sqlite3 *db)
 {
 	switch (sqlite3_errcode(db) & 0xff) {
 	case SQLITE_FULL:
-		return -ENOSPC;
+		return vfs_error() == EDQUOT ? -EDQUOT : -ENOSPC;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 	case SQLITE_TOOBIG:
@@ -61,11 +61,14 @@ int sql_fail(sqlite3 *db, const char *what)
 		return err;
 	if (err == -ETIME)
 		return deadline_fail();
-	if (err == -ENOSPC)
+	if (err == -ENOSPC || err == -EDQUOT)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
 	if (is_damage(db))
 		return log_err(err, "%s is damaged (%s); copy it again, or record again",
 			       path ? path : "trace", sqlite3_errmsg(db));
+	if ((sqlite3_errcode(db) & 0xff) == SQLITE_IOERR && vfs_error())
+		return log_err(err, "%s: %s: %s (%s)", path ? path : "trace", what,
+			       sqlite3_errmsg(db), strerror(vfs_error()));
 	return log_err(err, "%s: %s: %s", path ? path : "trace", what, sqlite3_errmsg(db));
 }
 

@@ -63,6 +63,20 @@ struct file {
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct place *places;
 
+static __thread int failure; /* errno of the last call that failed */
+
+int vfs_error(void)
+{
+	return failure;
+}
+
+/* Returns @code, for a call that has just failed. */
+static int note_failure(int code)
+{
+	failure = errno;
+	return code;
+}
+
 static int fd_of(sqlite3_file *file)
 {
 	return ((struct file *)file)->fd;
@@ -270,7 +284,7 @@ static int read_file(sqlite3_file *file, void *bytes, int want, sqlite3_int64 at
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return SQLITE_IOERR_READ;
+			return note_failure(SQLITE_IOERR_READ);
 		if (!n)
 			break;
 		done += (int)n;
@@ -291,9 +305,12 @@ static int write_file(sqlite3_file *file, const void *bytes, int want, sqlite3_i
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (!n)
+			errno = ENOSPC;
 		if (n <= 0)
-			return !n || errno == ENOSPC || errno == EDQUOT ? SQLITE_FULL
-									: SQLITE_IOERR_WRITE;
+			return note_failure(errno == ENOSPC || errno == EDQUOT
+						    ? SQLITE_FULL
+						    : SQLITE_IOERR_WRITE);
 		done += (int)n;
 	}
 	return SQLITE_OK;
@@ -301,13 +318,13 @@ static int write_file(sqlite3_file *file, const void *bytes, int want, sqlite3_i
 
 static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
 {
-	return ftruncate(fd_of(file), size) ? SQLITE_IOERR_TRUNCATE : SQLITE_OK;
+	return ftruncate(fd_of(file), size) ? note_failure(SQLITE_IOERR_TRUNCATE) : SQLITE_OK;
 }
 
 static int sync_file(sqlite3_file *file, int flags)
 {
 	(void)flags;
-	return fdatasync(fd_of(file)) ? SQLITE_IOERR_FSYNC : SQLITE_OK;
+	return fdatasync(fd_of(file)) ? note_failure(SQLITE_IOERR_FSYNC) : SQLITE_OK;
 }
 
 static int size_file(sqlite3_file *file, sqlite3_int64 *ret_size)
@@ -315,7 +332,7 @@ static int size_file(sqlite3_file *file, sqlite3_int64 *ret_size)
 	struct stat st;
 
 	if (fstat(fd_of(file), &st))
-		return SQLITE_IOERR_FSTAT;
+		return note_failure(SQLITE_IOERR_FSTAT);
 	*ret_size = st.st_size;
 	return SQLITE_OK;
 }

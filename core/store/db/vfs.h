@@ -7,6 +7,9 @@
 /* The name of the VFS, for opening databases. */
 const char *vfs_name(void);
 
+/* The errno of the last read or write of this thread that failed; SQLite passes on only what. */
+int vfs_error(void);
+
 /*
  * May SQLite complete the trace at @path? The trace, its journal and its WAL must
  * be files of ours that nobody else can write to. 0, or -errno after log_err():

@@ -124,14 +124,7 @@ static void fini_copy(struct excerpt_copy *copy)
 
 static int write_beside(struct excerpt_copy *copy, const char *beside)
 {
-	int err = file_make_way(beside);
-
-	if (err)
-		return err;
-	err = sql_open(beside, SQLITE_OPEN_READWRITE, &copy->to);
-	if (!err)
-		err = fill_excerpt(copy);
-	return err;
+	return sql_open(beside, SQLITE_OPEN_READWRITE, &copy->to) ?: fill_excerpt(copy);
 }
 
 /* Events that a cursor gives: trace_events() counts others, too. */
@@ -169,12 +162,9 @@ int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char
 				     .excerpt = excerpt,
 				     .from = trace_db(trace),
 				     .path = sqlite3_db_filename(trace_db(trace), "main") };
-	char beside[4096];
-	int err;
+	char beside[FILE_BESIDE];
+	int err = file_make_beside(to, beside);
 
-	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", to) >= sizeof(beside))
-		return log_err(-ENAMETOOLONG, "write %s", to);
-	err = file_check_way(to);
 	if (err)
 		return err;
 	err = init_copy(&copy);

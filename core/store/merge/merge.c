@@ -103,13 +103,11 @@ static void fini_merge(struct merge *merge)
 int merge_write(struct trace *joint, const char *to)
 {
 	struct merge merge = { .joint = joint, .n = trace_nparts(joint) };
-	char beside[4096];
+	char beside[FILE_BESIDE];
 	int err;
 
-	if ((size_t)snprintf(beside, sizeof(beside), "%s.part", to) >= sizeof(beside))
-		return log_err(-ENAMETOOLONG, "write %s", to);
 	merge.beside = beside;
-	err = file_check_way(to) ?: init_parts(&merge) ?: file_make_way(beside);
+	err = file_check_way(to) ?: init_parts(&merge) ?: file_make_beside(to, beside);
 	if (err) {
 		fini_merge(&merge);
 		return err;

@@ -278,6 +278,7 @@ static void add_losses(struct trace *whole)
 		whole->loss.late += loss->late;
 		whole->loss.handlers += loss->handlers;
 		whole->loss.damaged += loss->damaged;
+		whole->loss.unwritten += loss->unwritten;
 		whole->loss.interrupted |= loss->interrupted;
 	}
 	whole->carried = -1;

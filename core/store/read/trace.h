@@ -318,7 +318,8 @@ struct trace_loss {
 	uint64_t late;        /* of the events: before the recording of their thread began */
 	uint64_t handlers;    /* of the events: of signal handlers that interrupted the recorder */
 	uint64_t damaged;     /* events that could not be read; table `coverage` names them */
-	bool interrupted;     /* the recorder died: later events are missing */
+	uint64_t unwritten;   /* not of the events: read by a recorder that then failed to write */
+	bool interrupted;     /* the recorder died or failed: later events are missing */
 };
 struct trace_loss trace_loss(struct trace *trace);
 

@@ -328,6 +328,15 @@ static int make_tables(struct trace *trace)
 	return 0;
 }
 
+/* How often table `coverage` says @what. */
+static uint64_t count_covered(struct trace *trace, const char *what)
+{
+	char sql[96];
+
+	snprintf(sql, sizeof(sql), "SELECT sum(times) FROM coverage WHERE what = '%s'", what);
+	return (uint64_t)sql_int(trace->db, sql, 0);
+}
+
 static void load_loss(struct trace *trace)
 {
 	const char *state = trace_meta(trace, "state"), *damaged = trace_meta(trace, "damaged");
@@ -337,27 +346,19 @@ static void load_loss(struct trace *trace)
 		(uint64_t)sql_int(trace->db, "SELECT sum(overwritten) FROM loss", 0);
 	trace->whole_from = trace->loss.events ? sql_int(trace->db, "SELECT max(last) FROM loss", 0)
 					       : INT64_MIN;
-	trace->loss.late = (uint64_t)sql_int(trace->db,
-					     "SELECT sum(times) FROM coverage"
-					     " WHERE what = 'late'",
-					     0);
 	trace->absent = (uint64_t)sql_int(
 		trace->db,
 		"SELECT (SELECT coalesce(sum(overwritten), 0) FROM loss WHERE thread > 0)"
 		" + (SELECT coalesce(sum(times), 0) FROM coverage WHERE what = 'late'"
 		"  AND thread > 0)",
 		0);
-	trace->loss.handlers = (uint64_t)sql_int(trace->db,
-						 "SELECT sum(times) FROM coverage"
-						 " WHERE what = 'handlers'",
-						 0);
+	trace->loss.late = count_covered(trace, "late");
+	trace->loss.handlers = count_covered(trace, "handlers");
+	trace->loss.unwritten = count_covered(trace, "unwritten");
 	trace->cut = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'cut'", INT64_MIN);
 	trace->carried = sql_int(trace->db, "SELECT value FROM meta WHERE key = 'carried'", -1);
 	trace->loss.interrupted = !state || strcmp(state, "complete") != 0;
-	trace->loss.damaged = (uint64_t)sql_int(trace->db,
-						"SELECT sum(times) FROM coverage"
-						" WHERE what = 'damaged'",
-						0);
+	trace->loss.damaged = count_covered(trace, "damaged");
 	if (!trace->loss.damaged && damaged)
 		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }

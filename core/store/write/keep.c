@@ -185,26 +185,38 @@ static int copy_database(struct writer *writer, const char *path)
 	return err;
 }
 
+/* Beside @path first: a copy that is not whole never has its name. */
+static int write_copy(struct writer *writer, const char *path, const char *why)
+{
+	char beside[FILE_BESIDE];
+	int err = file_make_beside(path, beside);
+
+	if (err)
+		return err;
+	/* VACUUM needs to be outside a transaction; the next one begins even if it fails */
+	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
+	if (!err) {
+		err = copy_database(writer, beside);
+		writer_fail(writer, sql_exec(writer->db, "BEGIN"));
+	}
+	if (!err)
+		err = complete_copy(beside, why);
+	if (!err)
+		err = file_replace(beside, path, false);
+	if (err)
+		file_remove(beside);
+	return err;
+}
+
 int writer_snapshot(struct writer *writer, const char *path, const char *why)
 {
 	int err = writer_flush(writer);
 
 	if (!err)
-		err = file_make_way(path);
-	if (!err)
 		err = cuts_show(writer);
 	if (err)
 		return err;
-	/* VACUUM needs to be outside a transaction; the next one begins even if it fails */
-	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
-	if (err)
-		return err;
-	err = copy_database(writer, path);
-	writer_fail(writer, sql_exec(writer->db, "BEGIN"));
+	err = write_copy(writer, path, why);
 	cuts_hide(writer);
-	if (!err)
-		err = complete_copy(path, why);
-	if (err)
-		file_remove(path);
 	return err;
 }

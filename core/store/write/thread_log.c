@@ -96,7 +96,7 @@ int writer_began_late(struct writer *writer, uint32_t thread, uint64_t events)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 
-	log->n = log->missed = events;
+	log->n = log->settled = log->missed = events;
 	return 0;
 }
 
@@ -127,8 +127,18 @@ int thread_log_store(struct writer *writer, struct thread_log *log)
 		log->settled = log->n;
 	if (log->last > writer->last)
 		writer->last = log->last;
-	return WRITER_RUN(writer, thread_is, "uiiu", log->id, log->n,
+	return WRITER_RUN(writer, thread_is, "uiiu", log->id, log->settled,
 			  log->last == INT64_MIN ? log->start : log->last, log->process);
+}
+
+uint64_t thread_logs_open(const struct writer *writer)
+{
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < writer->nlogs; i++)
+		if (writer->logs[i]->batch)
+			events += batch_events(writer->logs[i]->batch);
+	return events;
 }
 
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head)

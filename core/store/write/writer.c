@@ -8,7 +8,8 @@
  * lock knows that we died, and completes the trace (complete.c) as writer_finish()
  * does.
  *
- * Not here: threads (thread_log.c), control verbs (calls.c), processes (processes.c).
+ * Not here: its end, and what is lost when it fails (writer_end.c), threads (thread_log.c),
+ * control verbs (calls.c), processes (processes.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
 #include "core/store/db/finding.h"
 #include "core/store/write/outstanding.h"
@@ -101,7 +101,7 @@ static int begin_transaction(struct writer *writer, const struct writer_info *in
 	return err ? err : prepare_statements(writer);
 }
 
-static void writer_free(struct writer *writer)
+void writer_free(struct writer *writer)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		sqlite3_finalize(writer->statements[i]);
@@ -119,6 +119,8 @@ static void writer_free(struct writer *writer)
 	text_fini(&writer->args);
 	text_fini(&writer->out);
 	sqlite3_close(writer->db);
+	if (writer->file >= 0)
+		close(writer->file);
 	free(writer);
 }
 
@@ -136,7 +138,10 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	writer->horizon = info->elsewhere ? INT64_MAX : 0;
 	writer->live = info->live;
 	writer->payload_seed = info->payload.seed;
-	err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
+	writer->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	err = writer->file < 0 ? log_err(-errno, "open %s", path) : 0;
+	if (!err)
+		err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
 		err = begin_transaction(writer, info);
 	/* of a part of the posts and polls, none can be said to be outstanding */
@@ -160,10 +165,15 @@ int writer_describe(struct writer *writer, const char *command, const char *devi
 	return writer->err;
 }
 
+/* All is in the tables, but for posts that have not ended. */
 static int commit_transaction(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
-	return writer_fail(writer, sql_exec(writer->db, "COMMIT; BEGIN"));
+	if (writer_look(writer) || writer_fail(writer, sql_exec(writer->db, "COMMIT; BEGIN")))
+		return writer->err;
+	writer->committed = writer->events - thread_logs_open(writer);
+	writer->committed_overwritten = writer->overwritten;
+	return 0;
 }
 
 static void look_for_errors(struct writer *writer, const struct event_poll *poll)
@@ -418,7 +428,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 	err = take_event(writer, log, event, n, time);
 	if (batch_full(log->batch) && !thread_log_flush(writer, log) &&
 	    writer->chunk_bytes > COMMIT_BYTES)
-		commit_transaction(writer);
+		writer_flush(writer);
 	if (err == -EBADMSG)
 		return count_damaged(writer, log, n, time, event->type);
 	return writer->err;
@@ -487,7 +497,7 @@ int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
 	return processes_end(writer, process, time, status);
 }
 
-static int store_all(struct writer *writer)
+int writer_store(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++)
 		if (writer->logs[i] && !writer->logs[i]->ended)
@@ -505,7 +515,7 @@ int writer_flush(struct writer *writer)
 {
 	if (writer->err)
 		return writer->err;
-	return store_all(writer) ? writer->err : commit_transaction(writer);
+	return writer_store(writer) ? writer->err : commit_transaction(writer);
 }
 
 int writer_error(const struct writer *writer)
@@ -539,44 +549,7 @@ struct sqlite3 *writer_db(struct writer *writer)
 	return writer->db;
 }
 
-struct writer_progress writer_progress(const struct writer *writer)
-{
-	int64_t pages = sql_int(writer->db, "PRAGMA page_count", 0) -
-			sql_int(writer->db, "PRAGMA freelist_count", 0);
-
-	return (struct writer_progress){ writer->events, writer->lost, (uint64_t)pages * 4096,
-					 writer->overwritten };
-}
-
 struct writer_alarms writer_alarms(const struct writer *writer)
 {
 	return writer->alarms;
-}
-
-int writer_finish(struct writer *writer)
-{
-	bool whole = !writer->err;
-	int err = writer->err;
-
-	for (size_t i = 0; i < writer->nlogs && whole; i++)
-		if (writer->logs[i] && writer->logs[i]->batch)
-			batch_close(writer->logs[i]->batch);
-	if (whole)
-		err = cuts_show(writer) ?: store_all(writer);
-	if (err && !sqlite3_get_autocommit(writer->db))
-		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
-	else if (!err)
-		err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
-	for (int i = 0; i < STATEMENT_COUNT; i++) {
-		sqlite3_finalize(writer->statements[i]);
-		writer->statements[i] = NULL;
-	}
-	log_silence(err); /* if the disk is full, this may fail again */
-	if (complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE) && !err)
-		err = -EIO;
-	log_silence(false);
-	if (writer->overwritten && !err) /* only saves space: may fail */
-		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
-	writer_free(writer);
-	return err;
 }

@@ -119,6 +119,7 @@ int writer_finding(struct writer *writer, const struct stored_finding *finding);
 /* Its connection, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 
+/* After a failure only what was committed counts as written, the other events as lost. */
 struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: of the file so far, about */
 	uint64_t overwritten;
@@ -194,7 +195,14 @@ int writer_carry(struct writer *writer);
 int writer_snapshot(struct writer *writer, const char *path, const char *why);
 
 /*
- * Complete the trace: objects, references, devices, indexes; one file, marked
- * as whole. Frees the writer whatever happens. Returns 0 or -errno after log_err().
+ * No more events come: commit what has come, unless @why, a -errno, says that the trace ends too
+ * early; then, as after a failure, it is an interrupted one, and the events that are not committed
+ * are counted in it. Returns 0 or the writer's -errno; writer_progress() is exact from then on.
+ */
+int writer_stop(struct writer *writer, int why);
+
+/*
+ * Stop it, if it goes on, and complete the trace: objects, references, devices, indexes; one file,
+ * marked as whole. Frees the writer whatever happens. Returns 0 or -errno after log_err().
  */
 int writer_finish(struct writer *writer);

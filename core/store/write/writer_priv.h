@@ -1,7 +1,8 @@
 #pragma once
 /*
  * The insides of a writer, for the files that make it up: writer.c (transactions),
- * thread_log.c (threads), calls.c (control verbs), stacks.c, polls.c, processes.c.
+ * writer_end.c (its end), thread_log.c (threads), calls.c (control verbs), stacks.c, polls.c,
+ * processes.c.
  *
  * One thread.
  */
@@ -225,6 +226,9 @@ struct writer {
 	int64_t horizon; /* times up to it are known to be possible */
 	bool live;
 	int err; /* the failure that stopped the writer */
+	bool stopped;
+	int file;        /* O_PATH: the trace itself, whatever has its name; -1 */
+	int64_t longest; /* that it was */
 	struct thread_log **logs;
 	size_t nlogs, logs_size;
 	struct known_process **processes; /* by id - 1; NULL: forgotten */
@@ -237,10 +241,12 @@ struct writer {
 	struct event_count *counts; /* of threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
+	uint64_t committed;              /* of the events: in the file, whatever happens to us */
 	uint64_t chunk_bytes;            /* since the last commit */
 	uint64_t kept;                   /* bytes of all chunks */
 	uint64_t kept_to_cut;            /* of these, those before the last cut */
 	uint64_t overwritten;            /* events */
+	uint64_t committed_overwritten;  /* of these, as `committed` */
 	struct outstanding *outstanding; /* NULL: what is kept begins anywhere */
 	struct cut *cuts;                /* that nothing was deleted for yet, oldest first */
 	size_t ncuts;
@@ -333,8 +339,16 @@ int cuts_show(struct writer *writer);
 int cuts_hide(struct writer *writer);
 void cuts_fini(struct writer *writer);
 
+/* writer_end.c: is the trace still where it was made, and as long? 0 or the writer's failure. */
+int writer_look(struct writer *writer);
+
 /* Table `meta` of a new trace: what is recorded, on which machine, by whom. 0 or -errno. */
 int writer_describe_run(struct writer *writer, const struct writer_info *info);
+
+/* Put all events so far into their tables. 0 or the writer's failure. */
+int writer_store(struct writer *writer);
+
+void writer_free(struct writer *writer);
 
 /* Remember @err as the failure that stopped the writer, unless it is 0 or not the first. */
 int writer_fail(struct writer *writer, int err);
@@ -348,6 +362,9 @@ int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n
 
 /* keep.c: bring the thread's row of table `loss` up to date */
 int writer_loss(struct writer *writer, struct thread_log *log);
+
+/* thread_log.c: events of all threads that are not in the tables: their posts are not whole */
+uint64_t thread_logs_open(const struct writer *writer);
 
 /* thread_log.c: write the batch as a chunk; write all that is not in the tables yet. */
 int thread_log_flush(struct writer *writer, struct thread_log *log);

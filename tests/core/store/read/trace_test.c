@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -486,10 +487,13 @@ TEST(many_processes_are_completed)
 /* A limit on the file's size is as good as a full disk. */
 TEST(full_disk_is_said_once_and_never_looks_whole)
 {
+	struct writer_progress *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	FILE *said = tmpfile();
 	int status, lines = 0;
 	pid_t pid;
 
+	assert_ptr_not_equal(done, MAP_FAILED);
 	pid = fork();
 	if (!pid) {
 		struct rlimit limit = { 300 << 10, 300 << 10 };
@@ -507,7 +511,10 @@ TEST(full_disk_is_said_once_and_never_looks_whole)
 				err = writer_flush(w);
 		}
 		unlink(m.path);
-		if (!err || !writer_finish(w))
+		if (!err || !writer_stop(w, 0))
+			_exit(2);
+		*done = writer_progress(w);
+		if (!writer_finish(w))
 			_exit(1);
 		_exit(0);
 	}
@@ -523,8 +530,43 @@ TEST(full_disk_is_said_once_and_never_looks_whole)
 
 		assert_int_equal(trace_open(path, &trace), 0);
 		assert_true(trace_loss(trace).interrupted);
+		assert_int_equal(trace_events(trace), done->events);
+		assert_int_equal(trace_loss(trace).unwritten, done->lost);
+		assert_true(done->events > 0 && done->lost > 0);
 		trace_close(trace);
 	}
+	munmap(done, sizeof(*done));
+}
+
+TEST(removed_trace_has_no_events)
+{
+	struct make_world world;
+	struct maker m;
+	struct writer *w = begin_trace(&m, &world);
+
+	assert_int_equal(writer_flush(w), 0);
+	assert_true(writer_progress(w).events > 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(writer_flush(w), -ENODATA);
+	assert_int_equal(writer_stop(w, 0), -ENODATA);
+	assert_int_equal(writer_progress(w).events, 0);
+	assert_int_equal(writer_finish(w), -ENODATA);
+}
+
+/* As an import that cannot go on: what is there is no whole trace. */
+TEST(trace_that_was_given_up_is_interrupted)
+{
+	struct make_world world;
+	struct maker m;
+	struct writer *w = begin_trace(&m, &world);
+	struct trace *trace;
+
+	assert_int_equal(writer_flush(w), 0);
+	writer_stop(w, -EIO);
+	assert_int_equal(writer_finish(w), -EIO);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_true(trace_loss(trace).interrupted);
+	trace_close(trace);
 }
 
 TEST(trace_in_the_way_is_replaced)

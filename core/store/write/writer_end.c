@@ -1,0 +1,125 @@
+/*
+ * The end of a trace, which may be that it can be written no longer
+ *
+ * What counts is what was committed. After a failure the transaction that was open is undone, and
+ * the events of it that had been read are counted as `unwritten` in table `coverage`, by a
+ * transaction that is small enough for the room that is left.
+ *
+ * A trace whose last name is removed while it is written, or that somebody cuts off, is a failure
+ * as well: SQLite would go on writing and notice nothing.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/store/finish/complete.h"
+#include "core/store/write/writer_priv.h"
+#include "core/wire/log.h"
+
+static const char *path_of(const struct writer *writer)
+{
+	return sqlite3_db_filename(writer->db, "main");
+}
+
+/* What has become of the file that nothing in it is safe; NULL: nothing has. */
+static const char *find_ruin(const struct writer *writer)
+{
+	struct stat st;
+
+	if (fstat(writer->file, &st))
+		return "cannot be looked at";
+	if (!st.st_nlink)
+		return "was removed or replaced while it was recorded";
+	return st.st_size < writer->longest ? "was cut off while it was recorded" : NULL;
+}
+
+int writer_look(struct writer *writer)
+{
+	const char *ruin = find_ruin(writer);
+	struct stat st;
+
+	if (ruin)
+		return writer_fail(writer, log_err(-ENODATA, "%s %s", path_of(writer), ruin));
+	if (!fstat(writer->file, &st))
+		writer->longest = st.st_size;
+	return 0;
+}
+
+struct writer_progress writer_progress(const struct writer *writer)
+{
+	uint64_t unwritten = writer->err ? writer->events - writer->committed : 0;
+	int64_t pages = sql_int(writer->db, "PRAGMA page_count", 0) -
+			sql_int(writer->db, "PRAGMA freelist_count", 0);
+
+	return (struct writer_progress){ writer->events - unwritten, writer->lost + unwritten,
+					 (uint64_t)pages * 4096,
+					 writer->err ? writer->committed_overwritten
+						     : writer->overwritten };
+}
+
+/* It may fail as what came before it did: then the trace is interrupted, and has no number. */
+static void note_unwritten(struct writer *writer)
+{
+	uint64_t events = writer->events - writer->committed;
+	sqlite3 *db = writer->db;
+	int err;
+
+	if (!events)
+		return;
+	err = sql_exec(db, "BEGIN") ?:
+	      sql_run(writer->statements[STATEMENT_coverage], "uzuitzt", 0u, (uint64_t)0, 0u,
+		      writer->last, "unwritten", (uint64_t)0, strerror(-writer->err)) ?:
+	      sql_run(writer->statements[STATEMENT_coverage_times], "ii",
+		      (int64_t)sqlite3_last_insert_rowid(db), (int64_t)events) ?:
+	      sql_exec(db, "COMMIT");
+	if (err && !sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static int commit_rest(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlogs; i++)
+		if (writer->logs[i] && writer->logs[i]->batch)
+			batch_close(writer->logs[i]->batch);
+	if (cuts_show(writer) || writer_store(writer) || writer_look(writer) ||
+	    writer_fail(writer, sql_exec(writer->db, "COMMIT")))
+		return writer->err;
+	writer->committed = writer->events;
+	writer->committed_overwritten = writer->overwritten;
+	return 0;
+}
+
+int writer_stop(struct writer *writer, int why)
+{
+	if (writer->stopped)
+		return writer->err;
+	writer->stopped = true;
+	if (!writer_fail(writer, why) && !commit_rest(writer))
+		return 0;
+	if (!sqlite3_get_autocommit(writer->db))
+		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
+	log_silence(true); /* if the disk is full, this may fail again */
+	if (find_ruin(writer))
+		writer->committed = 0;
+	note_unwritten(writer);
+	log_silence(false);
+	return writer->err;
+}
+
+int writer_finish(struct writer *writer)
+{
+	int err = writer_stop(writer, 0), incomplete;
+
+	for (int i = 0; i < STATEMENT_COUNT; i++) {
+		sqlite3_finalize(writer->statements[i]);
+		writer->statements[i] = NULL;
+	}
+	log_silence(err);
+	incomplete = complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE);
+	err = err ? err : incomplete;
+	log_silence(false);
+	if (writer->overwritten && !err) /* only saves space: may fail */
+		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
+	writer_free(writer);
+	return err;
+}
