@@ -519,7 +519,7 @@ static int import_here(void *arg)
 static int tell_ended(const struct import *import, int signal)
 {
 	if (*import->made)
-		file_remove(import->path);
+		file_put_back(import->path);
 	if (signal == SIGXCPU)
 		log_note("%s is damaged: babeltrace2 does not come to an end of it; nothing was "
 			 "imported",

@@ -164,7 +164,7 @@ static int collect_session(struct collecting *c)
 {
 	struct writer_progress done;
 	unsigned int processes;
-	bool unreadable;
+	bool unreadable, before;
 	int err = create_trace(c);
 
 	if (!c->writer)
@@ -176,12 +176,13 @@ static int collect_session(struct collecting *c)
 	collector_free(c->collector);
 	err = writer_stop(c->writer, err) ?: err;
 	done = writer_progress(c->writer);
+	before = writer_has_before(c->writer);
 	err = writer_finish(c->writer) ?: err;
 	if (!c->session.collector) /* a session that is kept can be recorded into again */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
-		return log_err(err, "%s is INCOMPLETE; the session is kept: collect %s again",
-			       c->path, c->dir);
+		return log_err(err, "%s is %s; the session is kept: collect %s again", c->path,
+			       before ? "the trace that was there before" : "INCOMPLETE", c->dir);
 	tell_rest(c);
 	progress_end(&c->progress, c->path, processes, &done);
 	if (unreadable)

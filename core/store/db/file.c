@@ -110,12 +110,22 @@ out:
 	return err;
 }
 
-static bool is_trace(int fd)
+static bool has_trace(int fd)
 {
 	uint8_t head[100];
 
 	return pread(fd, head, sizeof(head), 0) == sizeof(head) &&
 	       !memcmp(head, "SQLite format 3", 16) && get_be32(head + 68) == SCHEMA_APPLICATION;
+}
+
+bool file_is_trace(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is = fd >= 0 && has_trace(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
 }
 
 /* Has another process locked it? A recorder holds its lock as long as it lives. */
@@ -139,7 +149,7 @@ static int check_replaceable(const char *path, const struct stat *st)
 	fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return log_err(-errno, "open %s", path);
-	if (!is_trace(fd))
+	if (!has_trace(fd))
 		err = log_err(-EEXIST, "%s is not a trace and is left alone; choose another name",
 			      path);
 	else if (is_locked(fd))
@@ -187,6 +197,60 @@ int file_make_way(const char *path)
 		return log_err(-errno, "make %s", path);
 	close(fd);
 	return 0;
+}
+
+/* The trace last: what finds it finds the rest of it beside it. */
+static int move_trace(const char *from, const char *to)
+{
+	static const char *const tails[] = { "-wal", "-journal", "" };
+	char old[FILE_BESIDE + 16], new[FILE_BESIDE + 16];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(old, sizeof(old), "%s%s", from, tails[i]);
+		snprintf(new, sizeof(new), "%s%s", to, tails[i]);
+		if (rename(old, new) && (errno != ENOENT || !*tails[i]))
+			return log_err(-errno, "move %s to %s", old, new);
+	}
+	return 0;
+}
+
+static bool name_before(const char *path, char before[FILE_BESIDE])
+{
+	return snprintf(before, FILE_BESIDE, "%s.before", path) < FILE_BESIDE;
+}
+
+int file_set_aside(const char *path)
+{
+	char before[FILE_BESIDE];
+	struct stat st;
+	int err = file_check_way(path);
+
+	if (err || lstat(path, &st))
+		return err;
+	if (!name_before(path, before))
+		return log_err(-ENAMETOOLONG, "write %s", path);
+	err = file_check_way(before);
+	if (!err && lstat(before, &st))
+		err = remove_beside(before, false) ?: move_trace(path, before);
+	return err ? err : 1;
+}
+
+void file_forget_before(const char *path)
+{
+	char before[FILE_BESIDE];
+
+	if (name_before(path, before))
+		file_remove(before);
+}
+
+void file_put_back(const char *path)
+{
+	char before[FILE_BESIDE];
+	struct stat st;
+
+	file_remove(path);
+	if (name_before(path, before) && !lstat(before, &st))
+		move_trace(before, path);
 }
 
 int file_make_beside(const char *to, char beside[FILE_BESIDE])

@@ -126,14 +126,21 @@ void writer_free(struct writer *writer)
 
 int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer)
 {
-	struct writer *writer;
-	int err = file_make_way(path);
+	struct writer *writer = calloc(1, sizeof(*writer));
+	int err;
 
-	if (err)
-		return err;
-	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return log_err(-ENOMEM, "make %s", path);
+	writer->file = -1;
+	err = file_set_aside(path);
+	if (err < 0) {
+		writer_free(writer);
+		return err;
+	}
+	writer->before = err;
+	err = file_make_way(path);
+	if (err)
+		goto fail;
 	writer->clock = *info->clock;
 	writer->horizon = info->elsewhere ? INT64_MAX : 0;
 	writer->live = info->live;
@@ -147,13 +154,14 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	/* of a part of the posts and polls, none can be said to be outstanding */
 	if (!err && info->cuts && !(info->filter && *info->filter) && info->one_of <= 1)
 		err = outstanding_new(&writer->outstanding);
-	if (err) {
-		writer_free(writer);
-		file_remove(path);
-		return err;
-	}
+	if (err)
+		goto fail;
 	*ret_writer = writer;
 	return 0;
+
+fail:
+	writer_drop(writer, path);
+	return err;
 }
 
 int writer_describe(struct writer *writer, const char *command, const char *device)
@@ -165,6 +173,14 @@ int writer_describe(struct writer *writer, const char *command, const char *devi
 	return writer->err;
 }
 
+/* What is recorded as it happens cannot be made again, and may need the room. */
+static void forget_before(struct writer *writer)
+{
+	if (writer->before)
+		file_forget_before(sqlite3_db_filename(writer->db, "main"));
+	writer->before = false;
+}
+
 /* All is in the tables, but for posts that have not ended. */
 static int commit_transaction(struct writer *writer)
 {
@@ -173,6 +189,8 @@ static int commit_transaction(struct writer *writer)
 		return writer->err;
 	writer->committed = writer->events - thread_logs_open(writer);
 	writer->committed_overwritten = writer->overwritten;
+	if (writer->live && writer->committed)
+		forget_before(writer);
 	return 0;
 }
 

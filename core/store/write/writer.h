@@ -39,9 +39,9 @@ struct writer_info {
 };
 
 /*
- * Make a new trace at @path (0600). A trace of ours that is there already is
- * replaced; anything else in the way (another file, a link, another user's) is
- * refused: -EEXIST, -ELOOP, -EACCES. Returns 0 or -errno after log_err().
+ * Make a new trace at @path (0600). A trace of ours that is there already is set aside, and
+ * replaced when the new one has events; anything else in the way (another file, a link, another
+ * user's) is refused: -EEXIST, -ELOOP, -EACCES. Returns 0 or -errno after log_err().
  */
 int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer);
 
@@ -203,6 +203,13 @@ int writer_stop(struct writer *writer, int why);
 
 /*
  * Stop it, if it goes on, and complete the trace: objects, references, devices, indexes; one file,
- * marked as whole. Frees the writer whatever happens. Returns 0 or -errno after log_err().
+ * marked as whole. Without events, or if a trace that is not live fails, the one that was there
+ * before is put back. Frees the writer whatever happens. Returns 0 or -errno after log_err().
  */
 int writer_finish(struct writer *writer);
+
+/* Is a trace that was there before set aside? It is put back where nothing is in the new one. */
+bool writer_has_before(const struct writer *writer);
+
+/* Remove the trace at @path as if it had never been begun. Frees the writer. */
+void writer_drop(struct writer *writer, const char *path);

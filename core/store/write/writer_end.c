@@ -9,9 +9,11 @@
  * as well: SQLite would go on writing and notice nothing.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/store/db/file.h"
 #include "core/store/finish/complete.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
@@ -106,6 +108,32 @@ int writer_stop(struct writer *writer, int why)
 	return writer->err;
 }
 
+bool writer_has_before(const struct writer *writer)
+{
+	return writer->before;
+}
+
+void writer_drop(struct writer *writer, const char *path)
+{
+	writer_free(writer);
+	file_put_back(path);
+}
+
+/* Of the new trace and the one of before, one stays. */
+static void choose_trace(struct writer *writer, int err)
+{
+	bool before = writer->before,
+	     put_back = before && (!writer->committed || (err && !writer->live));
+	char path[FILE_BESIDE];
+
+	snprintf(path, sizeof(path), "%s", path_of(writer));
+	writer_free(writer);
+	if (put_back)
+		file_put_back(path);
+	else if (before)
+		file_forget_before(path);
+}
+
 int writer_finish(struct writer *writer)
 {
 	int err = writer_stop(writer, 0), incomplete;
@@ -120,6 +148,6 @@ int writer_finish(struct writer *writer)
 	log_silence(false);
 	if (writer->overwritten && !err) /* only saves space: may fail */
 		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
-	writer_free(writer);
+	choose_trace(writer, err);
 	return err;
 }

@@ -227,6 +227,7 @@ struct writer {
 	bool live;
 	int err; /* the failure that stopped the writer */
 	bool stopped;
+	bool before;     /* a trace that was there is set aside */
 	int file;        /* O_PATH: the trace itself, whatever has its name; -1 */
 	int64_t longest; /* that it was */
 	struct thread_log **logs;
