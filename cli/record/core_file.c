@@ -3,6 +3,10 @@
  *
  * gcore must not be recorded as if it were a child of the program: it starts without what the
  * program finds the recorder by, and with the signals that a program usually has.
+ *
+ * It opens its file by a name that others can guess, and follows a link there. So it writes into a
+ * folder of our own, which it finds by our descriptor of it, whatever becomes of the folder's name;
+ * what it has written is then given its name, which nothing may have.
  */
 #include "cli/record/core_file.h"
 
@@ -22,6 +26,8 @@
 #include "core/wire/log.h"
 
 extern char **environ;
+
+enum { TRIES = 100 }; /* of names for a core */
 
 int core_find(char found[PATH_MAX])
 {
@@ -71,16 +77,78 @@ static int spawn_gcore(const char *gcore, char **argv, char **environment, int o
 	return -err;
 }
 
+/* Beside what the core will be. 0 or -errno after log_err(). */
+static int make_folder(struct core_file *core)
+{
+	snprintf(core->folder, sizeof(core->folder), "%s.XXXXXX", core->path);
+	if (!mkdtemp(core->folder))
+		return log_err(-errno, "make a folder for %s", core->path);
+	core->dir = open(core->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (core->dir >= 0)
+		return 0;
+	rmdir(core->folder);
+	return log_err(-errno, "open %s", core->folder);
+}
+
+static void name_written(const struct core_file *core, char name[32])
+{
+	snprintf(name, 32, "core.%d", (int)core->pid);
+}
+
+static void remove_folder(struct core_file *core)
+{
+	char name[32];
+
+	name_written(core, name);
+	unlinkat(core->dir, name, 0);
+	close(core->dir);
+	rmdir(core->folder);
+}
+
+/* Never over anything, also where the file system has no such rename. */
+static int move_new(int dir, const char *name, const char *to)
+{
+	if (!renameat2(dir, name, AT_FDCWD, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	return linkat(dir, name, AT_FDCWD, to, 0) ? -errno : 0;
+}
+
+/* Give the core its name. 0 or -errno. */
+static int name_core(struct core_file *core)
+{
+	char name[32], path[sizeof(core->path)];
+	struct stat st;
+	int err;
+
+	name_written(core, name);
+	if (fstatat(core->dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	err = move_new(core->dir, name, core->path);
+	for (int i = 1; err == -EEXIST && i < TRIES; i++) {
+		snprintf(path, sizeof(path), "%.*s.%d", (int)sizeof(path) - 8, core->path, i);
+		err = move_new(core->dir, name, path);
+		if (!err)
+			memcpy(core->path, path, sizeof(path));
+	}
+	return err;
+}
+
 int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 {
-	char gcore[PATH_MAX], number[16], *at = core->path;
+	char gcore[PATH_MAX], number[16], at[64];
 	char *argv[] = { "gcore", "-o", at, number, NULL }, **environment;
 	int err = core_find(gcore);
 	mode_t mask;
 
+	core->pid = pid;
+	snprintf(core->path, sizeof(core->path), "%s.%d", prefix, (int)pid);
+	if (!err)
+		err = make_folder(core);
 	if (err)
 		return err;
-	snprintf(core->path, sizeof(core->path), "%s", prefix);
+	snprintf(at, sizeof(at), "/proc/%d/fd/%d/core", (int)getpid(), core->dir);
 	snprintf(number, sizeof(number), "%d", (int)pid);
 	core->output = memfd_create("gcore", MFD_CLOEXEC);
 	environment = clean_environment();
@@ -92,10 +160,9 @@ int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 	free(environment);
 	if (err) {
 		core->writer = 0;
+		remove_folder(core);
 		return log_err(err, "start gcore");
 	}
-	core->pid = pid;
-	snprintf(core->path, sizeof(core->path), "%s.%d", prefix, (int)pid);
 	return 0;
 }
 
@@ -127,10 +194,14 @@ bool core_ended(struct core_file *core, bool wait)
 void core_tell(struct core_file *core)
 {
 	char words[256];
+	int err = core->status ? 0 : name_core(core);
 
+	remove_folder(core);
 	last_words(core->output, words, sizeof(words));
 	close(core->output);
-	if (!core->status && !access(core->path, F_OK))
+	if (err && err != -ENOENT)
+		snprintf(words, sizeof(words), "%s", strerror(-err));
+	if (!core->status && !err)
 		log_note("%s: its core is %s, and pid %d has gone on", core->what, core->path,
 			 (int)core->pid);
 	else

@@ -15,7 +15,8 @@ struct core_file {
 	pid_t pid;
 	int output; /* what the writer says */
 	int status; /* of the writer, as from waitpid() */
-	char path[512];
+	int dir;    /* what it writes into, open to us alone; its name is `folder` */
+	char path[512], folder[520];
 	char what[512]; /* what is told with it */
 };
 
@@ -23,7 +24,8 @@ struct core_file {
 int core_find(char found[PATH_MAX]);
 
 /*
- * Begin a core of @pid at @prefix with its pid behind; core->what is the caller's. 0 or -errno
+ * Begin a core of @pid at @prefix with its pid behind, and a number if another file has that name
+ * when it is done: nobody else's file is written to. core->what is the caller's. 0 or -errno
  * after log_err().
  */
 int core_begin(struct core_file *core, const char *prefix, pid_t pid);

@@ -82,6 +82,25 @@ a_core_is_written_instead() { # kind
 	rm -f "$core"
 }
 
+# Somebody else may write to the folder and guesses the name: a gcore of ours makes the file, or a
+# link, in time.
+a_core_is_not_written_into_what_is_there() { # command that makes it, of a name
+	local core n
+	mkdir -p bin && rm -f t.db* && echo precious >victim && bare verb || return
+	printf '%s\n' '#!/bin/sh' 'for pid; do :; done' 'n=0; while [ $n -lt 100 ]; do' \
+		"$1 t.db.1-\$n.core.\$pid" 'n=$((n + 1)); done' \
+		"exec $(command -v gcore) \"\$@\"" >bin/gcore && chmod +x bin/gcore || return
+	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
+	is "$?" 0 && told 'its core is t.db.*, and pid' || return
+	core=$(sed -n 's/.*its core is \(t.db[^,]*\),.*/\1/p' err)
+	n=$(find . -name 't.db.*' -size +4k | wc -l)
+	is "$n $(stat -c '%a %F' "$core")" "1 600 regular file" && is "$(cat victim)" precious &&
+		is "$(find . -type d -name 't.db.*')" ""
+	local status=$?
+	rm -rf bin t.db.* victim
+	return $status
+}
+
 # A gcore of ours stands for a disk that is full.
 a_core_that_cannot_be_written_is_told() {
 	mkdir -p bin && echo '#!/bin/sh' >bin/gcore && chmod +x bin/gcore && bare verb || return
@@ -130,5 +149,7 @@ else
 	for kind in verb post poll; do try a_debugger_finds_the_locals $kind; done
 	try a_core_is_written_instead verb
 	try a_core_is_written_instead poll
+	try a_core_is_not_written_into_what_is_there 'ln -s victim'
+	try a_core_is_not_written_into_what_is_there 'echo mine >'
 fi
 exit $failed
