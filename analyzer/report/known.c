@@ -23,6 +23,7 @@
 #include "core/base/printable.h"
 #include "core/base/read_file.h"
 #include "core/base/vec.h"
+#include "core/store/outfile.h"
 #include "core/wire/log.h"
 
 static const char magic[] = "# verbatim baseline 1";
@@ -504,13 +505,15 @@ static bool same_fingerprint(const char *a, const char *b)
 static int check_target(const char *path)
 {
 	char head[sizeof(magic)] = "";
-	FILE *file = fopen(path, "re");
 	struct stat st;
+	FILE *file;
 
+	if (lstat(path, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	file = fopen(path, "re");
 	if (!file)
-		return errno == ENOENT ? 0 : log_err(-errno, "open %s", path);
-	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && st.st_size &&
-	    (!fgets(head, sizeof(head), file) || strcmp(head, magic))) {
+		return log_err(-errno, "open %s", path);
+	if (st.st_size && (!fgets(head, sizeof(head), file) || strcmp(head, magic))) {
 		fclose(file);
 		return log_err(-EEXIST, "%s is not a baseline and is left alone", path);
 	}
@@ -520,17 +523,16 @@ static int check_target(const char *path)
 
 static int write_lines(const char *path, const struct lines *lines)
 {
-	FILE *file = fopen(path, "we");
+	struct outfile out;
+	int err = outfile_open(path, &out);
 
-	if (!file)
-		return log_err(-errno, "make %s", path);
-	fprintf(file, "%s\n", magic);
+	if (err)
+		return err;
+	fprintf(out.file, "%s\n", magic);
 	for (size_t i = 0; i < lines->n; i++)
 		if (!i || !same_fingerprint(lines->at[i], lines->at[i - 1]))
-			fprintf(file, "%s\n", lines->at[i]);
-	if (ferror(file) | fclose(file))
-		return log_err(errno ? -errno : -EIO, "write %s", path);
-	return 0;
+			fprintf(out.file, "%s\n", lines->at[i]);
+	return outfile_close(&out, 0);
 }
 
 int known_write(const char *path, const struct report *report)

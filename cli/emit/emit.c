@@ -66,6 +66,8 @@ int cli_emit(int argc, char **argv)
 	for (int i = 0; set.path && i < arguments.n; i++)
 		if (cli_is_same_file(arguments.at[i], set.path))
 			return cli_misuse("emit", "'%s' cannot become its own program", set.path);
+	if (output_check("emit", set.path))
+		return CLI_USAGE;
 	cli_deadline(set.deadline);
 	cli_show_work("emit");
 	status = cli_open_all("emit", &arguments, &trace);

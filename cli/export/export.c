@@ -178,7 +178,7 @@ static int find_misuse(const struct settings *set)
 static int stream_trace(struct trace *trace, const struct settings *set)
 {
 	struct profile_select select;
-	struct output output;
+	struct outfile output;
 	int status = part_find("export", &set->part, trace, &select), err;
 
 	if (status)
@@ -187,7 +187,7 @@ static int stream_trace(struct trace *trace, const struct settings *set)
 	if (status)
 		return status;
 	err = (set->format == PCAPNG ? traffic_write : perfetto_write)(output.file, trace, &select);
-	return cli_status(output_close(&output, err));
+	return cli_status(outfile_close(&output, err));
 }
 
 static int export_trace(struct trace *trace, const struct settings *set,
@@ -223,6 +223,9 @@ int cli_export(int argc, char **argv)
 		return status;
 	if (set.path && arguments.n && cli_is_same_file(arguments.at[0], set.path))
 		return cli_misuse("export", "'%s' would be written over", set.path);
+	status = output_check("export", set.path);
+	if (status)
+		return status;
 	cli_deadline(set.deadline);
 	cli_show_work("export");
 	status = cli_open("export", &arguments, 1, &trace);

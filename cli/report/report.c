@@ -265,6 +265,8 @@ int cli_report(int argc, char **argv)
 	if (set.path && (cli_is_same_file(arguments.at[0], set.path) ||
 			 (set.base && cli_is_same_file(set.base, set.path))))
 		return cli_misuse("report", "'%s' would be written over", set.path);
+	if (output_check("report", set.path))
+		return CLI_USAGE;
 	if (!set.path && isatty(STDOUT_FILENO))
 		return cli_misuse("report", "a page is for a browser: -o FILE.html makes one");
 	cli_deadline(set.deadline);

@@ -17,6 +17,7 @@
 #include "analyzer/report/row.h"
 #include "cli/check_options.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/store/save.h"
@@ -142,7 +143,9 @@ int cli_check(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
 	cli_show_work("check");
-	status = check_settings_open(argv[0], &set.check, &known);
+	status = output_check(argv[0], set.check.write_baseline);
+	if (!status)
+		status = check_settings_open(argv[0], &set.check, &known);
 	if (!status)
 		status = check_files(&arguments, &set, known);
 	known_close(known);

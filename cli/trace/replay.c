@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cli/record/device.h"
 #include "cli/trace/fabric.h"
 #include "cli/trace/persona.h"
@@ -361,12 +362,17 @@ static int check_pair(struct replay_settings *set, char key[REPLAY_KEY_MOST])
 /* What is written is not what is read. */
 static int check_use(const struct replay_settings *set, const struct arguments *arguments)
 {
-	const char *path = arguments->n ? arguments->at[0] : "";
+	for (int i = 0; i < arguments->n; i++) {
+		const char *path = arguments->at[i];
 
-	if (set->output && cli_is_same_file(path, set->output))
-		return cli_misuse("replay", "'%s' cannot become the trace of its own replay", path);
-	if (set->report && cli_is_same_file(path, set->report))
-		return cli_misuse("replay", "'%s' cannot become its own report", path);
+		if (set->output && cli_is_same_file(path, set->output))
+			return cli_misuse("replay",
+					  "'%s' cannot become the trace of its own replay", path);
+		if (set->report && cli_is_same_file(path, set->report))
+			return cli_misuse("replay", "'%s' cannot become its own report", path);
+	}
+	if (output_check("replay", set->report))
+		return CLI_USAGE;
 	if (set->report && set->output && !strcmp(set->report, set->output))
 		return cli_misuse("replay", "-o and --report are both '%s'", set->report);
 	return slice_check("replay", &set->slice);

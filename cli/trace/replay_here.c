@@ -7,7 +7,6 @@
  * Not here: the replay (replay/replay.c), what ends it early (replay_watch.c).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include "cli/trace/replay_junit.h"
 #include "cli/trace/replay_priv.h"
 #include "cli/trace/replay_watch.h"
+#include "core/store/outfile.h"
 #include "core/store/read/trace.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
@@ -29,35 +29,16 @@
 #include "replay/report/rounds.h"
 #include "replay/report/tolerate.h"
 
-/*
- * A report quotes the trace, so a new one is readable by its owner only. A file
- * that exists keeps its mode and is written through: it may be a pipe or
- * /dev/stdout.
- */
-static FILE *open_report(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
-
-	if (!to && fd >= 0)
-		close(fd);
-	return to;
-}
-
 static int write_report(const struct outcome *outcome, const char *path)
 {
-	FILE *to = open_report(path);
+	struct outfile out;
+	int err = outfile_open(path, &out);
 
-	if (!to) {
-		log_err(-errno, "write the report to %s", path);
-		return CLI_ENVIRONMENT;
+	if (!err) {
+		outcome_json(outcome, out.file);
+		err = outfile_close(&out, 0);
 	}
-	outcome_json(outcome, to);
-	if (fclose(to)) {
-		log_err(-errno, "write the report to %s", path);
-		return CLI_ENVIRONMENT;
-	}
-	return CLI_FINE;
+	return cli_status(err);
 }
 
 /* What the recorder could not see and says nothing of what the program did. */

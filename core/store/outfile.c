@@ -1,0 +1,139 @@
+/*
+ * Files of results: a name that was given, and what may be there already
+ */
+#include "core/store/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/store/db/file.h"
+#include "core/wire/log.h"
+
+enum { MODE = 0600 };
+
+/* For a write that has just failed. It is not the trace that is too big. */
+static int fail_write(const char *path)
+{
+	int err = log_err(errno ? -errno : -EIO, "write %s", path);
+
+	return err == -EFBIG ? -EIO : err;
+}
+
+/* The descriptor that @path names, or -1. It may be a file, which is not to be begun anew. */
+static int find_descriptor(const char *path)
+{
+	static const char *const before[] = { "/dev/fd/", "/proc/self/fd/" };
+
+	if (!strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	if (!strcmp(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+		size_t n = strlen(before[i]);
+
+		if (!strncmp(path, before[i], n) && path[n] && strlen(path + n) < 8 &&
+		    strspn(path + n, "0123456789") == strlen(path + n))
+			return atoi(path + n);
+	}
+	return -1;
+}
+
+/* A pipe or a device, itself or by a link. */
+static bool is_stream(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+int outfile_check(const char *path)
+{
+	return find_descriptor(path) < 0 && file_is_trace(path) ? -EEXIST : 0;
+}
+
+static mode_t choose_mode(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()
+		       ? st.st_mode & 0777
+		       : MODE;
+}
+
+static int make_other(const char *path, char **ret_other)
+{
+	char *other = NULL;
+	struct stat st;
+	int fd;
+
+	if (!lstat(path, &st) && S_ISDIR(st.st_mode))
+		return log_err(-EISDIR, "write %s", path);
+	if (asprintf(&other, "%s.XXXXXX", path) < 0)
+		return log_err(-ENOMEM, "write %s", path);
+	fd = mkostemp(other, O_CLOEXEC);
+	if (fd >= 0 && !fchmod(fd, choose_mode(path))) {
+		*ret_other = other;
+		return fd;
+	}
+	log_err(-errno, "write %s", path);
+	if (fd >= 0) {
+		unlink(other);
+		close(fd);
+	}
+	free(other);
+	return -EIO;
+}
+
+static int open_path(const char *path, char **ret_other)
+{
+	int fd = find_descriptor(path);
+
+	if (fd >= 0)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else if (is_stream(path))
+		fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	else
+		return make_other(path, ret_other);
+	return fd < 0 ? log_err(-errno, "write %s", path) : fd;
+}
+
+int outfile_open(const char *path, struct outfile *ret_outfile)
+{
+	struct outfile out = { .path = path };
+	int fd = outfile_check(path);
+
+	if (fd)
+		return log_err(fd, "%s is a trace and is left alone; choose another name", path);
+	fd = open_path(path, &out.other);
+	if (fd < 0)
+		return fd;
+	out.file = fdopen(fd, "w");
+	if (!out.file) {
+		close(fd);
+		return outfile_close(&out, log_err(-ENOMEM, "write %s", path));
+	}
+	*ret_outfile = out;
+	return 0;
+}
+
+int outfile_close(struct outfile *out, int err)
+{
+	if (out->file) {
+		bool failed = ferror(out->file);
+
+		if ((fclose(out->file) || failed) && !err)
+			err = fail_write(out->path);
+	}
+	if (out->other && !err && rename(out->other, out->path))
+		err = fail_write(out->path);
+	if (out->other && err)
+		unlink(out->other);
+	free(out->other);
+	*out = (struct outfile){ 0 };
+	return err;
+}

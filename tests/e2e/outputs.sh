@@ -1,0 +1,112 @@
+# What the results of commands may take the place of: a trace never, unless they are one; a link is
+# replaced, and its target is left alone.
+. tests/e2e/lib/try.sh
+cd "$tmp" || exit 1
+
+"$VERBATIM" record -q -o good.db "$apps/guest" calls 20 || exit 1
+"$VERBATIM" record -q -o other.db "$apps/guest" calls 30 || exit 1
+tidy() { rm -rf "$tmp"/o "$tmp"/t.db* "$tmp"/err "$tmp"/out; }
+
+# Commands that make a result at $1, which is no trace
+each() { # command...
+	"$@" report -o o/x good.db && "$@" export --format perfetto -o o/x good.db &&
+		"$@" export --format dot -o o/x good.db && "$@" emit -o o/x good.db &&
+		"$@" replay --report o/x good.db && "$@" check --write-baseline o/x good.db
+}
+# Those that make a trace
+each_trace() {
+	"$@" trim -o o/x good.db && "$@" unpack -o o/x good.db &&
+		"$@" replay -o o/x good.db
+}
+run() { "$VERBATIM" "$@" >out 2>err; }
+
+spares_trace() { # command...
+	cp other.db o/x || return
+	run "$@"; local status=$?
+	is "$*: $status $(wc -l <err)" "$*: 2 1" && says "is a trace" err && cmp o/x other.db &&
+		is "$*: $(ls o)" "$*: x"
+}
+result_does_not_replace_a_trace() { mkdir o && each spares_trace; }
+
+replaces_link() {
+	rm -rf o && mkdir o && echo precious >o/target && ln -s target o/x || return
+	run "$@"; [ $? -le 1 ] || { cat err; return 1; }
+	is "$*: $(cat o/target)" "$*: precious" && [ ! -L o/x ] && [ -s o/x ] &&
+		is "$*: $(stat -c %a o/x)" "$*: 600" && is "$(ls o)" $'target\nx'
+}
+link_is_replaced_and_not_followed() { (umask 0; each replaces_link); }
+
+# The target is there or not, is the trace that is read or another
+refuses_link() {
+	rm -rf o && mkdir o && cp good.db o/target && ln -s target o/x || return
+	run "$@"; local status=$?
+	[ $status -ne 0 ] && cmp o/target good.db && [ -L o/x ] || { echo "$*: $status"; return 1; }
+}
+trace_is_not_made_through_a_link() { each_trace refuses_link; }
+
+streams() {
+	"$VERBATIM" "${@/o\/x//dev/stdout}" >piped 2>err | cat || return
+	[ -s piped ] || { echo "$*: nothing"; return 1; }
+	echo before >out; "$VERBATIM" "${@/o\/x//dev/stdout}" >>out 2>err
+	is "$*: $(head -1 out)" "$*: before" && [ -L /dev/stdout ] || return
+	mkfifo fifo; cat fifo >piped & "$VERBATIM" "${@/o\/x/fifo}" >out 2>err; wait
+	[ -s piped ] && [ -p fifo ] || { echo "$*: nothing in the pipe"; return 1; }
+	rm fifo
+}
+pipe_and_standard_output_are_written_to() {
+	streams report -o o/x good.db && streams export --format perfetto -o o/x good.db &&
+		streams emit -o o/x good.db && streams replay --report o/x good.db
+}
+
+leaves_nothing() { # kB command...
+	local limit=$1; shift
+	rm -rf o && mkdir o && echo old >o/x || return
+	case $1 in trim | unpack) cp other.db o/x ;; esac
+	cp o/x kept
+	(ulimit -f $limit; exec "$VERBATIM" "$@") >out 2>err; local status=$?
+	is "$*: $status $(ls o)" "$*: 4 x" && cmp o/x kept && is "$*: $(wc -l <err)" "$*: 1"
+}
+failure_leaves_what_was_there() {
+	leaves_nothing 4 trim -o o/x good.db && leaves_nothing 4 unpack -o o/x good.db &&
+		leaves_nothing 30 report -o o/x good.db &&
+		leaves_nothing 4 export --format perfetto -o o/x good.db &&
+		leaves_nothing 4 emit -o o/x good.db
+}
+
+# record: what has recorded nothing leaves the trace of before
+leaves_before() { # status command...
+	local status=$1; shift
+	cp good.db t.db || return
+	"$@" 2>err; is "$*: $?" "$*: $status" && cmp t.db good.db &&
+		is "$*: $(echo t.db*)" "$*: t.db"
+}
+record() { "$VERBATIM" record -o t.db "$@"; }
+empty_recording_leaves_the_trace_of_before() {
+	leaves_before 0 record true && says 'the trace that was there before' err &&
+		leaves_before 5 record sh -c 'exit 5' && leaves_before 127 record ./nothing &&
+		leaves_before 126 record "$tmp" && leaves_before 4 record -d nothing0 true &&
+		leaves_before 4 eval '(ulimit -f 20; record true)'
+}
+recording_replaces_the_trace_of_before() {
+	cp good.db t.db && record -q "$apps/guest" calls 3 &&
+		is "$("$VERBATIM" sql t.db "SELECT count(*) FROM call
+			WHERE verb = 'ibv_alloc_pd'")" 3 && is "$(echo t.db*)" t.db
+}
+killed_recorder_leaves_the_trace_of_before() {
+	cp good.db t.db && mkfifo go || return
+	"$VERBATIM" record -q -o t.db sh -c 'echo ready; read x <go' >out & local pid=$!
+	await grep -q ready out || return
+	kill -KILL $pid; echo >go; wait $pid 2>/dev/null
+	rm go; cmp t.db.before good.db || return
+	record true 2>err; cmp t.db good.db && is "$(echo t.db*)" t.db
+}
+
+needs "$apps/guest" "$VERBATIM"
+try result_does_not_replace_a_trace
+try link_is_replaced_and_not_followed
+try trace_is_not_made_through_a_link
+try pipe_and_standard_output_are_written_to
+try failure_leaves_what_was_there
+try empty_recording_leaves_the_trace_of_before
+try recording_replaces_the_trace_of_before
+try killed_recorder_leaves_the_trace_of_before
