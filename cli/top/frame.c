@@ -54,9 +54,39 @@ static const char *short_count(uint64_t n, char text[CELL])
 	return short_number((double)n, text);
 }
 
+/* Not yet: of what was recorded before we asked, nothing has been counted. */
+static bool is_uncounted(const struct vitals_state *state)
+{
+	return state->phase == VITALS_BEHIND && state->time <= 0;
+}
+
+/* So far; "?" where that is not known. */
+static const char *short_total(const struct vitals_state *state, uint64_t n, char text[CELL])
+{
+	if (is_uncounted(state))
+		return "?";
+	return short_count(n, text);
+}
+
+static const char *total_bytes(const struct vitals_state *state, uint64_t n, char text[FORMAT_TEXT])
+{
+	return is_uncounted(state) ? "?" : format_bytes(n, text);
+}
+
+/* While nothing is counted, a rate is not 0 if there is something to be counted. */
+static bool has_rate(const struct vitals_state *state)
+{
+	return state->phase != VITALS_BEHIND || state->interval > 0;
+}
+
 static const char *short_rate(const struct vitals_state *state, uint64_t n, char text[CELL])
 {
-	return short_number(rate_of(state, n), text);
+	return has_rate(state) ? short_number(rate_of(state, n), text) : "?";
+}
+
+static const char *byte_rate(const struct vitals_state *state, uint64_t n, char text[FORMAT_TEXT])
+{
+	return has_rate(state) ? format_bytes((uint64_t)rate_of(state, n), text) : "?";
 }
 
 /* A line more; NULL where there are enough. */
@@ -132,15 +162,14 @@ static void add_totals(struct page *page)
 		 "received", "errors", "calls");
 	add_line(page, SCREEN_BOLD, "%-11s %8s %8s %11s %11s %11s %7s %6s", "a second",
 		 short_rate(s, r->requests, c[0]), short_rate(s, r->receives, c[1]),
-		 short_rate(s, r->completions, c[2]),
-		 format_bytes((uint64_t)rate_of(s, r->sent), b[0]),
-		 format_bytes((uint64_t)rate_of(s, r->received), b[1]),
-		 short_rate(s, r->errors, c[3]), short_rate(s, s->since.calls, c[4]));
+		 short_rate(s, r->completions, c[2]), byte_rate(s, r->sent, b[0]),
+		 byte_rate(s, r->received, b[1]), short_rate(s, r->errors, c[3]),
+		 short_rate(s, s->since.calls, c[4]));
 	add_line(page, a->errors ? SCREEN_RED : SCREEN_PLAIN,
-		 "%-11s %8s %8s %11s %11s %11s %7s %6s", "all", short_count(a->requests, c[0]),
-		 short_count(a->receives, c[1]), short_count(a->completions, c[2]),
-		 format_bytes(a->sent, b[0]), format_bytes(a->received, b[1]),
-		 short_count(a->errors, c[3]), short_count(s->all.calls, c[4]));
+		 "%-11s %8s %8s %11s %11s %11s %7s %6s", "all", short_total(s, a->requests, c[0]),
+		 short_total(s, a->receives, c[1]), short_total(s, a->completions, c[2]),
+		 total_bytes(s, a->sent, b[0]), total_bytes(s, a->received, b[1]),
+		 short_total(s, a->errors, c[3]), short_total(s, s->all.calls, c[4]));
 }
 
 static void add_rest(struct page *page)
@@ -149,21 +178,21 @@ static void add_rest(struct page *page)
 	const struct vitals_totals *a = &s->all;
 	char c[4][CELL], b[FORMAT_TEXT], t[2][FORMAT_TEXT];
 
-	add_line(page, SCREEN_PLAIN, "%-11s %u process%s, %u thread%s, %s queue%s", "running",
-		 s->processes, s->processes == 1 ? "" : "es", s->threads,
-		 s->threads == 1 ? "" : "s", short_count(s->queues_of_all, c[0]),
-		 s->queues_of_all == 1 ? "" : "s");
+	add_line(page, SCREEN_PLAIN, "%-11s %s process%s, %s thread%s, %s queue%s", "running",
+		 short_total(s, s->processes, c[1]), s->processes == 1 ? "" : "es",
+		 short_total(s, s->threads, c[2]), s->threads == 1 ? "" : "s",
+		 short_total(s, s->queues_of_all, c[0]), s->queues_of_all == 1 ? "" : "s");
 	add_line(page, SCREEN_PLAIN, "%-11s %s regions, %s; %s a second", "registered",
-		 short_count(a->registered, c[0]), format_bytes(a->registered_bytes, b),
+		 short_total(s, a->registered, c[0]), total_bytes(s, a->registered_bytes, b),
 		 short_rate(s, s->since.registered, c[1]));
 	add_line(page, a->failed || a->data.errors ? SCREEN_RED : SCREEN_PLAIN,
 		 "%-11s %s verbs; %s completions, %s of them flushed", "failed",
-		 short_count(a->failed, c[0]), short_count(a->data.errors, c[1]),
-		 short_count(a->flushed, c[2]));
+		 short_total(s, a->failed, c[0]), short_total(s, a->data.errors, c[1]),
+		 short_total(s, a->flushed, c[2]));
 	add_line(page, s->lost ? SCREEN_RED : SCREEN_PLAIN,
 		 "%-11s %s events, %s lost, %s; %s waits, %s, longest %s", "recorded",
 		 short_count(s->events, c[0]), short_count(s->lost, c[1]),
-		 format_bytes(s->bytes, b), short_count(a->waits, c[2]),
+		 format_bytes(s->bytes, b), short_total(s, a->waits, c[2]),
 		 format_time(a->waited_ns, t[0]), format_time(s->waited_most, t[1]));
 }
 
@@ -214,7 +243,7 @@ static void add_queue(struct page *page, const struct vitals_queue *q)
 			       : SCREEN_PLAIN,
 		 "%-8s %4u %6s %8s %8s %8s %11s %11s %5s", fit_text(q->name, 8, name), q->process,
 		 short_rate(s, q->since.requests + q->since.receives, c[0]),
-		 format_bytes((uint64_t)rate_of(s, q->since.sent + q->since.received), b),
+		 byte_rate(s, q->since.sent + q->since.received, b),
 		 format_time(q->latency.half, t[0]), format_time(q->latency.most_of_all, t[1]),
 		 depth_text(&q->send, q->gone, d[0]), depth_text(&q->receive, q->gone, d[1]),
 		 short_count(q->all.errors, c[1]));

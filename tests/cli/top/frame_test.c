@@ -119,3 +119,20 @@ TEST(what_is_not_certain_is_not_shown)
 	assert_non_null(strstr(frame.lines[frame.n - 2].text, "7/9"));
 	assert_null(strstr(frame.lines[frame.n - 1].text, "?"));
 }
+
+/* Of what was recorded before, nothing has been counted yet: that is not 0. */
+TEST(what_is_not_counted_yet_is_not_0)
+{
+	static const struct vitals_state behind = { .phase = VITALS_BEHIND, .seen = 1000000 };
+	struct vitals_state idle = behind;
+
+	frame_make(&behind, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
+	for (unsigned int i = 4; i <= 8; i++) {
+		assert_non_null(strchr(frame.lines[i].text, '?'));
+		assert_null(strstr(frame.lines[i].text, " 0"));
+	}
+	idle.phase = VITALS_RUNNING;
+	frame_make(&idle, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
+	for (unsigned int i = 4; i <= 8; i++)
+		assert_null(strchr(frame.lines[i].text, '?'));
+}
