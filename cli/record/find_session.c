@@ -42,12 +42,26 @@ static bool is_wanted(const struct session *session, pid_t pid, enum find_sessio
 	return false;
 }
 
-/* Look through all sessions of this user. Returns how many fit; the first in @found. */
+/* A user with several recorders chooses one of these. */
+static void tell_recorder(const struct session *session)
+{
+	char trace[SESSION_TEXT], command[SESSION_TEXT];
+
+	log_note("  %d: %s, of %s", (int)session->collector,
+		 find_session_text(session->page->trace, trace),
+		 find_session_text(session->page->command, command));
+}
+
+/*
+ * Look through all sessions of this user. Returns how many fit; the first in @found, or, where that
+ * is NULL, a line about each.
+ */
 static unsigned int find_recorders(pid_t pid, enum find_session which, struct session *found)
 {
 	char path[SESSION_PATH + 256];
 	DIR *list = opendir(session_parent());
 	unsigned int n = 0;
+	bool wanted;
 
 	for (struct dirent *d; list && (d = readdir(list));) {
 		struct session session = { 0 };
@@ -55,7 +69,10 @@ static unsigned int find_recorders(pid_t pid, enum find_session which, struct se
 		snprintf(path, sizeof(path), "%s/%s", session_parent(), d->d_name);
 		if (!session_is_collectors(d->d_name) || session_join(&session, path))
 			continue;
-		if (is_wanted(&session, pid, which) && !n++)
+		wanted = is_wanted(&session, pid, which);
+		if (wanted && !found)
+			tell_recorder(&session);
+		if (wanted && !n++ && found)
 			*found = session;
 		else
 			session_leave(&session);
@@ -102,9 +119,12 @@ int find_session(const char *name, enum find_session which, struct session *sess
 		return 0;
 	if (pid)
 		return log_err(-ESRCH, "process %d is neither a recorder nor recorded", (int)pid);
-	return n ? log_err(-EINVAL, "%u %ss are running: name one by its PID", n, what)
-		 : log_err(-ESRCH, "no %s is running: start one by 'verbatim record%s'", what,
-			   which == FIND_FLIGHT ? " --flight SIZE" : "");
+	if (!n)
+		return log_err(-ESRCH, "no %s is running: start one by 'verbatim record%s'", what,
+			       which == FIND_FLIGHT ? " --flight SIZE" : "");
+	log_note("%u %ss are running: name one by its PID", n, what);
+	find_recorders(0, which, NULL);
+	return -EINVAL;
 }
 
 const char *find_session_text(const char *text, char copy[SESSION_TEXT])

@@ -146,6 +146,21 @@ nobody_records() {
 		{ top -f json 2>told; is "status" $? 2; } &&
 		{ top -b a b 2>told; is "status" $? 2; }
 }
+several_recorders_are_named() {
+	local one two status
+	mkfifo go
+	"$VERBATIM" record -q -o a.db sh -c 'echo ready; read x <go; : one' >out1 & one=$!
+	"$VERBATIM" record -q -o b.db sh -c 'echo ready; read x <go; : two' >out2 & two=$!
+	await grep -q ready out1 && await grep -q ready out2 || return
+	top -b 2>told; status=$?
+	"$VERBATIM" snapshot $one 2>other # is asked for by its PID
+	exec 8<>go; echo >&8; echo >&8; wait $one $two; exec 8>&-; rm go
+	is "status" $status 4 && is "lines" "$(wc -l <told)" 3 &&
+		says '2 recorders are running: name one by its PID' told &&
+		says " $one: a.db, of sh -c .*: one" told &&
+		says " $two: b.db, of sh -c .*: two" told &&
+		says 'a.db is recorded as a whole' other
+}
 a_recorder_that_is_killed_is_told() {
 	start_recording "$pingpong" "touch over" || return
 	top -b -f json $recorder >samples 2>told & local pid=$! status
@@ -168,7 +183,7 @@ for each in totals_are_those_of_stat errors_are_told a_sample_is_read_by_people 
 	screen_has_each_part terminals_that_cannot_are_refused live_shows_the_same \
 	live_shows_what_is_over live_ends_with_its_terminal \
 	live_ends_where_nothing_is_recorded live_does_not_write_over_the_program \
-	nobody_records a_recorder_that_is_killed_is_told \
+	nobody_records several_recorders_are_named a_recorder_that_is_killed_is_told \
 	a_page_that_is_cut_off_does_no_harm; do
 	try $each
 done
