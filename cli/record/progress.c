@@ -65,7 +65,9 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 
 	progress_clear(progress);
 	format_count(done->lost, lost);
-	if (!progress->quiet) {
+	if (done->before && !progress->quiet) {
+		log_note("nothing was recorded: %s is the trace that was there before", path);
+	} else if (!progress->quiet) {
 		if (stat(path, &st) && !progress->failed)
 			log_note("%s was moved while it was recorded: the trace is there", path);
 		log_note("%s: %u process%s, %s event%s, %s lost, %s, %s", path, processes,

@@ -460,19 +460,14 @@ static int start_program(struct recording *r)
 	return 0;
 }
 
-static void tell_end(struct recording *r, unsigned int processes, bool before,
-		     struct writer_progress *done)
+static void tell_end(struct recording *r, unsigned int processes, struct writer_progress *done)
 {
 	if (r->stop && !r->ended)
 		log_note("the recording has ended; the program is left running (pid %d)",
 			 (int)r->child);
-	if (r->error && !(before && !done->events))
+	if (r->error && !done->before)
 		log_note("%s is INCOMPLETE: it ends where recording stopped", r->set->path);
-	if (before && !done->events && !r->progress.quiet)
-		log_note("nothing was recorded: %s is the trace that was there before",
-			 r->set->path);
-	else
-		progress_end(&r->progress, r->set->path, processes, done);
+	progress_end(&r->progress, r->set->path, processes, done);
 }
 
 static void tell_unseen(struct recording *r)
@@ -506,7 +501,7 @@ static int finish_recording(struct recording *r)
 {
 	unsigned int processes;
 	struct writer_progress done;
-	bool found, before;
+	bool found;
 	int err = collector_finish(r->collector);
 
 	if (err)
@@ -520,7 +515,6 @@ static int finish_recording(struct recording *r)
 	if (err)
 		fail_recording(r, err);
 	done = writer_progress(r->writer);
-	before = writer_has_before(r->writer);
 	collector_free(r->collector);
 	look_for_impatience(r);
 	tell_withheld(r);
@@ -531,7 +525,7 @@ static int finish_recording(struct recording *r)
 		fail_recording(r, err);
 	found = watch_end(r->watch);
 	signal_witness_stop(&r->witness);
-	tell_end(r, processes, before, &done);
+	tell_end(r, processes, &done);
 	if (!r->ended)
 		return 128 + r->asked;
 	if (r->error && !r->status)

@@ -123,6 +123,7 @@ facts_are_muted_by_name() {
 no_error_is_said_too() { record "$apps/first_error" good && is "$(verdict)" "nothing failed"; }
 
 nothing_is_no_success() {
+	rm -f "$t" # which would stay
 	record true
 	is "$(verdict)" "EMPTY: no verb was recorded"
 }

@@ -95,7 +95,7 @@ other_files_are_not_overwritten() {
 	cp "$t" copy; echo mine >mine
 	check --write-baseline mine; ends 4 && is "$(cat mine)" mine &&
 		says "mine is not a baseline and is left alone" err || return
-	check --write-baseline "$t"; ends 4 && cmp "$t" copy || return
+	check --write-baseline "$t"; ends 2 && cmp "$t" copy || return
 	: >empty; check --write-baseline empty; ends 1 && is "$(wc -l <empty)" 2
 }
 a_baseline_outlives_a_change_of_lines() {

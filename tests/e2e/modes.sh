@@ -138,7 +138,7 @@ cut_rings_are_read_as_far_as_they_go() {
 	collect --keep d 2>err; is $? 0 && says damaged err && "$VERBATIM" info t.db >out &&
 		says ^DAMAGED out || return
 	[ "$(ask "SELECT count(*) FROM wc")" -gt 1000 ] || return
-	truncate -s 100 d/ring.0
+	truncate -s 100 d/ring.0; rm t.db
 	collect d 2>err; is $? 0 && says "cannot be read" err &&
 		is "$(ask "SELECT what FROM coverage")" thread &&
 		says "d is kept" err && [ -e d/ring.0 ]

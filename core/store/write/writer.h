@@ -123,6 +123,7 @@ struct sqlite3 *writer_db(struct writer *writer);
 struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: of the file so far, about */
 	uint64_t overwritten;
+	bool before; /* nothing is written: writer_finish() puts back the trace of before */
 };
 /* The failure that stopped the writer, 0 if there was none. */
 int writer_error(const struct writer *writer);

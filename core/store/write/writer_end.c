@@ -56,7 +56,8 @@ struct writer_progress writer_progress(const struct writer *writer)
 	return (struct writer_progress){ writer->events - unwritten, writer->lost + unwritten,
 					 (uint64_t)pages * 4096,
 					 writer->err ? writer->committed_overwritten
-						     : writer->overwritten };
+						     : writer->overwritten,
+					 writer->before && !writer->committed };
 }
 
 /* It may fail as what came before it did: then the trace is interrupted, and has no number. */
