@@ -213,7 +213,7 @@ flight_keeps_the_last() {
 	local bytes
 	bytes=$(ask 'SELECT (SELECT sum(length(data)) FROM payload_chunk) +
 		(SELECT sum(length(data)) FROM chunk)')
-	[ "$bytes" -lt 200000 ] || { echo "$bytes bytes kept"; return 1; }
+	[ "$bytes" -lt 524288 ] || { echo "$bytes bytes kept"; return 1; }
 	is "$(ask 'SELECT min(captured), max(captured), count(*) > 100 FROM payload')" "64|64|1"
 }
 

@@ -298,16 +298,43 @@ static int note_stack(struct cut *cut, uint32_t stack)
 	return 0;
 }
 
-static int note_items(struct cut *cut, const struct outstanding_item *items, size_t count)
+/*
+ * Since when objects that are gone may be named by it. Of a queue that is there, what is posted
+ * names memory that is there; but of a trace with a limit an old request must not keep all that has
+ * ended since.
+ */
+static int64_t named_since(const struct writer *writer, const struct outstanding_item *item)
 {
-	int err = 0;
+	uint64_t queue = item->notify ? item->notify->cq : item->object;
 
-	for (size_t i = 0; i < count && !err; i++) {
-		if (items[i].at.time < cut->control.limit)
-			cut->control.limit = items[i].at.time;
-		err = note_stack(cut, items[i].at.stack);
+	if (!writer->most || item->at.time > writer->last_cut ||
+	    !needed_is_alive(writer->needed, item->at.process, queue))
+		return item->at.time;
+	return writer->last_cut;
+}
+
+/*
+ * What a trace with a limit does not carry: of queues that are gone, what is older than all of it.
+ * Returns how many are left, or -ENOMEM.
+ */
+static ssize_t note_items(struct writer *writer, struct cut *cut, struct outstanding_item *items,
+			  size_t count)
+{
+	int64_t begin = writer->most && writer->base ? writer->base->time : INT64_MIN;
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t since = named_since(writer, &items[i]);
+
+		if (since < begin)
+			continue;
+		if (since < cut->control.limit)
+			cut->control.limit = since;
+		if (note_stack(cut, items[i].at.stack))
+			return -ENOMEM;
+		items[left++] = items[i];
 	}
-	return err;
+	return (ssize_t)left;
 }
 
 static int carry_items(struct writer *writer, struct cut *cut)
@@ -318,10 +345,11 @@ static int carry_items(struct writer *writer, struct cut *cut)
 	int err = c.event ? outstanding_list(writer->outstanding, cut->time, &items, &count)
 			  : -ENOMEM;
 
-	if (!err)
-		err = note_items(cut, items, count);
-	for (size_t i = 0; i < count && !err;) {
-		ssize_t n = carry_event(&c, &items[i], count - i);
+	ssize_t left = err ? err : note_items(writer, cut, items, count);
+
+	err = left < 0 ? (int)left : 0;
+	for (size_t i = 0; !err && i < (size_t)left;) {
+		ssize_t n = carry_event(&c, &items[i], (size_t)left - i);
 
 		err = n < 0 ? (int)n : 0;
 		i += n < 0 ? 0 : (size_t)n;
@@ -419,8 +447,6 @@ int writer_cut(struct writer *writer, int64_t time)
 	err = forget_note(writer, &cut->control);
 	if (!err && writer->outstanding)
 		err = carry_items(writer, cut);
-	if (cut->control.limit < writer->last_cut)
-		cut->control.limit = writer->last_cut;
 	writer->last_cut = time;
 	return err ? writer_fail(writer, log_err(err, "cut the trace")) : 0;
 }

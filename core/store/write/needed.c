@@ -118,6 +118,16 @@ bool needed_has(const struct needed *needed, struct event_id id)
 	return count_of(&needed->calls, call_key(id)) != 0;
 }
 
+bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t handle)
+{
+	static const enum object_kind queues[] = { OBJECT_qp, OBJECT_cq, OBJECT_srq, OBJECT_wq };
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof(queues) / sizeof(*queues) && !found; i++)
+		found = needed_find_inherited(needed, process, (int)queues[i], handle);
+	return found;
+}
+
 bool needed_has_thread(const struct needed *needed, uint32_t thread)
 {
 	return count_of(&needed->by_thread, thread) != 0;

@@ -47,6 +47,9 @@ void needed_exit(struct needed *needed, uint32_t process, int64_t time);
 /* Is that call needed by now, or was it at the time of the last needed_forget()? */
 bool needed_has(const struct needed *needed, struct event_id id);
 
+/* Is there an object at that address, a queue pair or another one? */
+bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t handle);
+
 /* The same of any call of a thread. */
 bool needed_has_thread(const struct needed *needed, uint32_t thread);
 

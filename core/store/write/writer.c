@@ -145,6 +145,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	writer->horizon = info->elsewhere ? INT64_MAX : 0;
 	writer->live = info->live;
 	writer->payload_seed = info->payload.seed;
+	writer->most = info->most;
 	writer->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	err = writer->file < 0 ? log_err(-errno, "open %s", path) : 0;
 	if (!err)

@@ -252,6 +252,7 @@ struct writer {
 	struct cut *cuts;                /* that nothing was deleted for yet, oldest first */
 	size_t ncuts;
 	struct needed *needed;  /* NULL: the control plane is kept in full */
+	uint64_t most;          /* bytes that the file is to have; 0: any number */
 	int64_t time;           /* of the event that is taken */
 	uint64_t size, grown;   /* bytes in use when looked at last; by how much so far */
 	uint64_t grown_to_cut;  /* the latter, at the last cut */

@@ -208,3 +208,39 @@ TEST(marks_go)
 	assert_int_equal(count_rows(writer->db, "mark"), 0);
 	sqlite3_close(finish_trace());
 }
+
+static void connect_qp(struct ibv_qp *qp, uint32_t dest)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .dest_qp_num = dest };
+
+	make_verb(&maker, VERB_modify_qp,
+		  MAKE_ARGS(MAKE_PTR(qp), MAKE_PTR(&attr), IBV_QP_STATE | IBV_QP_DEST_QPN), 0, 0);
+}
+
+/* The send of a message that was not received stays, and so must the queue pair that sent it. */
+TEST(a_queue_pair_that_is_gone_stays_with_its_message)
+{
+	struct event_wc sent = make_wc(1, IBV_WC_SUCCESS, IBV_WC_SEND, 17);
+	struct event_wc received = make_wc(2, IBV_WC_SUCCESS, IBV_WC_RECV, 18);
+	struct ibv_qp other;
+
+	begin_world();
+	other = world.qp;
+	other.qp_num = 18;
+	make_verb(&maker, VERB_create_qp, MAKE_ARGS(MAKE_PTR(&world.pd), MAKE_PTR(&world.init)),
+		  (int64_t)MAKE_PTR(&other), 0);
+	connect_qp(&world.qp, 18);
+	connect_qp(&other, 17);
+	make_post(&maker, VERB_post_recv, &other, 2, 0, 0);
+	make_post(&maker, VERB_post_send, &world.qp, 1, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	make_poll(&maker, &world.cq, 0, &sent, 1);
+	make_verb(&maker, VERB_destroy_qp, MAKE_ARGS(MAKE_PTR(&world.qp)), 0, 0);
+	for (int i = 0; i < 3; i++)
+		cut_and_forget();
+	assert_int_equal(count_rows(writer->db, "call WHERE verb = 'ibv_create_qp'"), 2);
+	make_poll(&maker, &world.cq, 0, &received, 1);
+	for (int i = 0; i < 3; i++)
+		cut_and_forget();
+	assert_int_equal(count_rows(writer->db, "call WHERE verb = 'ibv_create_qp'"), 1);
+	sqlite3_close(finish_trace());
+}
