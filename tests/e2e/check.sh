@@ -123,7 +123,7 @@ facts_are_muted_by_name() {
 no_error_is_said_too() { record "$apps/first_error" good && is "$(verdict)" "nothing failed"; }
 
 nothing_is_no_success() {
-	rm -f "$t" # which would stay
+	rm -f t.db # which would stay
 	record true
 	is "$(verdict)" "EMPTY: no verb was recorded"
 }
