@@ -136,7 +136,7 @@ uint64_t thread_logs_open(const struct writer *writer)
 	uint64_t events = 0;
 
 	for (size_t i = 0; i < writer->nlogs; i++)
-		if (writer->logs[i]->batch)
+		if (writer->logs[i] && writer->logs[i]->batch)
 			events += batch_events(writer->logs[i]->batch);
 	return events;
 }

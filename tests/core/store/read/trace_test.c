@@ -569,15 +569,39 @@ TEST(trace_that_was_given_up_is_interrupted)
 	trace_close(trace);
 }
 
+static void name_trace(const char *command)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, command, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
 TEST(trace_in_the_way_is_replaced)
+{
+	struct trace *trace;
+
+	make_trace();
+	name_trace("UPDATE meta SET value = 'older' WHERE key = 'command'");
+	make_trace();
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_string_equal(trace_meta(trace, "command"), "app --flag");
+	trace_close(trace);
+	assert_false(file_exists(".before"));
+}
+
+/* A recording that has nothing takes nothing away. */
+TEST(trace_in_the_way_of_an_empty_one_stays)
 {
 	struct trace *trace;
 
 	make_trace();
 	assert_int_equal(create_writer(path), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
-	assert_string_equal(trace_meta(trace, "command"), "app");
+	assert_string_equal(trace_meta(trace, "command"), "app --flag");
 	trace_close(trace);
+	assert_false(file_exists(".before"));
 }
 
 TEST(anything_else_in_the_way_is_refused)
