@@ -27,7 +27,7 @@ static const struct {
 	{ "paths of files", "SELECT count(DISTINCT path) FROM module",
 	  "SELECT exe FROM process WHERE exe <> '' LIMIT 1" },
 	{ "variables of RDMA libraries", "SELECT count(*) FROM environ",
-	  "SELECT name || '=' || value FROM environ LIMIT 1" },
+	  "SELECT name || '=' || shown(name, value) FROM environ LIMIT 1" },
 	{ "names of devices", "SELECT count(*) FROM device", "SELECT name FROM device LIMIT 1" },
 	{ "GUIDs of devices", "SELECT count(DISTINCT guid) FROM device WHERE guid <> 0", NULL },
 	{ "GIDs", "SELECT count(DISTINCT gid) FROM gid", "SELECT gid FROM gid LIMIT 1" },

@@ -25,10 +25,10 @@ static const char recorded[] =
 	"Recorded of the program and its children: verbs with their arguments, results, times\n"
 	"and stacks; the command line with all arguments, the program's path, names of threads,\n"
 	"paths and build ids of libraries; addresses of the network; this machine's name and\n"
-	"kernel, its RDMA devices; limits. Not the environment, but for the variables that RDMA\n"
-	"libraries read (RDMAV_*, UCX_*, NCCL_*...); and of messages and the private data of\n"
-	"connections only their length, unless --payload asks for more. Nobody but you may read\n"
-	"the trace (mode 0600).";
+	"kernel, its RDMA devices; limits. Not the environment, but for a list of settings of\n"
+	"RDMA libraries (RDMAV_FORK_SAFE, UCX_TLS...: verbatim-record(1)), no keys among them;\n"
+	"and of messages and the private data of connections only their length, unless --payload\n"
+	"asks for more. Nobody but you may read the trace (mode 0600).";
 
 static int parse_filter(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {

@@ -52,8 +52,8 @@ static const struct page_table {
 	  "SELECT name, node_type, transport_type, fw_ver, p.port, p.state, p.active_mtu, p.lid"
 	  " FROM device d LEFT JOIN port p ON p.device = d.id ORDER BY d.id, p.port", 64 },
 	{ "environ",
-	  "SELECT name, value, count(*) AS processes FROM environ GROUP BY name, value"
-	  " ORDER BY name", 200 },
+	  "SELECT name, shown(name, value) AS value, count(*) AS processes FROM environ"
+	  " GROUP BY 1, 2 ORDER BY name", 200 },
 	{ "modules",
 	  "SELECT path, build_id, count(DISTINCT process) AS processes FROM module"
 	  " GROUP BY path, build_id ORDER BY path", 300 },

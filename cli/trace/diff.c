@@ -51,8 +51,9 @@ const struct option_row cli_diff_options[] = {
 static const char facts_sql[] =
 	"SELECT key, value FROM meta WHERE key IN ('version', 'command', 'device', 'clock',"
 	" 'kernel', 'host', 'machine', 'memory', 'strict', 'payload', 'filter')"
-	" UNION ALL SELECT * FROM (SELECT name, group_concat(DISTINCT value) FROM (SELECT * FROM"
-	" environ WHERE name NOT IN ('VERBATIM_DIR', 'VERBATIM_SESSIONS', 'VERBATIM_SOFT_FABRIC')"
+	" UNION ALL SELECT * FROM (SELECT name, group_concat(DISTINCT shown(name, value)) FROM"
+	" (SELECT * FROM environ WHERE name NOT IN"
+	" ('VERBATIM_DIR', 'VERBATIM_SESSIONS', 'VERBATIM_SOFT_FABRIC')"
 	" AND name NOT GLOB 'VERBATIM_REPLAY_*' ORDER BY name, value) GROUP BY name)"
 	" UNION ALL SELECT 'locked memory limit', group_concat(DISTINCT memlock) FROM process"
 	" WHERE memlock IS NOT NULL HAVING count(*)"

@@ -74,7 +74,7 @@ static const struct part {
 	{ "environment",
 	  { { "variable", COLUMN_TEXT }, { "value", COLUMN_TEXT }, { "processes", COLUMN_COUNT },
 	    { "first", COLUMN_NUMBER } },
-	  "SELECT name, value, count(*), min(process) FROM environ GROUP BY name, value"
+	  "SELECT name, shown(name, value), count(*), min(process) FROM environ GROUP BY 1, 2"
 	  " ORDER BY name, min(process)" },
 	{ "devices",
 	  { { "device", COLUMN_TEXT }, { "type", COLUMN_TEXT }, { "transport", COLUMN_TEXT },

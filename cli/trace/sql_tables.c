@@ -70,6 +70,7 @@ static const struct {
 	{ "symbol(ip [, process])", "function and line at an address of a process" },
 	{ "stack(id)", "the functions of a stack, innermost first" },
 	{ "errno_name(error)", "EINVAL" },
+	{ "shown(name, value)", "of a variable, as info prints it" },
 	{ "percentile(x, p)", "exact, p from 0 to 100" },
 	{ "median(x)", "percentile(x, 50)" },
 };

@@ -1,11 +1,16 @@
 /*
- * A copy of a trace, as it is: page by page, while SQLite holds its lock
+ * A copy of a trace: page by page, while SQLite holds its lock
+ *
+ * A trace that an older version recorded may have values of variables that are not recorded any
+ * more. They are replaced in the copy, and all its pages written anew: the old ones have the value
+ * in the room that is left.
  */
 #include "core/store/copy.h"
 
 #include "core/store/db/file.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
+#include "core/store/vtab/functions.h"
 
 static int copy_pages(sqlite3 *from, sqlite3 *to)
 {
@@ -14,6 +19,18 @@ static int copy_pages(sqlite3 *from, sqlite3 *to)
 	if (backup)
 		sqlite3_backup_step(backup, -1);
 	return sqlite3_backup_finish(backup) ? sql_fail(to, "copy a trace") : 0;
+}
+
+#define HIDDEN "value <> shown(name, value)"
+
+static int hide_variables(sqlite3 *from, sqlite3 *to)
+{
+	if (sql_int(from, "SELECT count(*) FROM environ WHERE " HIDDEN, 0) == 0)
+		return 0;
+	return functions_add(to)
+		       ?: sql_exec(to, "PRAGMA temp_store=MEMORY;"
+				       "UPDATE environ SET value = shown(name, value) WHERE " HIDDEN
+				       "; VACUUM");
 }
 
 int trace_copy(struct trace *trace, const char *to)
@@ -26,6 +43,8 @@ int trace_copy(struct trace *trace, const char *to)
 	err = sql_open(to, SQLITE_OPEN_READWRITE, &db);
 	if (!err)
 		err = sql_exec(db, "PRAGMA synchronous=OFF") ?: copy_pages(trace_db(trace), db);
+	if (!err)
+		err = hide_variables(trace_db(trace), db);
 	sqlite3_close(db);
 	if (err)
 		file_remove(to);

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * A copy of a trace, as it is.
+ * A copy of a trace, as it is but for variables that are not recorded any more
+ * (core/wire/variable.h).
  */
 struct trace;
 

@@ -22,6 +22,44 @@ arguments_are_recorded_and_the_environment_is_not() {
 		"$VERBATIM" info t.db >out && says "UCX_TLS *env-22a6b1" out
 }
 
+# the key of paired replay is set in the shell in which one records, too
+keys_are_not_recorded() {
+	VERBATIM_REPLAY_KEY=key-5e0d77 NCCL_COMM_ID=key-5e0d77 UCX_TCP_TOKEN=key-5e0d77 \
+		NCCL_NET=https://me:key-5e0d77@host UCX_TLS=env-22a6b1 record -o t.db \
+		ibv_devinfo >out || return
+	"$VERBATIM" info t.db >out && says "UCX_TLS *env-22a6b1" out &&
+		! grep -aq key-5e0d77 t.db && "$VERBATIM" unpack -o u.db t.db &&
+		! grep -aq key-5e0d77 u.db
+}
+
+# a version that had no list of what may be recorded has left it in its traces
+keys_of_old_traces_are_not_passed_on() {
+	UCX_TLS=env-22a6b1 record -o t.db ibv_devinfo >out && cp t.db one.db || return
+	sqlite3 t.db "INSERT INTO environ VALUES(1, 'VERBATIM_REPLAY_KEY', 'key-5e0d77')"
+	grep -aq key-5e0d77 t.db || return
+	"$VERBATIM" info t.db >out && says 'VERBATIM_REPLAY_KEY *(not shown)' out &&
+		says "UCX_TLS *env-22a6b1" out || return
+	"$VERBATIM" report -o r.html t.db && "$VERBATIM" bundle -o r.bundle t.db >r.list &&
+		"$VERBATIM" bundle -a -o ra.bundle t.db >>r.list &&
+		"$VERBATIM" unbundle r.bundle >out &&
+		"$VERBATIM" unbundle ra.bundle >out && "$VERBATIM" trim -o trim.db t.db 2>out &&
+		"$VERBATIM" merge -o merged.db t.db one.db 2>out &&
+		"$VERBATIM" diff t.db one.db >r.diff
+	! grep -alr key-5e0d77 r.html r.list r r.bundle ra.bundle ra trim.db merged.db r.diff &&
+		is "in the bundle" "$("$VERBATIM" sql r/trace.db "SELECT name, value FROM environ
+			WHERE name IN ('UCX_TLS', 'VERBATIM_REPLAY_KEY') ORDER BY name")" \
+			'UCX_TLS|env-22a6b1
+VERBATIM_REPLAY_KEY|(not shown)'
+}
+
+the_page_has_the_list_of_variables() {
+	is "variables of verbatim-record(1)" \
+		"$(sed -n '/^Of its environment/,/^\.El/p' "$root/docs/man/verbatim-record.1" |
+			grep -oE '[A-Z0-9]+_[^ ,]+' | sort)" \
+		"$(sed -n '/recorded\[\] = {/,/^};/p' "$root/core/wire/variable.c" |
+			grep -oE '"[^"]*"' | tr -d '"' | sort)"
+}
+
 only_ours() { # files
 	local f
 	for f in "$@"; do is "mode of $f" "$(stat -c %a "$f")" 600 || return; done
@@ -64,7 +102,8 @@ report_goes_through_what_is_no_file() {
 }
 
 for each in help_says_what_is_recorded arguments_are_recorded_and_the_environment_is_not \
-	traces_are_for_their_owner \
+	keys_are_not_recorded keys_of_old_traces_are_not_passed_on \
+	the_page_has_the_list_of_variables traces_are_for_their_owner \
 	what_is_collected_is_for_its_owner report_is_for_its_owner \
 		report_that_is_there_keeps_its_mode \
 	report_goes_through_what_is_no_file; do

@@ -19,6 +19,7 @@
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/trace.h"
+#include "core/store/vtab/functions.h"
 #include "core/wire/log.h"
 
 enum { COLUMNS = 64 };
@@ -214,7 +215,7 @@ static int prepare_table(struct anonymise *a, struct copied *t)
 	struct text select = { 0 }, columns = { 0 }, insert = { 0 };
 	int err = list_columns(a, t, &select, &columns);
 
-	text_addf(&select, " FROM %s", t->name);
+	text_addf(&select, " FROM %s", functions_source(t->name));
 	text_addf(&insert, "INSERT INTO %s(%s) VALUES(", t->name, columns.at ? columns.at : "");
 	for (int i = 0; i < t->n; i++)
 		text_addf(&insert, i ? ", ?" : "?");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/store/vtab/functions.h"
 #include "core/wire/log.h"
 
 struct copy_table {
@@ -200,7 +201,7 @@ static int copy_table(struct excerpt_copy *copy, const struct copy_table *table)
 	if (sqlite3_table_column_metadata(copy->from, NULL, table->name, NULL, NULL, NULL, NULL,
 					  NULL, NULL))
 		return 0;
-	text_addf(&sql, "SELECT * FROM %s", table->name);
+	text_addf(&sql, "SELECT * FROM %s", functions_source(table->name));
 	err = sql.failed ? -ENOMEM : sql_prepare(copy->from, sql.at, &from);
 	text_cut(&sql, 0);
 	text_addf(&sql, "INSERT INTO %s VALUES(?", table->name);

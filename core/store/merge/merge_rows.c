@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/store/db/references.h"
 #include "core/store/merge/merge_priv.h"
+#include "core/store/vtab/functions.h"
 #include "core/wire/log.h"
 
 /* Merged by functions of their own (merge_device.c, merge_data.c), or, findings, of one trace. */
@@ -89,7 +90,7 @@ static int copy_table(struct merge *merge, const struct merge_part *part,
 	if (sqlite3_table_column_metadata(part->db, NULL, table->table, NULL, NULL, NULL, NULL,
 					  NULL, NULL))
 		return 0;
-	text_addf(&sql, "SELECT * FROM %s", table->table);
+	text_addf(&sql, "SELECT * FROM %s", functions_source(table->table));
 	err = sql.failed ? log_err(-ENOMEM, "merge traces") : sql_prepare(part->db, sql.at, &from);
 	text_cut(&sql, 0);
 	/* two parts of one machine have the same ports */

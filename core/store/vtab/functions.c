@@ -16,6 +16,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/db/ids.h"
+#include "core/wire/variable.h"
 
 enum { ROUNDS = 100 }; /* of partitions; more than this is no accident */
 
@@ -44,6 +45,16 @@ static void errno_name(sqlite3_context *context, int n, sqlite3_value **values)
 	(void)n;
 	if (error > 0 && error < 4096)
 		sqlite3_result_text(context, strerrorname_np((int)error), -1, SQLITE_STATIC);
+}
+
+static void show_value(sqlite3_context *context, int n, sqlite3_value **values)
+{
+	const char *name = (const char *)sqlite3_value_text(values[0]);
+	const char *value = (const char *)sqlite3_value_text(values[1]);
+
+	(void)n;
+	if (name && value)
+		sqlite3_result_text(context, variable_shown(name, value), -1, SQLITE_TRANSIENT);
 }
 
 static void add_value(sqlite3_context *context, sqlite3_value *value, double p)
@@ -157,12 +168,20 @@ static void end_percentile(sqlite3_context *context)
 	free(all->values);
 }
 
+const char *functions_source(const char *table)
+{
+	return strcmp(table, "environ")
+		       ? table
+		       : "(SELECT process, name, shown(name, value) AS value FROM environ)";
+}
+
 int functions_add(sqlite3 *db)
 {
 	const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
 
 	if (sqlite3_create_function(db, "event", 2, flags, NULL, event_name, NULL, NULL) ||
 	    sqlite3_create_function(db, "errno_name", 1, flags, NULL, errno_name, NULL, NULL) ||
+	    sqlite3_create_function(db, "shown", 2, flags, NULL, show_value, NULL, NULL) ||
 	    sqlite3_create_function(db, "percentile", 2, flags, NULL, NULL, step_percentile,
 				    end_percentile) ||
 	    sqlite3_create_function(db, "median", 1, flags, NULL, NULL, step_median,

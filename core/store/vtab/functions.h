@@ -1,10 +1,11 @@
 #pragma once
 /*
- * Functions for SQL that need no trace: event(thread, n), errno_name(error), and the aggregates
- * percentile(x, p) and median(x).
+ * Functions for SQL that need no trace: event(thread, n), errno_name(error), shown(name,
+ * value), and the aggregates percentile(x, p) and median(x).
  *
  *	event		"3:1042"
  *	errno_name	"EINVAL"; NULL: there is no such error
+ *	shown		the value of a variable that a trace may hold; or "(not shown)"
  *	percentile	the p-th percentile of all x, exact, p from 0 to 100: of the sorted values
  *			the one at p / 100 of the way from the first to the last, between two of
  *			them in proportion. NULLs do not count; of none it is NULL. It keeps 8
@@ -15,3 +16,9 @@
 
 /* 0 or -errno after log_err(). */
 int functions_add(sqlite3 *db);
+
+/*
+ * What to select the rows of @table from, in a trace, for a copy of them: without the values of
+ * variables that are not recorded any more.
+ */
+const char *functions_source(const char *table);

@@ -15,6 +15,7 @@
 
 #include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
+#include "core/wire/variable.h"
 
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process)
 {
@@ -106,7 +107,10 @@ static int add_limits(struct writer *writer, uint32_t process, const struct even
 			  (int)event->ipc_lock, event->page_size);
 }
 
-/* @at: strings of "NAME=value", each with its '\0', @n bytes. */
+/*
+ * @at: strings of "NAME=value", each with its '\0', @n bytes. The guest sends only what may be
+ * recorded; one of another version may have had no list.
+ */
 static int add_environ(struct writer *writer, uint32_t process, const char *at, size_t n)
 {
 	const char *end = at + n, *equals, *stop;
@@ -122,6 +126,8 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 			continue;
 		memcpy(name, at, (size_t)(equals - at));
 		name[equals - at] = '\0';
+		if (!variable_is_recorded(name, (size_t)(equals - at), equals + 1))
+			continue;
 		WRITER_RUN(writer, environ, "utt", process, name, equals + 1);
 	}
 	return writer->err;

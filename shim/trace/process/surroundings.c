@@ -4,8 +4,9 @@
  * All of it is read from files of /proc/self and from memory: a filter of system calls
  * that lets a process read its command line lets it read these.
  *
- * Not here: whether the kernel copies registered pages at a fork, which is the same for
- * all processes: the recorder asks (cli/record/copies.c).
+ * Not here: which variables may be recorded (core/wire/variable.c); whether the kernel
+ * copies registered pages at a fork, which is the same for all processes: the recorder asks
+ * (cli/record/copies.c).
  */
 #include "shim/trace/process/surroundings.h"
 
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/wire/variable.h"
 
 enum {
 	FILE_BYTES = 4096,
@@ -98,18 +101,6 @@ void surroundings_limits(struct event_process *event)
 	event->ipc_lock = (uint8_t)read_ipc_lock(text);
 }
 
-/* None of them is where anybody keeps a secret. */
-static bool is_of_rdma(const char *variable)
-{
-	static const char *const prefixes[] = { "RDMAV_",    "IBV_",  "UCX_",  "NCCL_",    "FI_",
-						"OMPI_MCA_", "MLX5_", "MLX4_", "VERBATIM_" };
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
 /* Variables that libibverbs, or our device, asks for as it goes: programs set them before. */
 static const char *const asked_for[] = { "RDMAV_FORK_SAFE", "IBV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
 					 "VERBATIM_SOFT_FORK" };
@@ -137,12 +128,13 @@ static size_t put_variable(char *text, size_t used, const char *name, size_t len
 	return used + length + n + 2;
 }
 
-static size_t put_if_of_rdma(char *text, size_t used, const char *variable)
+static size_t put_if_recorded(char *text, size_t used, const char *variable)
 {
-	const char *equals = is_of_rdma(variable) ? strchr(variable, '=') : NULL;
+	const char *equals = strchr(variable, '=');
 	size_t length = equals ? (size_t)(equals - variable) : 0;
 
-	if (!equals || is_asked_for(variable, length))
+	if (!equals || is_asked_for(variable, length) ||
+	    !variable_is_recorded(variable, length, equals + 1))
 		return used;
 	return put_variable(text, used, variable, length, equals + 1);
 }
@@ -160,7 +152,7 @@ size_t surroundings_first(int fd, char *text, size_t used)
 		at = chunk;
 		while ((end = memchr(at, '\0', have))) {
 			if (!cut)
-				used = put_if_of_rdma(text, used, at);
+				used = put_if_recorded(text, used, at);
 			cut = false;
 			have -= (size_t)(end + 1 - at);
 			at = end + 1;
@@ -170,7 +162,7 @@ size_t surroundings_first(int fd, char *text, size_t used)
 			continue;
 		chunk[have] = '\0';
 		if (!cut)
-			used = put_if_of_rdma(text, used, chunk);
+			used = put_if_recorded(text, used, chunk);
 		cut = true;
 		have = 0;
 	}

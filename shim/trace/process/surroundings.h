@@ -10,9 +10,9 @@ enum { SURROUNDINGS_BYTES = 8192 }; /* of the environment, at most */
 void surroundings_limits(struct event_process *event);
 
 /*
- * Put the variables that RDMA libraries read to @text, as struct event_process has them: at most
- * SURROUNDINGS_BYTES. Those that the process began with; what libibverbs asks for about forks as it
- * is now. Returns how many bytes.
+ * Put the variables that may be recorded (core/wire/variable.h) to @text, as struct event_process
+ * has them: at most SURROUNDINGS_BYTES. Those that the process began with; what libibverbs asks for
+ * about forks as it is now. Returns how many bytes.
  */
 size_t surroundings_environ(char *text);
 

@@ -114,8 +114,9 @@ TEST(whole_trace_is_one_file)
 /* A process of one event, with limits and an environment. */
 static void make_surroundings(uint8_t ipc_lock, uint32_t page_size)
 {
-	static const char environ[] = "RDMAV_FORK_SAFE=1\0UCX_TLS=rc,self\0=nameless\0no value\0"
-				      "RDMAV_FORK_SAFE=2\0NCCL_DEBUG=cut";
+	static const char environ[] =
+		"RDMAV_FORK_SAFE=1\0UCX_TLS=rc,self\0=nameless\0no value\0"
+		"VERBATIM_REPLAY_KEY=hunter2\0RDMAV_FORK_SAFE=2\0NCCL_DEBUG=cut";
 	const size_t bytes = make_round(sizeof(struct event_process) + sizeof(environ) - 1);
 	struct writer *w = make_writer(path);
 	struct event_process *e;
@@ -177,6 +178,7 @@ TEST(a_process_has_its_environment)
 	assert_string_equal(value, "1"); /* getenv() finds the first, too */
 	assert_true(trace_environ(trace, 1, "UCX_TLS", value, 4));
 	assert_string_equal(value, "rc,");
+	assert_false(trace_environ(trace, 1, "VERBATIM_REPLAY_KEY", value, sizeof(value)));
 	assert_false(trace_environ(trace, 1, "NCCL_DEBUG", value, sizeof(value)));
 	assert_false(trace_environ(trace, 2, "UCX_TLS", value, sizeof(value)));
 	assert_string_equal(value, "");

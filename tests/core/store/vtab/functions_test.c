@@ -110,6 +110,22 @@ TEST(a_sequence_against_the_pivot_ends)
 	compare_all(values, N);
 }
 
+TEST(a_variable_that_is_not_recorded_is_not_shown)
+{
+	sqlite3_stmt *stmt;
+
+	assert_int_equal(sqlite3_prepare_v2(db,
+					    "SELECT shown('UCX_TLS', 'rc'),"
+					    " shown('VERBATIM_REPLAY_KEY', 'x'), shown('A', NULL)",
+					    -1, &stmt, NULL),
+			 0);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "rc");
+	assert_string_equal((const char *)sqlite3_column_text(stmt, 1), "(not shown)");
+	assert_int_equal(sqlite3_column_type(stmt, 2), SQLITE_NULL);
+	sqlite3_finalize(stmt);
+}
+
 TEST(an_event_has_its_name)
 {
 	sqlite3_stmt *stmt;

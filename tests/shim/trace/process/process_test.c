@@ -95,9 +95,10 @@ TEST(limits_and_variables_of_rdma_libraries_are_recorded)
 TEST(variables_of_any_length_are_read)
 {
 	enum { LONG = 20000 };
-	static const char first[] = "UCX_TLS=rc\0A_SECRET=hunter2\0RDMAV_FORK_SAFE=0";
+	static const char first[] = "UCX_TLS=rc\0A_SECRET=hunter2\0RDMAV_FORK_SAFE=0\0"
+				    "VERBATIM_REPLAY_KEY=hunter2";
 	static const char last[] = "FI_PROVIDER=verbs";
-	static char text[SURROUNDINGS_BYTES], long_one[LONG] = "NCCL_LONG=";
+	static char text[SURROUNDINGS_BYTES], long_one[LONG] = "NCCL_ALGO=";
 	char want[256 + 10];
 	size_t used;
 	int fds[2];
