@@ -47,12 +47,44 @@ plugins_stay_as_they_are() {
 	same timeout 60 python3 tests/e2e/dlopen/many.py
 }
 
+# The library is unloaded as without us, and each call of its next load is recorded. One opened
+# for all, and one for its own alone, which no RTLD_NEXT finds.
+compile_plugs() {
+	gcc -o "$tmp/host" tests/e2e/dlopen/host.c -ldl &&
+		gcc -shared -fPIC -DCM -o "$tmp/cm.so" tests/e2e/dlopen/plug.c -lrdmacm &&
+		gcc -shared -fPIC -o "$tmp/verbs.so" tests/e2e/dlopen/plug.c -libverbs
+}
+count() { "$VERBATIM" sql "$t" "SELECT count(*) FROM call WHERE verb = '$1' AND depth = 0"; }
+library_that_comes_and_goes_is_recorded() {
+	compile_plugs || return
+	for each in "$tmp/cm.so" librdmacm.so.1; do
+		for scope in "" global; do
+			same "$tmp/host" "$each" $scope &&
+				is "channels" "$(count rdma_create_event_channel)" 4 &&
+				is "gone" "$(grep -c "mapped: 0 0" "$tmp/recorded")" 4 || return
+		done
+	done
+}
+# rdma-core's own libibverbs, which the software device would stand before
+verbs_that_come_and_go_are_recorded() {
+	compile_plugs || return
+	for scope in "" global; do
+		"$tmp/host" "$tmp/verbs.so" $scope >"$tmp/plain" || return
+		rm -rf "$tmp/d" "$t"
+		VERBATIM_DIR=$tmp/d LD_PRELOAD=$libs/libverbatim.so "$tmp/host" "$tmp/verbs.so" \
+			$scope >"$tmp/recorded" || return
+		diff "$tmp/plain" "$tmp/recorded" && "$VERBATIM" collect -q -o "$t" "$tmp/d" &&
+			is "lists" "$(count ibv_get_device_list)" 4 || return
+	done
+}
+
 mpi_runs() {
 	command -v mpirun >/dev/null || return 0
 	same mpirun --allow-run-as-root --oversubscribe -n 2 --mca btl self,vader hostname
 }
 
 for each in plugin_of_local_scope_is_recorded library_by_path_is_recorded ctypes_are_recorded \
-	next_means_next plugins_stay_as_they_are mpi_runs; do
+	next_means_next plugins_stay_as_they_are library_that_comes_and_goes_is_recorded \
+	verbs_that_come_and_go_are_recorded mpi_runs; do
 	try $each
 done

@@ -7,55 +7,156 @@
  * then the library is opened by its name. The same holds for librdmacm, and for
  * a provider's library if it is loaded. A result that is our own function
  * counts as not found.
+ *
+ * A host of plug-ins unloads such libraries, and loads them again at other
+ * addresses. So after each dlclose() that has unloaded something, what was found
+ * in a library that may go is looked up again, or forgotten.
  */
 #include "shim/trace/base/next.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "shim/trace/base/dl.h"
+#include "shim/trace/base/forks.h"
+#include "shim/trace/base/libc.h"
 #include "shim/trace/base/provider.h"
 #include "shim/trace/base/self.h"
+#include "shim/trace/base/started.h"
+
+_Atomic(void *) next_found[VERB_COUNT];
+static _Atomic(void *) homes[VERB_COUNT]; /* of the library; NULL: it is never unloaded */
+static atomic_bool may_go;                /* one of them is not NULL */
+
+/*
+ * A library that is loaded is not held: the program's own dlclose() is to unload it. One that
+ * nobody has loaded is.
+ */
+static void *find_in_library(const struct verb_info *info, int flags)
+{
+	const char *name = info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1";
+	void *loaded = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	void *lib = loaded ? loaded : dlopen(name, RTLD_LAZY | RTLD_LOCAL | flags);
+	void *at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;
+
+	if (loaded)
+		NEXT(dlclose)(loaded);
+	return self_contains(at) ? NULL : at;
+}
 
 /* @flags: RTLD_NOLOAD for libraries that the program may not use. */
 static void *find_symbol(const struct verb_info *info, int flags)
 {
 	void *at = dl_symbol(RTLD_NEXT, info->symbol, info->node);
-	void *lib;
 
 	if (at && !self_contains(at))
 		return at;
-	if (info->via == VIA_DV)
-		return provider_find(info->symbol);
-	lib = dlopen(info->via == VIA_CM ? "librdmacm.so.1" : "libibverbs.so.1",
-		     RTLD_LAZY | RTLD_LOCAL | flags);
-	at = lib ? dl_symbol(lib, info->symbol, info->node) : NULL;
-	return self_contains(at) ? NULL : at;
+	return info->via == VIA_DV ? provider_find(info->symbol) : find_in_library(info, flags);
 }
 
-_Atomic(void *) next_found[VERB_COUNT];
+static void *find_home(const void *at)
+{
+	struct link_map *map;
+	Dl_info info;
+
+	if (!at || !dladdr1(at, &info, (void **)&map, RTLD_DL_LINKMAP) || started_has(map->l_ld))
+		return NULL;
+	return info.dli_fbase;
+}
+
+/* @was: what was known before. Who forgets it meanwhile has the last word. */
+static void *note_found(enum verb verb, void *was, void *at)
+{
+	void *home = find_home(at);
+
+	if (home)
+		atomic_store(&may_go, true);
+	atomic_store(&homes[verb], home);
+	atomic_compare_exchange_strong(&next_found[verb], &was, at);
+	return at;
+}
 
 void *next_find(enum verb verb)
 {
 	int saved = errno;
-	void *at = find_symbol(&verb_infos[verb], 0);
+	void *at = note_found(verb, NULL, find_symbol(&verb_infos[verb], 0));
 
-	atomic_store_explicit(&next_found[verb], at, memory_order_relaxed);
 	errno = saved;
 	return at;
+}
+
+void next_find_loaded(enum verb verb)
+{
+	void *was = next_known(verb), *at = find_symbol(&verb_infos[verb], RTLD_NOLOAD);
+
+	if (at != was)
+		note_found(verb, was, at);
 }
 
 void next_find_all(void)
 {
 	for (int verb = 0; verb < VERB_COUNT; verb++)
-		if (verb_infos[verb].symbol &&
-		    !atomic_load_explicit(&next_found[verb], memory_order_relaxed))
-			atomic_store_explicit(&next_found[verb],
-					      find_symbol(&verb_infos[verb], RTLD_NOLOAD),
-					      memory_order_relaxed);
+		if (verb_infos[verb].symbol && !next_known((enum verb)verb))
+			next_find_loaded((enum verb)verb);
+}
+
+static int count_unloads(struct dl_phdr_info *info, size_t size, void *ret_n)
+{
+	(void)size;
+	*(unsigned long long *)ret_n = info->dlpi_subs;
+	return 1;
+}
+
+/* Functions of one library stay or go together: one of them is looked up for all. */
+static void check_all(void)
+{
+	void *stays = NULL;
+
+	for (int verb = 0; verb < VERB_COUNT; verb++) {
+		void *was = next_known((enum verb)verb), *home = atomic_load(&homes[verb]);
+
+		if (!was || !home || home == stays)
+			continue;
+		next_find_loaded((enum verb)verb);
+		stays = next_known((enum verb)verb) == was ? home : stays;
+	}
+}
+
+static void forget_all(void)
+{
+	for (int verb = 0; verb < VERB_COUNT; verb++)
+		if (atomic_load(&homes[verb]))
+			atomic_store(&next_found[verb], NULL);
+}
+
+/*
+ * Two threads may come here at once. The second must not wait, for it may have the loader's lock,
+ * and the first needs that: it has all looked up when they are called.
+ */
+void next_unloaded(void)
+{
+	static atomic_ullong seen;
+	static atomic_bool checking;
+	unsigned long long unloads = 0;
+	int saved = errno;
+
+	if (!atomic_load(&may_go))
+		return;
+	forks_hold();
+	dl_iterate_phdr(count_unloads, &unloads);
+	if (atomic_load(&seen) != unloads && atomic_exchange(&checking, true)) {
+		forget_all();
+	} else if (atomic_load(&seen) != unloads) {
+		check_all();
+		atomic_store(&seen, unloads);
+		atomic_store(&checking, false);
+	}
+	forks_allow();
+	errno = saved;
 }
 
 int64_t missing_verb(enum verb verb)

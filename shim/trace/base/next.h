@@ -12,6 +12,12 @@
 /* The slow way of next_symbol(): look for it. */
 void *next_find(enum verb verb);
 
+/* Look again for the function of @verb, in libraries that are loaded. */
+void next_find_loaded(enum verb verb);
+
+/* dlclose() has returned: functions of libraries that are gone are not called any more. */
+void next_unloaded(void);
+
 /* Look for all that are there, so that no verb has to take the loader's lock for it. */
 void next_find_all(void);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "shim/trace/base/dl.h"
+#include "shim/trace/base/libc.h"
 #include "shim/trace/base/prefix.h"
 
 /* A provider's library, and how the names of its functions begin. */
@@ -74,6 +75,6 @@ void *provider_find(const char *name)
 	if (!handle)
 		return NULL;
 	at = dl_plain(handle, name);
-	dlclose(handle);
+	NEXT(dlclose)(handle);
 	return at;
 }

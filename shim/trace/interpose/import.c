@@ -271,16 +271,6 @@ static void hook_slot(const struct object *o, void **slot, const char *name, boo
 		set_blind(name);
 }
 
-/* A provider's function may have moved since the last time; one that is gone is not called. */
-static void look_up_verb(enum verb verb)
-{
-	void *now = verb_infos[verb].via == VIA_DV ? provider_find(verb_infos[verb].symbol)
-						   : next_symbol(verb);
-
-	if (now)
-		atomic_store_explicit(&next_found[verb], now, memory_order_relaxed);
-}
-
 static void look_up(struct import *import)
 {
 	void *real = provider_find(import->name);
@@ -295,7 +285,7 @@ static void look_up_all(void)
 {
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (wanted[verb / 64] >> (verb % 64) & 1)
-			look_up_verb((enum verb)verb);
+			next_find_loaded((enum verb)verb);
 	for (unsigned int i = 0; i < nimports; i++)
 		if (imports[i].asked)
 			look_up(&imports[i]);

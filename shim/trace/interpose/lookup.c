@@ -24,6 +24,7 @@
 #include "core/wire/desc.h"
 #include "shim/trace/base/dl.h"
 #include "shim/trace/base/jump.h"
+#include "shim/trace/base/libc.h"
 #include "shim/trace/base/next.h"
 #include "shim/trace/base/object.h"
 #include "shim/trace/base/started.h"
@@ -102,7 +103,7 @@ static void *find_default_of(const char *path, const char *name, const char *ver
 	if (at || !(handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)))
 		return at;
 	at = find_theirs(handle, name, version);
-	dlclose(handle);
+	NEXT(dlclose)(handle);
 	return at;
 }
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "shim/trace/base/libc.h"
+#include "shim/trace/base/next.h"
 #include "shim/trace/base/started.h"
 #include "shim/trace/interpose/import.h"
 #include "shim/trace/ring/record.h"
@@ -56,6 +57,8 @@ OURS int dlclose(void *handle)
 	int ret = NEXT(dlclose)(handle);
 
 	atomic_fetch_add_explicit(&modules_unloaded, 1, memory_order_release);
+	if (!ret)
+		next_unloaded();
 	return ret;
 }
 
