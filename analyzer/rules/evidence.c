@@ -40,6 +40,8 @@ static const struct {
 	{ "providers", 'd', false, "the data path of a provider" },
 	{ "imports", 'd', false, "some functions of providers" },
 	{ "imports", 'q', false, "some functions of providers" },
+	{ "jump", 'd', false, "work requests of verbs that were left by longjmp()" },
+	{ "jump", 'q', false, "completions of verbs that were left by longjmp()" },
 	{ "thread", 'c', true, "the calls of a thread" },
 	{ "vfork", 'c', true, "the calls of a child of vfork() in its parent's memory" },
 	{ "session", 'c', true, "what began after the session's directory was removed" },

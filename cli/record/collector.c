@@ -520,12 +520,13 @@ static int tell_ringless(struct collector *c)
 {
 	const struct session_page *page = c->session->page;
 	uint32_t n = atomic_load(&page->ringless), denied = atomic_load(&page->denied);
-	uint32_t foreign = atomic_load(&page->foreign);
+	uint32_t foreign = atomic_load(&page->foreign), sandboxed = atomic_load(&page->sandboxed);
 	char text[FORMAT_TEXT];
 
 	n = n < SESSION_RINGS ? n : SESSION_RINGS;
 	denied = denied < n ? denied : n;
 	foreign = foreign < n - denied ? foreign : n - denied;
+	sandboxed = sandboxed < n - denied - foreign ? sandboxed : n - denied - foreign;
 	tell_strangers(page, foreign);
 	if (!n)
 		return 0;
@@ -533,10 +534,15 @@ static int tell_ringless(struct collector *c)
 		log_note("%u threads were not recorded: the rings of their process may have %s "
 			 "(--ring-budget allows more)",
 			 denied, format_bytes(atomic_load(&page->withheld_budget), text));
-	if (n > denied + foreign)
+	if (sandboxed)
+		log_note("%u threads were not recorded: a filter of system calls (seccomp), which "
+			 "their program had installed before their first verb, forbids what that "
+			 "takes",
+			 sandboxed);
+	if (n > denied + foreign + sandboxed)
 		log_note("%u threads were not recorded: no ring could be made for them in %s, "
 			 "or their process was forked while the loader was in use",
-			 n - denied - foreign, c->session->dir);
+			 n - denied - foreign - sandboxed, c->session->dir);
 	return writer_ringless(c->writer, n);
 }
 

@@ -343,7 +343,30 @@ enum event_blind_what {
 	BLIND_SITES,       /* posts come from more places than we remember; object: one */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
 	BLIND_IMPORTS,     /* a process uses more functions of providers than we remember */
+	BLIND_SANDBOX,     /* a filter forbids system calls of ours; object: enum event_need */
+	BLIND_JUMP,        /* a verb was left by a longjmp() while its event was written */
 	BLIND_KINDS,
+};
+
+/* What the recorder makes system calls for in the program; bits. */
+enum event_need {
+	NEED_QUIET = 1 << 0,   /* keep signals out */
+	NEED_STACK = 1 << 1,   /* unwind a call stack */
+	NEED_ROOM = 1 << 2,    /* make a ring longer */
+	NEED_PAUSE = 1 << 3,   /* sleep until the collector has made room, */
+	NEED_YIELD = 1 << 4,   /* or let others run */
+	NEED_LOOK = 1 << 5,    /* see whether the collector lives */
+	NEED_WAKE = 1 << 6,    /* wake it */
+	NEED_RING = 1 << 7,    /* join, and make a ring for a thread */
+	NEED_END = 1 << 8,     /* give memory back when a thread ends */
+	NEED_MEMORY = 1 << 9,  /* take memory, for what is known of queues and batches */
+	NEED_LOAD = 1 << 10,   /* look for functions in libraries */
+	NEED_PATCH = 1 << 11,  /* write import slots */
+	NEED_DEVICE = 1 << 12, /* describe a device that is opened */
+	NEED_FORK = 1 << 13,   /* see which descriptors a child gets; wait for a fork */
+	NEED_STOP = 1 << 14,   /* stop where a verb fails */
+	NEED_IDS = 1 << 15,    /* know which process this is */
+	NEED_ALL = (1 << 16) - 1,
 };
 
 struct event_blind {

@@ -363,6 +363,32 @@ void ring_close_data(struct ring *ring)
 	ring->data = NULL;
 }
 
+/*
+ * Events that are not published lie one behind the other, and the last of them has the last number.
+ * Older events lie there, too, whose last has that number at the other end of the ring.
+ */
+void ring_repair(struct ring *ring)
+{
+	const uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
+	const struct event_head *event;
+	uint64_t at = tail;
+	uint32_t seq = 0;
+
+	ring->reserved = tail;
+	do {
+		event = (const void *)(ring->data + (at & ring->mask));
+		if (!event->words || (at > tail && event->seq != seq + 1))
+			return;
+		seq = event->seq;
+		at += event->words * 8u;
+		if (at - tail > ring->mask / 2)
+			return;
+	} while (seq != ring->seq);
+	ring->reserved = at;
+	/* pairs with the load in ring_peek() */
+	atomic_store_explicit(&ring->head->tail, at, memory_order_release);
+}
+
 void ring_close(struct ring *ring)
 {
 	if (ring->head)

@@ -236,11 +236,29 @@ static inline void ring_fetch_ahead(const void *at)
 	ring_fetch_line((const char *)at + RING_AHEAD + RING_LINE);
 }
 
+/*
+ * Number an event. A signal handler that leaves its writer for good finds the number in the event
+ * before it is counted: ring_repair().
+ */
+static inline void ring_number(struct ring *ring, struct event_head *event, size_t words)
+{
+	event->words = (uint16_t)words;
+	event->seq = ring->seq + 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	ring->seq++;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/*
+ * The writer was left between any two instructions: publish all events that have their number, and
+ * continue behind them.
+ */
+void ring_repair(struct ring *ring);
+
 /* The event at ring_next() is complete, @words long: number it and publish it. */
 static inline void ring_commit(struct ring *ring, struct event_head *event, size_t words)
 {
-	event->words = (uint16_t)words;
-	event->seq = ++ring->seq;
+	ring_number(ring, event, words);
 	ring->reserved += words * 8;
 	/* pairs with the load in ring_peek() */
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);

@@ -98,6 +98,7 @@ struct session_page {
 	_Atomic uint32_t gave_up;         /* how often a thread waited max_wait in vain */
 	_Atomic uint32_t withheld;        /* rings that the budget kept from growing */
 	_Atomic uint32_t denied;          /* of the ringless: because of the budget */
+	_Atomic uint32_t sandboxed;       /* of the ringless: a filter of system calls forbade it */
 	_Atomic uint32_t foreign;         /* of the ringless: their process had changed its user */
 	_Atomic uint32_t strangers;       /* programs started as a user who cannot join */
 	_Atomic uint32_t stranger;        /* one of these users, plus 1; 0: none */

@@ -232,6 +232,34 @@ static int take_notify(struct writer *writer, struct thread_log *log,
 	return err || !writer->outstanding ? err : cuts_notify(writer, log, event, n, time);
 }
 
+enum { SANDBOX_TEXT = 400 };
+
+/* What the recorder cannot do in a program whose filter of system calls forbids it. */
+static const char *describe_sandbox(uint32_t denied, char text[SANDBOX_TEXT])
+{
+	static const struct {
+		uint32_t needs;
+		const char *what;
+	} losses[] = {
+		{ NEED_STACK | NEED_QUIET, "no call stacks" },
+		{ NEED_ROOM | NEED_QUIET, "rings do not become longer" },
+		{ NEED_PAUSE, "a thread whose ring is full does not sleep" },
+		{ NEED_RING | NEED_QUIET, "threads and children that come later are not recorded" },
+		{ NEED_MEMORY, "batches of ibv_wr_* and payload may be missing" },
+		{ NEED_PATCH | NEED_LOAD, "verbs of libraries loaded later may be missing" },
+		{ NEED_DEVICE, "devices opened later are not described" },
+		{ NEED_STOP, "--stop-on does not stop it" },
+	};
+	size_t used;
+
+	used = (size_t)snprintf(text, SANDBOX_TEXT, "its filter of system calls:");
+	for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+		if (denied & losses[i].needs)
+			used += (size_t)snprintf(text + used, SANDBOX_TEXT - used, "%s %s",
+						 text[used - 1] == ':' ? "" : ";", losses[i].what);
+	return text;
+}
+
 static int take_blind(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		      uint64_t n, int64_t time)
 {
@@ -246,12 +274,21 @@ static int take_blind(struct writer *writer, struct thread_log *log, const struc
 		[BLIND_MODULES] = "modules",
 		[BLIND_SITES] = "sites",
 		[BLIND_IMPORTS] = "imports",
+		[BLIND_SANDBOX] = "sandbox",
+		[BLIND_JUMP] = "jump",
 	};
 	const struct event_blind *blind = (const void *)event;
+	char detail[SANDBOX_TEXT];
 
 	if (event->words * 8u < sizeof(*blind) || blind->what >= BLIND_KINDS)
 		return -EBADMSG;
-	return writer_cover(writer, log, n, time, names[blind->what], blind->object, NULL);
+	if (blind->what == BLIND_SANDBOX)
+		return writer_cover(writer, log, n, time, names[blind->what], 0,
+				    describe_sandbox((uint32_t)blind->object, detail));
+	return writer_cover(writer, log, n, time, names[blind->what], blind->object,
+			    blind->what == BLIND_JUMP ? "a signal handler jumped out of a verb "
+							"whose event was being written"
+						      : NULL);
 }
 
 static int take_mark(struct writer *writer, struct thread_log *log, const struct event_head *event,

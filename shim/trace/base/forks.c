@@ -15,7 +15,6 @@
 #include "shim/trace/base/forks.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/wire/clock.h"
+#include "shim/trace/base/permit.h"
 
 enum { YIELDS = 100, PAUSE_NS = 20 * 1000 };
 
@@ -41,7 +41,7 @@ bool forks_go_on(void)
 {
 	pid_t pid = atomic_load(&forking);
 
-	return pid && pid == getpid();
+	return pid && pid == permit_pid();
 }
 
 bool forks_tore(void)
@@ -55,9 +55,14 @@ static void pause_once(int turn)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
 	if (turn < YIELDS)
-		sched_yield();
-	else
+		permit_yield();
+	else if (permit_has(NEED_FORK))
 		syscall(SYS_nanosleep, &pause, NULL);
+}
+
+static pid_t own_thread(void)
+{
+	return permit_has(NEED_IDS) ? gettid() : 0;
 }
 
 /* A thread's processor time, which stands still while it waits. */
@@ -66,7 +71,8 @@ static uint64_t thread_time(pid_t thread)
 	const unsigned int clock = ~(unsigned int)thread << 3 | 6; /* as libc makes it */
 	struct timespec time = { 0 };
 
-	syscall(SYS_clock_gettime, (clockid_t)clock, &time);
+	if (permit_has(NEED_FORK))
+		syscall(SYS_clock_gettime, (clockid_t)clock, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
@@ -102,7 +108,7 @@ void forks_hold(void)
 		atomic_fetch_add(&holders, 1);
 		break;
 	}
-	atomic_store(&holder, gettid());
+	atomic_store(&holder, own_thread());
 }
 
 void forks_allow(void)
@@ -124,8 +130,8 @@ static bool others_hold(void)
 
 void forks_before(void)
 {
-	atomic_store(&forker, gettid());
-	atomic_store(&forking, getpid());
+	atomic_store(&forker, own_thread());
+	atomic_store(&forking, permit_pid());
 	if (count_others() < left)
 		left = count_others();
 	wait_while(others_hold, &holder);

@@ -24,6 +24,7 @@
 #include "shim/trace/base/dl.h"
 #include "shim/trace/base/forks.h"
 #include "shim/trace/base/libc.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/provider.h"
 #include "shim/trace/base/self.h"
 #include "shim/trace/base/started.h"
@@ -148,7 +149,8 @@ void next_unloaded(void)
 		return;
 	forks_hold();
 	dl_iterate_phdr(count_unloads, &unloads);
-	if (atomic_load(&seen) != unloads && atomic_exchange(&checking, true)) {
+	if (atomic_load(&seen) != unloads &&
+	    (!permit_has(NEED_LOAD) || atomic_exchange(&checking, true))) {
 		forget_all();
 	} else if (atomic_load(&seen) != unloads) {
 		check_all();

@@ -5,8 +5,10 @@
  * calls. errno is kept.
  */
 #include <signal.h>
+#include <stdbool.h>
 
 struct quiet {
+	bool masked; /* signals are blocked: not where the program has forbidden that (permit.h) */
 	sigset_t signals;
 	int cancel;
 };

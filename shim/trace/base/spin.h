@@ -7,9 +7,10 @@
  * interrupted. So nobody waits for ever: a caller that does not get the lock
  * gives up what it protects, and reports that.
  */
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+
+#include "shim/trace/base/permit.h"
 
 enum { SPIN_TURNS = 1000, SPIN_YIELDS = 100000 };
 
@@ -34,7 +35,7 @@ static inline bool spin_lock(_Atomic unsigned int *lock)
 		if (i < SPIN_TURNS)
 			spin_relax();
 		else
-			sched_yield();
+			permit_yield();
 	}
 	return false;
 }

@@ -27,7 +27,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +37,7 @@
 #include "shim/trace/base/forks.h"
 #include "shim/trace/base/next.h"
 #include "shim/trace/base/object.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/prefix.h"
 #include "shim/trace/base/provider.h"
 #include "shim/trace/base/stub.h"
@@ -97,14 +97,14 @@ static _Atomic pid_t holder;
 
 static bool take_table(void)
 {
-	pid_t me = getpid();
+	pid_t me = permit_pid();
 
 	for (int i = 0; i < TRIES; i++) {
 		pid_t was = atomic_load(&holder);
 
 		if (was != me && atomic_compare_exchange_strong(&holder, &was, me))
 			return true;
-		sched_yield();
+		permit_yield();
 	}
 	return false; /* the program goes on; the next look-up tries again */
 }
@@ -341,6 +341,8 @@ void import_look_again(void)
 	static __thread bool looking __attribute__((tls_model("initial-exec")));
 	unsigned long long now = 0;
 
+	if (!permit_has(NEED_PATCH | NEED_LOAD))
+		return;
 	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !recording_is_on())
 		return;
 	looking = true; /* our own look-ups end up here again */
@@ -360,7 +362,7 @@ void import_see(const struct dl_phdr_info *info)
 	struct dl_phdr_info object = *info;
 	int saved = errno;
 
-	if (!take_table())
+	if (!permit_has(NEED_PATCH) || !take_table())
 		return;
 	fresh = false;
 	each_object(&object, sizeof(object), (void *)note_slot);

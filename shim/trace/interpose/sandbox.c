@@ -3,36 +3,54 @@
  *
  * A filter of system calls (seccomp(2)) may kill the program for a call of
  * ours, and there is no way to find out in advance: a call cannot be tried, a
- * filter cannot be read. So process_vm_readv(2), our only unusual call, is made
- * only where it is known to be allowed:
+ * filter that is there cannot be read. But we stand before prctl(2) and
+ * syscall(2), and ask a filter that the program installs as the kernel would:
+ * about each call that we may make, which are in one list (sandbox_calls). What
+ * takes a forbidden call is not done any more (shim/trace/base/permit.h), and
+ * the trace says so.
+ *
+ * A filter of one thread counts for that thread and those that have no ring
+ * yet, since they may come from it; with SECCOMP_FILTER_FLAG_TSYNC for all.
+ *
+ * Of a filter that only has the call fail (SECCOMP_RET_ERRNO), calls are of
+ * interest whose failure we could not cope with; others fail, as they may
+ * without a filter.
+ *
+ * process_vm_readv(2), our only unusual call, is made only where it is known to
+ * be allowed:
  *
  *	filters the program began with   the same number as the collector has,
  *	                                 which has tried it (cli/record/recording.c)
- *	filters it has installed since   we stand before prctl(2) and syscall(2),
- *	                                 and ask the filter as the kernel would
+ *	filters it has installed since   it is asked about like all others; a filter
+ *	                                 of one thread counts for all threads
  *
- * All other calls of the recorder are calls that libc makes in any program.
- * Filters are only ever added. A filter of one thread counts for all threads:
- * which threads inherit it is not tracked.
+ * Filters are only ever added.
  *
- * Not seen: a filter that is installed by a bare system call.
+ * Not seen: a filter that is installed by a bare system call. Filters that the
+ * program began with are taken to allow what libc does in any program.
  */
 #include "shim/trace/interpose/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/wire/session.h"
 #include "shim/trace/base/jump.h"
 #include "shim/trace/base/libc.h"
+#include "shim/trace/base/permit.h"
+#include "shim/trace/ring/record.h"
 #include "shim/trace/ring/vfork.h"
 
 enum { YIELDS = 10000 };
@@ -42,6 +60,81 @@ enum { ARCH = AUDIT_ARCH_X86_64 };
 #else
 enum { ARCH = AUDIT_ARCH_AARCH64 };
 #endif
+
+/* What a ring takes; a stack; what a dlopen() of ours takes. */
+#define RING                   NEED_RING
+#define ROOM                   (NEED_ROOM | NEED_RING)
+#define STACK                  (NEED_STACK | NEED_RING)
+#define LOAD                   (NEED_LOAD | NEED_RING)
+#define CALL(name, needs, ...) { SYS_##name, #name, needs, { __VA_ARGS__ } },
+#define ANONYMOUS              MAP_PRIVATE | MAP_ANONYMOUS
+#define WRITABLE               PROT_READ | PROT_WRITE
+#define NO_FD                  (uint64_t) - 1
+
+/* clang-format off */
+const struct sandbox_call sandbox_calls[] = {
+	CALL(rt_sigprocmask, NEED_QUIET, SIG_BLOCK, 1, 1, 8)
+	CALL(rt_sigprocmask, NEED_QUIET, SIG_SETMASK, 1, 0, 8)
+	CALL(sigaltstack, NEED_STACK, 0, 1)
+	CALL(nanosleep, NEED_PAUSE | NEED_FORK | NEED_STOP, 1)
+	CALL(sched_yield, NEED_YIELD)
+	CALL(futex, NEED_WAKE | NEED_STOP, 1, FUTEX_WAKE, 1)
+	CALL(futex, RING | NEED_PATCH, 1, FUTEX_WAKE_PRIVATE, 1)
+	CALL(futex, NEED_PATCH, 1, FUTEX_WAKE_OP_PRIVATE)
+	CALL(kill, NEED_LOOK, 1, 0)
+	CALL(openat, NEED_LOOK | NEED_DEVICE | LOAD | STACK, AT_FDCWD, 1, O_RDONLY | O_CLOEXEC)
+	CALL(openat, ROOM | NEED_END, 3, 1, O_RDWR | O_CLOEXEC)
+	CALL(openat, RING, 3, 1, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
+	CALL(read, NEED_LOOK | NEED_DEVICE | LOAD | STACK, 3, 1, 64)
+	CALL(pread64, LOAD, 3, 1, 64)
+	CALL(write, NEED_DEVICE | STACK, 3, 1, 1)
+	CALL(ioctl, NEED_DEVICE, 3)
+	CALL(close, NEED_LOOK | NEED_DEVICE | LOAD | ROOM | STACK | NEED_END, 3)
+	CALL(fstat, LOAD | ROOM | STACK | NEED_END, 3, 1)
+	CALL(newfstatat, LOAD | ROOM | STACK | NEED_END, 3, 1, 1, AT_EMPTY_PATH)
+	CALL(statfs, RING, 1, 1)
+	CALL(linkat, RING, 3, 1, 3, 1, 0)
+	CALL(getuid, RING)
+	CALL(sysinfo, RING, 1)
+	CALL(clock_nanosleep, RING, 0, 0, 1)
+	CALL(mincore, STACK, 4096, 4096, 1)
+	CALL(fcntl, RING | STACK | NEED_FORK, 3, F_GETFD)
+	CALL(ftruncate, ROOM | NEED_END, 3, 4096)
+	CALL(fallocate, ROOM, 3, 0, 0, 4096)
+	CALL(prlimit64, ROOM, 0, RLIMIT_FSIZE, 0, 1)
+	CALL(brk, RING | NEED_MEMORY, 0)
+	CALL(mmap, RING | STACK | NEED_MEMORY | LOAD, 0, 4096, WRITABLE, ANONYMOUS, NO_FD)
+	CALL(mmap, ROOM, 4096, 4096, WRITABLE, MAP_SHARED | MAP_FIXED, 3)
+	CALL(mmap, LOAD, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, 3)
+	CALL(munmap, ROOM | NEED_END | LOAD, 4096, 4096)
+	CALL(mprotect, STACK | LOAD | NEED_PATCH, 4096, 4096, PROT_READ)
+	CALL(mremap, ROOM | NEED_MEMORY, 4096, 4096, 8192, MREMAP_MAYMOVE)
+	CALL(madvise, ROOM, 4096, 4096, MADV_REMOVE)
+	CALL(madvise, ROOM, 4096, 4096, MADV_POPULATE_WRITE)
+	CALL(madvise, RING, 4096, 4096, MADV_WIPEONFORK)
+	CALL(pipe2, RING, 1, O_CLOEXEC)
+	CALL(getpid, NEED_IDS | RING | NEED_STOP)
+	CALL(gettid, NEED_IDS | RING | NEED_STOP)
+	CALL(geteuid, NEED_IDS | ROOM | NEED_END)
+	CALL(getppid, RING)
+	CALL(prctl, RING, PR_GET_NAME, 1)
+	CALL(rt_sigaction, RING, SIGBUS, 1, 1, 8)
+	CALL(clock_gettime, NEED_FORK, 6)
+	CALL(tgkill, NEED_STOP, 1, 1, SIGSTOP)
+#ifdef SYS_readlink
+	CALL(readlink, STACK, 1, 1, 64)
+#else
+	CALL(readlinkat, STACK, AT_FDCWD, 1, 1, 64)
+#endif
+#ifdef SYS_access
+	CALL(access, LOAD, 1)
+#endif
+};
+/* clang-format on */
+const size_t sandbox_ncalls = sizeof(sandbox_calls) / sizeof(*sandbox_calls);
+
+/* Whose failure does harm: a handler comes in between; a thread waits without sleeping. */
+enum { FAILURE_MATTERS = NEED_QUIET | NEED_PAUSE };
 
 static atomic_uint forbidden; /* reasons not to make the call */
 static atomic_uint inside;    /* threads that are making it */
@@ -163,36 +256,73 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-static bool filter_allows(const struct sock_fprog *filter)
+static uint32_t ask_filter(const struct sock_fprog *filter, int number, const uint64_t args[6])
 {
-	const struct seccomp_data call = { .nr = SYS_process_vm_readv,
-					   .arch = ARCH,
-					   .args = { (uint64_t)getpid(), 0, 1, 0, 1, 0 } };
+	struct seccomp_data call = { .nr = number, .arch = ARCH };
 
-	return sandbox_answer(filter->filter, filter->len, &call) == SECCOMP_RET_ALLOW;
+	for (int i = 0; i < 6; i++)
+		call.args[i] = args[i];
+	return sandbox_answer(filter->filter, filter->len, &call) & SECCOMP_RET_ACTION_FULL;
+}
+
+/* What we cannot do under the filter. */
+static uint32_t denied_by(const struct sock_fprog *filter)
+{
+	uint32_t denied = 0;
+
+	for (size_t i = 0; i < sandbox_ncalls; i++) {
+		const struct sandbox_call *call = &sandbox_calls[i];
+		uint32_t answer = ask_filter(filter, call->number, call->args);
+
+		if (answer == SECCOMP_RET_ERRNO)
+			denied |= call->needs & FAILURE_MATTERS;
+		else if (answer != SECCOMP_RET_ALLOW && answer != SECCOMP_RET_LOG)
+			denied |= call->needs;
+	}
+	return denied;
+}
+
+static bool filter_allows_reading(const struct sock_fprog *filter, pid_t me)
+{
+	const uint64_t args[6] = { (uint64_t)me, 0, 1, 0, 1, 0 };
+
+	return ask_filter(filter, SYS_process_vm_readv, args) == SECCOMP_RET_ALLOW;
 }
 
 /*
  * From here on no thread makes the call. A thread that a signal handler, or a
  * longjmp() out of one, keeps away is not waited for.
  */
-static void close_door(void)
+static void close_door(bool all)
 {
 	ask_inherited();
 	/* pairs with those in sandbox_enter() */
 	atomic_fetch_add(&forbidden, 1);
 	for (int i = 0; atomic_load(&inside) && i < YIELDS; i++)
-		sched_yield();
+		permit_yield();
+	permit_close(all);
 }
 
 /* @filter may be read once the kernel has accepted it; NULL: strict mode, all is forbidden. */
-static void open_door(bool installed, const struct sock_fprog *filter)
+static void open_door(bool all, bool installed, const struct sock_fprog *filter)
 {
 	int saved = errno;
 
-	if (!installed || (filter && filter_allows(filter)))
+	permit_open(all, !installed ? 0 : filter ? denied_by(filter) : NEED_ALL);
+	if (!installed || (filter && filter_allows_reading(filter, permit_pid())))
 		atomic_fetch_sub(&forbidden, 1);
+	sandbox_tell();
 	errno = saved;
+}
+
+void sandbox_tell(void)
+{
+	static _Atomic uint32_t told;
+	uint32_t denied = permit_all_denied();
+
+	if (recorder.generation == recording_generation() && recording_is_on() &&
+	    (denied & ~atomic_fetch_or(&told, denied)))
+		record_blind(BLIND_SANDBOX, (void *)(uintptr_t)denied);
 }
 
 OURS int prctl(int option, ...)
@@ -209,10 +339,10 @@ OURS int prctl(int option, ...)
 	d = va_arg(more, unsigned long);
 	va_end(more);
 	if (installs)
-		close_door();
+		close_door(false);
 	ret = NEXT(prctl)(option, a, b, c, d);
 	if (installs)
-		open_door(!ret, a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
+		open_door(false, !ret, a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
 	return ret;
 }
 
@@ -221,14 +351,15 @@ OURS int prctl(int option, ...)
 static long install_filter(long number, unsigned long operation, unsigned long flags,
 			   const struct sock_fprog *filter)
 {
+	const bool all = operation == SECCOMP_SET_MODE_FILTER && flags & SECCOMP_FILTER_FLAG_TSYNC;
 	long ret;
 
 	if (vfork_is_child())
 		return NEXT(syscall)(number, operation, flags, filter);
-	close_door();
+	close_door(all);
 	ret = NEXT(syscall)(number, operation, flags, filter);
 	/* a positive result is a listener, or the thread that failed to follow */
-	open_door(!ret || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER),
+	open_door(all, !ret || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER),
 		  operation == SECCOMP_SET_MODE_FILTER ? filter : NULL);
 	return ret;
 }

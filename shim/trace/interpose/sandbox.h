@@ -5,6 +5,7 @@
  */
 #include <linux/filter.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -20,6 +21,23 @@ void sandbox_begin(uint32_t known, bool child);
  */
 bool sandbox_enter(void);
 void sandbox_leave(void);
+
+/*
+ * Write to this thread's ring, if it has one, what the process's filters keep us from; once for
+ * each that they add.
+ */
+void sandbox_tell(void);
+
+/* A system call that the recorder may make in the program, and what for: enum event_need. */
+struct sandbox_call {
+	int number;
+	const char *name;
+	uint32_t needs;
+	uint64_t args[6]; /* as they may be; pointers are just not NULL */
+};
+
+extern const struct sandbox_call sandbox_calls[];
+extern const size_t sandbox_ncalls;
 
 /* What a filter of @n instructions, which the kernel has accepted, answers to @call. */
 struct seccomp_data;

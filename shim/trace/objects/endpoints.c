@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/record.h"
 
 enum { BITS = 12, BUCKETS = 1 << BITS, TRIES = 100, NO_NUMBER = -1 };
@@ -32,7 +33,7 @@ struct endpoint *endpoints_get(const void *object)
 
 	if (e)
 		return e;
-	e = calloc(1, sizeof(*e));
+	e = permit_alloc(1, sizeof(*e));
 	if (!e)
 		return NULL;
 	atomic_store_explicit(&e->number, (uint32_t)NO_NUMBER, memory_order_relaxed);

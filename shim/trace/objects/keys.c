@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/record.h"
 
 enum { BITS = 12, BUCKETS = 1 << BITS, TRIES = 100 };
@@ -83,7 +84,7 @@ static struct key *take_key(void)
 	struct key *k = unused;
 
 	if (!k)
-		return calloc(1, sizeof(*k));
+		return permit_alloc(1, sizeof(*k));
 	unused = k->next_region;
 	return k;
 }

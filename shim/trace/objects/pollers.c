@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/objects/known.h"
 #include "shim/trace/ring/recording.h"
 
@@ -23,7 +24,7 @@ void pollers_add(const struct ibv_cq *cq)
 	struct cq_entry *e;
 
 	recording_lock();
-	e = known_find(cq, KNOWN_CQ) ? NULL : calloc(1, sizeof(*e));
+	e = known_find(cq, KNOWN_CQ) ? NULL : permit_alloc(1, sizeof(*e));
 	if (e)
 		known_add(&e->known, cq, KNOWN_CQ);
 	recording_unlock();

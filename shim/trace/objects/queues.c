@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/spin.h"
 
 enum {
@@ -71,6 +72,8 @@ static struct table *table_new(uint32_t max, uint32_t spans)
 	while (buckets < max)
 		buckets *= 2;
 	bytes = sizeof(*t) + buckets * sizeof(struct chain) + size * each;
+	if (!permit_has(NEED_MEMORY))
+		return NULL;
 	t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		 -1, 0);
 	errno = saved;
@@ -87,7 +90,7 @@ static void table_free(struct table *t)
 {
 	int saved = errno;
 
-	if (t)
+	if (t && permit_has(NEED_END))
 		munmap(t, t->bytes);
 	errno = saved;
 }

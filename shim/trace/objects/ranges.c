@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/recording.h"
 
 enum { FEW = 256, TRIES = 100, SIZES = 16 };
@@ -77,7 +78,7 @@ static bool make_room(size_t n)
 
 	if (n < room)
 		return true;
-	more = noutgrown == SIZES ? NULL : calloc(room ? room * 4 : FEW, sizeof(*more));
+	more = noutgrown == SIZES ? NULL : permit_alloc(room ? room * 4 : FEW, sizeof(*more));
 	if (!more)
 		return false;
 	for (size_t i = 0; i < n; i++) {

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/stack/stack.h"
 
@@ -56,7 +57,7 @@ struct strict_object *strict_made(const void *object, bool single)
 	if (o) {
 		begin_object(o, single);
 	} else {
-		o = calloc(1, sizeof(*o));
+		o = permit_alloc(1, sizeof(*o));
 		if (o) {
 			begin_object(o, single);
 			known_add(&o->known, object, KNOWN_STRICT);

@@ -13,6 +13,7 @@
 
 #include "core/wire/hash.h"
 #include "core/wire/payload.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/interpose/sandbox.h"
 #include "shim/trace/ring/record.h"
 
@@ -29,7 +30,7 @@ static pid_t own_pid(void)
 	} own __attribute__((tls_model("initial-exec")));
 
 	if (!own.pid || own.generation != recorder.generation) {
-		own.pid = getpid();
+		own.pid = permit_pid();
 		own.generation = recorder.generation;
 	}
 	return own.pid;

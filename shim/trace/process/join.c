@@ -16,6 +16,7 @@
 
 #include "shim/trace/base/aside.h"
 #include "shim/trace/base/forks.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/interpose/fault.h"
 #include "shim/trace/interpose/sandbox.h"
@@ -47,6 +48,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	aside_forked();
+	permit_forked(recording_lock_is_quiet());
 	recording_unlock();
 	recording_forked();
 }

@@ -28,6 +28,7 @@
 #include "shim/trace/base/forks.h"
 #include "shim/trace/base/libc.h"
 #include "shim/trace/base/next.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/started.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/interpose/import.h"
@@ -178,7 +179,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 	size_t n = 0;
 
 	stack_take(&stack);
-	if (how == FORK_EXEC || how == FORK_SYSTEM || how == FORK_POPEN)
+	if ((how == FORK_EXEC || how == FORK_SYSTEM || how == FORK_POPEN) && permit_has(NEED_FORK))
 		n = descriptors_staying(staying);
 	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8 + sizeof(staying));
 	if (!event)
@@ -196,7 +197,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 
 bool process_is_recorded(void)
 {
-	return recording_is_on() && getpid() == self;
+	return recording_is_on() && permit_pid() == self;
 }
 
 uint32_t process_fork(enum event_fork_how how)
@@ -208,7 +209,7 @@ uint32_t process_fork(enum event_fork_how how)
 		user_exec();
 	if (vfork_is_child()) {
 		if (how == FORK_EXEC)
-			vfork_exec(getpid());
+			vfork_exec(permit_pid());
 	} else if (process_is_recorded() && !recorder.busy && record_ready()) {
 		seq = atomic_fetch_add(&forks, 1) + 1;
 		announced = (struct origin){ seq, record_ticks() };

@@ -10,7 +10,9 @@
 #include <stdatomic.h>
 
 #include "shim/trace/base/aside.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
+#include "shim/trace/interpose/sandbox.h"
 #include "shim/trace/process/join.h"
 #include "shim/trace/process/process.h"
 #include "shim/trace/process/thread.h"
@@ -40,6 +42,24 @@ static bool watch_end(void)
 	return watched;
 }
 
+/*
+ * The program has forbidden system calls that a ring takes. A process that has not joined has no
+ * page to count it in.
+ */
+static bool is_forbidden(void)
+{
+	if (permit_has(NEED_RING | NEED_QUIET))
+		return false;
+	recorder.ringless = recording_generation();
+	if (!session_running(&recording_session) || !recording_has_page()) {
+		recording_end();
+		return true;
+	}
+	atomic_fetch_add(&recording_session.page->ringless, 1);
+	atomic_fetch_add(&recording_session.page->sandboxed, 1);
+	return true;
+}
+
 /* The first verb of a process loads libraries. */
 static void start_aside(void *ret_ok)
 {
@@ -48,10 +68,12 @@ static void start_aside(void *ret_ok)
 	if (!join_process() || !watch_end())
 		return;
 	*ok = thread_make_ring();
-	if (*ok)
+	if (*ok) {
 		process_write();
-	else
+		sandbox_tell();
+	} else {
 		give_up_ring();
+	}
 }
 
 static bool start_recording(void)
@@ -67,6 +89,8 @@ static bool start_recording(void)
 			return ok;
 	}
 	if (recorder.busy || recording_is_over() || recorder.ringless == recording_generation())
+		return false;
+	if (is_forbidden())
 		return false;
 	/* a handler's verbs would go unrecorded, and a signal interrupts posix_fallocate() */
 	quiet_begin(&quiet);

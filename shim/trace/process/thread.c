@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/payload/payload.h"
 #include "shim/trace/ring/builder.h"
@@ -36,8 +37,9 @@ void thread_end(void *unused)
 	site_end();
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
-	recorder.busy = true;    /* a signal handler's verb gets no new ring meanwhile */
-	torn = recorder.writing; /* ended by an asynchronous cancellation, or in a signal handler */
+	recorder.busy = true; /* a signal handler's verb gets no new ring meanwhile */
+	torn = recorder.writing !=
+	       NULL; /* ended by an asynchronous cancellation, or in a signal handler */
 	if (torn)
 		record_drop();
 	else if (recorder.held)
@@ -137,7 +139,7 @@ static bool new_ring(void)
 	/* pairs with the load in try_ring() */
 	atomic_store_explicit(&head->ticks, record_ticks(), memory_order_release);
 	atomic_fetch_add_explicit(&recording_session.page->made, 1, memory_order_relaxed);
-	session_wake(&recording_session);
+	record_wake();
 	return true;
 }
 
@@ -151,13 +153,14 @@ static void begin_tap(void)
 
 bool thread_make_ring(void)
 {
+	permit_begin_thread();
 	/* after fork it is the parent's: this process has no use for it */
 	ring_close(&recorder.ring);
 	recorder.held = 0;
 	recorder.holds++;
 	recorder.depth = 0;
 	recorder.cm_depth = 0;
-	recorder.writing = false;
+	recorder.writing = NULL;
 	recorder.stuck = false;
 	memset(&recorder.waits, 0, sizeof(recorder.waits));
 	recorder.tap = NULL;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "shim/trace/base/libc.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/started.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/recording.h"
@@ -51,7 +52,8 @@ static void before_change(uid_t to)
 {
 	int saved = errno;
 
-	if (to == (uid_t)-1 || geteuid() || !to || recorder.busy || vfork_is_child())
+	if (to == (uid_t)-1 || !permit_has(NEED_IDS) || geteuid() || !to || recorder.busy ||
+	    vfork_is_child())
 		return;
 	if ((recording_is_on() || started_has_verbs()) && record_ready())
 		rings_set_aside(&recording_session);
@@ -66,10 +68,12 @@ void user_exec(void)
 {
 	static _Atomic pid_t counted;
 	struct session_page *page = page_here();
-	uid_t now = geteuid();
+	uid_t now;
 
-	if (!atomic_load(&left) || !page || now == owner ||
-	    atomic_exchange(&counted, getpid()) == getpid())
+	if (!atomic_load(&left) || !page || !permit_has(NEED_IDS))
+		return;
+	now = geteuid();
+	if (now == owner || atomic_exchange(&counted, getpid()) == getpid())
 		return;
 	atomic_store(&page->stranger, (uint32_t)now + 1);
 	atomic_fetch_add(&page->strangers, 1);

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "shim/trace/base/permit.h"
+
 static struct builder no_builder;
 __thread struct builder *builder_now __attribute__((tls_model("initial-exec"))) = &no_builder;
 static __thread struct builder *builders __attribute__((tls_model("initial-exec")));
@@ -26,8 +28,10 @@ _Static_assert(BUILDERS == 64, "place() takes 6 bits");
 static void *take_memory(size_t bytes)
 {
 	int saved = errno;
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = MAP_FAILED;
 
+	if (permit_has(NEED_MEMORY))
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	errno = saved;
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -98,7 +102,7 @@ bool builder_grow(struct builder *b)
 
 	if (b->cut)
 		return false;
-	if (b->size < BUILDER_MAX)
+	if (b->size < BUILDER_MAX && permit_has(NEED_MEMORY))
 		more = mremap(b->at, b->size, 2ul * b->size, MREMAP_MAYMOVE);
 	errno = saved;
 	if (more == MAP_FAILED) {
@@ -130,7 +134,7 @@ void builder_thread_end(void)
 
 	builders = NULL;
 	builder_now = &no_builder;
-	if (!all)
+	if (!all || !permit_has(NEED_END))
 		return;
 	for (int i = 0; i < BUILDERS; i++)
 		if (all[i].at)

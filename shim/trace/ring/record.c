@@ -6,6 +6,10 @@
  * when the verb has returned. If the ring fills up first, everything is
  * published as it is.
  *
+ * A signal handler may leave a verb by longjmp(). An event that was held is
+ * published when the next one is, for the frame of its verb is gone; one that
+ * was being written is given up, and that it was is written.
+ *
  * Not here: how a thread gets a ring (thread.c), a full ring (wait.c), what
  * events contain (call.c, post.c, poll.c, process.c).
  */
@@ -27,9 +31,38 @@ void record_abandon(void)
 {
 	if (!recording_is_on() || recorder.generation != recording_generation())
 		return;
-	recorder.writing = false;
+	recorder.writing = NULL;
 	if (recorder.held)
 		record_publish();
+}
+
+/* The stack grows down: an outer frame lies above this one. Whether it lives is on the stack. */
+void record_end_hold(const void *frame)
+{
+	int saved = errno;
+
+	if (recorder.hold_frame <= frame || record_writer_is_gone(recorder.hold_frame))
+		record_publish();
+	errno = saved;
+}
+
+bool record_take_over(void)
+{
+	int saved = errno;
+	bool gone = record_writer_is_gone(recorder.writing);
+
+	errno = saved;
+	if (!gone) {
+		record_drop_nested();
+		return false;
+	}
+	ring_repair(&recorder.ring);
+	recorder.held = 0;
+	recorder.holds++;
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = NULL;
+	record_blind(BLIND_JUMP, NULL);
+	return true;
 }
 
 void record_tap(void)
@@ -54,7 +87,8 @@ void record_tap(void)
 /* Does it mean that requests or completions are not seen from now on? */
 static bool hides_work(enum event_blind_what what)
 {
-	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES;
+	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES &&
+	       what != BLIND_SANDBOX;
 }
 
 void record_blind(enum event_blind_what what, const void *object)

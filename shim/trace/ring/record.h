@@ -21,9 +21,9 @@ struct recorder {
 	const void *frame;   /* of the outermost of them */
 	uint32_t cm_depth;   /* the same of librdmacm's calls */
 	const void *cm_frame;
-	bool busy;      /* the ring is being made: verbs are not recorded meanwhile */
-	uint8_t ours;   /* EVENT_OURS: the recorder itself calls verbs; else 0 */
-	bool writing;   /* between record_reserve() and record_commit() */
+	bool busy;           /* the ring is being made: verbs are not recorded meanwhile */
+	uint8_t ours;        /* EVENT_OURS: the recorder itself calls verbs; else 0 */
+	const void *writing; /* between record_reserve() and record_commit(): a frame of ours */
 	uint32_t vfork; /* generation in which this thread made a child that shares its memory; 0 */
 	uint32_t vfork_seq;                  /* the number of that fork */
 	pid_t vfork_child;                   /* whose verbs were reported */
@@ -84,6 +84,21 @@ static inline uint64_t record_ticks(void)
  */
 bool record_room(size_t bytes);
 
+/*
+ * An event is being written. False: this is a signal handler that interrupted that, and its event
+ * is dropped and counted. True: the writer was left by a longjmp(), and its event is given up.
+ */
+bool record_take_over(void);
+
+/* Something is held, and a verb with @frame begins: publish it if its own verb is gone. */
+void record_end_hold(const void *frame);
+
+/* Was @writer, a frame of a verb of this thread, left by a jump? In stack.c. */
+bool record_writer_is_gone(const void *writer);
+
+/* Wake the collector, if it sleeps. */
+void record_wake(void);
+
 /* Count an event that finds no room; or of a signal handler that interrupted another event. */
 void record_drop(void);
 void record_drop_nested(void);
@@ -97,12 +112,10 @@ static inline void *record_reserve(size_t bytes)
 	uint64_t at;
 	void *event;
 
-	if (__builtin_expect(recorder.writing, 0)) {
-		record_drop_nested();
+	if (__builtin_expect(recorder.writing != NULL, 0) && !record_take_over())
 		return NULL;
-	}
 	/* from here on no signal handler takes the room that we find */
-	recorder.writing = true;
+	recorder.writing = __builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	at = recorder.ring.reserved + recorder.held;
 	if (__builtin_expect(at + bytes > recorder.ring.limit, 0)) {
@@ -115,13 +128,16 @@ static inline void *record_reserve(size_t bytes)
 	return event;
 }
 
-/* While it is on, a signal handler's events are dropped and counted. Returns what it was. */
-static inline bool record_set_writing(bool on)
+/*
+ * While it is not NULL, but a frame of the caller, a signal handler's events are dropped and
+ * counted. Returns what it was.
+ */
+static inline const void *record_set_writing(const void *frame)
 {
-	bool before = recorder.writing;
+	const void *before = recorder.writing;
 
 	atomic_signal_fence(memory_order_seq_cst);
-	recorder.writing = on;
+	recorder.writing = frame;
 	atomic_signal_fence(memory_order_seq_cst);
 	return before;
 }
@@ -132,8 +148,7 @@ void record_tap(void);
 /* An event inside one that is held is published with it, not before. */
 static inline void record_commit_held(struct event_head *event, size_t bytes)
 {
-	event->words = (uint16_t)(bytes / 8);
-	event->seq = ++recorder.ring.seq;
+	ring_number(&recorder.ring, event, bytes / 8);
 	recorder.held += bytes;
 }
 
@@ -144,7 +159,7 @@ static inline void record_commit(struct event_head *event, size_t words)
 	else
 		ring_commit(&recorder.ring, event, words);
 	atomic_signal_fence(memory_order_seq_cst);
-	recorder.writing = false;
+	recorder.writing = NULL;
 	if (__builtin_expect(recorder.tap != NULL, 0))
 		record_tap();
 }
@@ -156,7 +171,7 @@ static inline void record_commit(struct event_head *event, size_t words)
  */
 static inline void record_publish(void)
 {
-	bool before = record_set_writing(true);
+	const void *before = record_set_writing(__builtin_frame_address(0));
 
 	recorder.ring.reserved += recorder.held;
 	recorder.held = 0;
@@ -185,16 +200,15 @@ static inline struct hold record_hold(struct event_head *event, size_t bytes, co
 {
 	struct hold hold;
 
-	/* the stack grows down: an outer frame lies above this one */
-	if (__builtin_expect(recorder.held != 0, 0) && recorder.hold_frame <= frame)
-		record_publish();
+	if (__builtin_expect(recorder.held != 0, 0))
+		record_end_hold(frame);
 	hold = (struct hold){ recorder.holds, recorder.held == 0 };
 	if (hold.outer)
 		recorder.hold_frame = frame;
 	record_commit_held(event, bytes);
 	/* a signal handler of this thread finds the place taken */
 	atomic_signal_fence(memory_order_seq_cst);
-	recorder.writing = false;
+	recorder.writing = NULL;
 	return hold;
 }
 
@@ -211,10 +225,15 @@ static inline void record_release(struct hold hold)
 		record_publish();
 }
 
-/* The flags that an event of this moment has. */
+/*
+ * The flags that an event of this moment has. Where the frame of the verb around it lies below,
+ * that verb was left by a jump.
+ */
 static inline uint8_t record_flags(void)
 {
-	return (uint8_t)((recorder.depth ? EVENT_INNER : 0) | recorder.ours);
+	bool inner = recorder.depth && recorder.frame > __builtin_frame_address(0);
+
+	return (uint8_t)((inner ? EVENT_INNER : 0) | recorder.ours);
 }
 
 static inline void record_head(struct event_head *head, enum event_type type, uint64_t ticks)

@@ -54,3 +54,6 @@ void recording_forked(void);
 void recording_lock(void);
 bool recording_trylock(void);
 void recording_unlock(void);
+
+/* Has the thread that holds it blocked signals? */
+bool recording_lock_is_quiet(void);

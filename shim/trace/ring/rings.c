@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "core/wire/budget.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/base/tap.h"
 #include "shim/trace/ring/record.h"
@@ -123,7 +124,7 @@ static struct slot *find_head(const struct ring_head *head)
 /* Free the rings that the collector has read to the end: their files are removed. */
 static void forget_read(void)
 {
-	for (struct slot *slot = slots; slot; slot = slot->next) {
+	for (struct slot *slot = slots; slot && permit_has(NEED_END); slot = slot->next) {
 		if (slot->use != CLOSED || !ring_is_read(&slot->ring))
 			continue;
 		atomic_fetch_sub_explicit(&charged, slot->ring.charged, memory_order_relaxed);
@@ -242,7 +243,8 @@ void rings_set_aside(struct session *session)
 {
 	unsigned int n = 0;
 
-	if (session_is_alone(session) || session->page->on_full == ON_FULL_GROW)
+	if (session_is_alone(session) || session->page->on_full == ON_FULL_GROW ||
+	    !permit_has(NEED_RING | NEED_QUIET))
 		return;
 	recording_lock();
 	for (struct slot *slot = slots; slot; slot = slot->next)
@@ -371,7 +373,7 @@ static void trim_ring(struct session *session, struct ring *ring)
 	char name[SESSION_NAME];
 	int at;
 
-	if (!ring->head->grows)
+	if (!ring->head->grows || !permit_has(NEED_END))
 		return;
 	session_ring_name(ring->head->index, name);
 	at = session_open_dir(session);
@@ -389,6 +391,8 @@ static void close_ring(struct session *session, struct slot *slot, struct ring *
 	trim_ring(session, ring);
 	/* pairs with the load in feed_ended(): all events are committed before it */
 	atomic_store_explicit(&ring->head->closed, ticks, memory_order_release);
+	if (!permit_has(NEED_END))
+		return;
 	if (!slot || !ring->charged) {
 		ring_close(ring);
 		return;

@@ -8,8 +8,7 @@
  */
 #include "shim/trace/ring/vfork.h"
 
-#include <unistd.h>
-
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/record.h"
 
 void vfork_begin(uint32_t seq)
@@ -29,13 +28,13 @@ void vfork_begin(uint32_t seq)
 bool vfork_is_child(void)
 {
 	return recorder.vfork && recorder.vfork == recording_generation() &&
-	       (pid_t)recorder.ring.head->pid != getpid();
+	       (pid_t)recorder.ring.head->pid != permit_pid();
 }
 
 /* The child's verbs are not recorded; its parent's ring has an event that there were some. */
 static void report_vfork(void)
 {
-	pid_t me = getpid();
+	pid_t me = permit_pid();
 
 	if (recorder.vfork_child == me)
 		return;

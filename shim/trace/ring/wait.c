@@ -13,9 +13,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/rings.h"
@@ -28,6 +30,12 @@ enum {
 	LAP_NS = 250 * 1000 *
 		 1000, /* as long as the collector sleeps at most while there are rings */
 };
+
+void record_wake(void)
+{
+	if (permit_has(NEED_WAKE)) /* else it wakes by itself, after a while */
+		session_wake(&recording_session);
+}
 
 void record_drop(void)
 {
@@ -47,6 +55,8 @@ static bool collector_died(void)
 	bool alive;
 	int cancel;
 
+	if (!permit_has(NEED_LOOK))
+		return false; /* --max-wait ends it */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	alive = session_process_alive((pid_t)page->collector, page->collector_start);
 	pthread_setcancelstate(cancel, &cancel);
@@ -58,14 +68,22 @@ static bool collector_died(void)
 static void sleep_for(uint64_t ns)
 {
 	struct timespec pause = { .tv_nsec = (long)ns };
+	uint64_t until;
 
+	if (!permit_has(NEED_PAUSE)) {
+		until = clock_monotonic() + ns;
+		while (permit_has(NEED_YIELD) && clock_monotonic() < until)
+			sched_yield();
+		return;
+	}
 	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
 }
 
 static int make_longer(struct ring *ring)
 {
 	char name[SESSION_NAME];
-	int at = session_open_dir(&recording_session), err;
+	int at = permit_has(NEED_ROOM | NEED_QUIET) ? session_open_dir(&recording_session) : -EPERM,
+	    err;
 
 	if (at < 0)
 		return at;
@@ -108,7 +126,8 @@ static bool widen_ring(bool must)
 {
 	int err;
 
-	if (recorder.stuck || !ring_wider(&recorder.ring) || !session_running(&recording_session))
+	if (recorder.stuck || !ring_wider(&recorder.ring) || !session_running(&recording_session) ||
+	    !permit_has(NEED_ROOM | NEED_QUIET))
 		return false;
 	err = rings_widen(&recording_session, &recorder.ring, must);
 	recorder.stuck = err && err != -EDQUOT;
@@ -164,7 +183,9 @@ static bool sees_reader(struct patience *p)
 	int cancel;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	time = session_process_time((pid_t)recording_session.page->collector);
+	time = permit_has(NEED_LOOK)
+		       ? session_process_time((pid_t)recording_session.page->collector)
+		       : 0;
 	pthread_setcancelstate(cancel, &cancel);
 	sees = sees || (rounds == p->rounds && time > p->time);
 	p->head = head;
@@ -203,17 +224,18 @@ static bool wait_for_room(size_t bytes)
 	bool room = false;
 
 	if (recording_session.page->on_full != ON_FULL_WAIT ||
+	    (!permit_has(NEED_PAUSE) && !permit_has(NEED_YIELD)) ||
 	    recorder.gave_up == reader_stands() + 1)
 		return false;
 	begin_patience(&patience);
 	while (session_running(&recording_session) && look_for_reader(&patience)) {
-		session_wake(&recording_session);
+		record_wake();
 		room = ring_room(&recorder.ring, bytes);
 		if (room || ring_is_gone(&recorder.ring))
 			break;
-		record_set_writing(false);
+		record_set_writing(NULL);
 		sleep_for(patience.pause);
-		record_set_writing(true);
+		record_set_writing(__builtin_frame_address(0));
 		if (patience.pause < WAIT_MOST_NS)
 			patience.pause *= 2;
 	}
@@ -235,7 +257,7 @@ static bool make_room(size_t bytes, bool *ret_waited)
 		*ret_waited = !must;
 		return !must && wait_for_room(bytes);
 	}
-	session_wake(&recording_session);
+	record_wake();
 	return true;
 }
 
@@ -294,7 +316,7 @@ static bool wait_or_grow(size_t bytes)
 		recording_end();
 	if (!room) {
 		record_drop();
-		record_set_writing(false);
+		record_set_writing(NULL);
 	}
 	errno = saved;
 	return room;
@@ -319,6 +341,6 @@ bool record_room(size_t bytes)
 		errno = saved;
 	}
 	tell_waits(bytes);
-	session_wake(&recording_session);
+	record_wake();
 	return true;
 }

@@ -26,6 +26,7 @@
 #include <sys/mman.h>
 
 #include "shim/trace/base/aside.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/stack/stack.h"
@@ -65,7 +66,8 @@ void site_end(void)
 		return;
 	sites.mask = 0;
 	sites.table = &none;
-	munmap(at, TABLE + SITE_SPARE);
+	if (permit_has(NEED_END))
+		munmap(at, TABLE + SITE_SPARE);
 }
 
 void *site_spare(void)
@@ -187,6 +189,8 @@ static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *fr
 	int saved = errno;
 
 	if (recorder.writing) /* in a handler whose events are lost, and counted, anyway */
+		return 0;
+	if (!permit_has(NEED_STACK | NEED_QUIET))
 		return 0;
 	quiet_begin(&quiet); /* a signal handler sees the table before or after the change */
 	aside_call(unwind_aside, &unwound);

@@ -15,20 +15,24 @@
 #include "shim/trace/stack/stack.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unwind.h>
 
 #include "shim/trace/base/aside.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/base/self.h"
+#include "shim/trace/ring/record.h"
 #include "shim/trace/stack/libunwind.h"
 #include "shim/trace/stack/modules.h"
 
 enum {
 	OWN_FRAMES = 12, /* of the recorder, at most, above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
-	DEEP = 4096, /* frames that are looked at for a signal handler */
+	DEEP = 4096,          /* frames that are looked at for a signal handler */
+	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is not farther below */
 };
 
 static struct {
@@ -118,6 +122,11 @@ void stack_take(struct stack *stack)
 {
 	struct quiet quiet;
 
+	stack->nframes = 0;
+	stack->modules = 0;
+	stack->inside = true;
+	if (!permit_has(NEED_STACK | NEED_QUIET))
+		return;
 	quiet_begin(&quiet);
 	aside_call(stack_take_here, stack);
 	quiet_end(&quiet);
@@ -138,8 +147,80 @@ void stack_take_here(void *to)
 		n = walk_again(found, stack);
 	while (i < n && self_contains(found[i]))
 		i++;
-	for (stack->nframes = 0; i < n && stack->nframes < STACK_FRAMES; i++)
+	stack->inside = n == ROOM || i == n;
+	for (stack->nframes = 0; i < n && stack->nframes < STACK_FRAMES; i++) {
+		stack->inside |= self_contains(found[i]);
 		stack->frames[stack->nframes++] = (uint64_t)(uintptr_t)found[i];
+	}
+}
+
+/* A search for a verb that a signal handler has interrupted, or that has called another. */
+struct interrupted {
+	const void *writer, *here;
+	bool signal, other, alive, whole; /* other: a function that is not ours was passed */
+	const void *outermost;
+};
+
+/* Frame pointers are kept: it lies below the return address. Where that is not known, it may be. */
+static bool is_frame(struct _Unwind_Context *context, const void *frame)
+{
+#ifndef __x86_64__
+	return true;
+#endif
+	return (const void *const *)libgcc.cfa(context) - 2 == (const void *const *)frame;
+}
+
+static _Unwind_Reason_Code see_interrupted(struct _Unwind_Context *context, void *arg)
+{
+	struct interrupted *search = arg;
+	int before = 0;
+	void *ip = (void *)libgcc.ip(context, &before);
+
+	search->signal |= before;
+	search->other |= !self_contains(ip);
+	search->alive |= self_contains(ip) &&
+			 (search->signal || (search->other && is_frame(context, search->writer)));
+	search->whole = !ip;
+	if (ip)
+		search->outermost = (const void *)libgcc.cfa(context);
+	return search->alive ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+static bool is_on_signal_stack(const void *at)
+{
+	stack_t stack;
+
+	return !sigaltstack(NULL, &stack) && !(stack.ss_flags & SS_DISABLE) &&
+	       (uintptr_t)at - (uintptr_t)stack.ss_sp < stack.ss_size;
+}
+
+/*
+ * A coroutine has a stack of its own, and its verb may go on later: it is gone for certain where it
+ * was on this stack, below us, or on the signal stack, which nobody is on.
+ */
+static void search_writer(void *arg)
+{
+	struct interrupted *search = arg;
+	const char *writer = search->writer, *here = search->here;
+
+	libgcc.backtrace(see_interrupted, search);
+	if (search->whole && !search->alive &&
+	    is_on_signal_stack(here) == is_on_signal_stack(writer))
+		search->alive = writer > (const char *)search->outermost ||
+				(writer < here && here - writer > STACK_NEAR);
+}
+
+bool record_writer_is_gone(const void *writer)
+{
+	struct interrupted search = { .writer = writer, .here = __builtin_frame_address(0) };
+	struct quiet quiet;
+
+	if (!libgcc.backtrace || !permit_has(NEED_STACK | NEED_QUIET))
+		return false;
+	quiet_begin(&quiet);
+	aside_call(search_writer, &search);
+	quiet_end(&quiet);
+	return search.whole && !search.alive;
 }
 
 struct above {

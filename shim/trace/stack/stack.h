@@ -5,6 +5,7 @@
  * Any thread, also in a signal handler and while another thread holds the
  * loader's lock, once stack_begin() was called.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { STACK_FRAMES = 48 };
@@ -12,6 +13,7 @@ enum { STACK_FRAMES = 48 };
 struct stack {
 	uint32_t modules; /* the highest serial of its files (modules.h) */
 	uint32_t nframes;
+	bool inside; /* a verb is among them, or that is not known */
 	/* return addresses, innermost first, without the recorder's own */
 	uint64_t frames[STACK_FRAMES];
 };

@@ -37,12 +37,13 @@ static struct nesting nesting_of(enum verb verb)
 	return (struct nesting){ &recorder.depth, &recorder.frame };
 }
 
-static void enter_call(struct call *call, const void *frame)
+/* @inside: no jump can have left the verbs that seem to be around this one. */
+static void enter_call(struct call *call, const void *frame, bool inside)
 {
 	struct nesting in = nesting_of(call->verb);
 
 	/* the stack grows down: an outer frame lies above this one */
-	if (*in.depth && *in.frame <= frame)
+	if (*in.depth && (*in.frame <= frame || !inside))
 		*in.depth = 0;
 	call->depth = *in.depth;
 	call->frame = *in.frame;
@@ -84,28 +85,25 @@ static size_t fill_call(struct event_call *event, size_t room, const struct call
 /* Reserve again, with all the room that an event may have. */
 static void *reserve_most(void)
 {
-	record_set_writing(false);
+	record_set_writing(NULL);
 	return record_reserve(RING_EVENT_MAX);
 }
 
-static void write_call(struct call *call)
+static void write_call(struct call *call, const struct stack *stack)
 {
-	struct stack stack = { .nframes = 0 };
 	struct event_call *event;
 	size_t words;
 	bool cut;
 
-	if (!recorder.ours)
-		stack_take(&stack);
 	event = record_reserve(USUAL);
 	if (!event)
 		return;
-	words = fill_call(event, USUAL, call, &stack, &cut);
+	words = fill_call(event, USUAL, call, stack, &cut);
 	if (cut) {
 		event = reserve_most();
 		if (!event)
 			return;
-		words = fill_call(event, RING_EVENT_MAX, call, &stack, &cut);
+		words = fill_call(event, RING_EVENT_MAX, call, stack, &cut);
 	}
 	call->seq = recorder.ring.seq + 1; /* as record_commit() will number it */
 	record_commit(&event->head, words);
@@ -113,14 +111,17 @@ static void write_call(struct call *call)
 
 void call_write_begin(struct call *call, enum verb verb)
 {
+	struct stack stack = { .inside = true };
 	int saved = errno;
 
 	call->verb = verb;
 	call->seq = 0;
 	if (strict_is_on() && verb_infos[verb].effect == EFFECT_DESTROY)
 		strict_destroys(verb, (const void *)(uintptr_t)call->args[0]);
-	enter_call(call, __builtin_frame_address(0));
-	write_call(call);
+	if (!recorder.ours)
+		stack_take(&stack);
+	enter_call(call, __builtin_frame_address(0), stack.inside);
+	write_call(call, &stack);
 	*nesting_of(verb).depth = call->depth + 1;
 	errno = saved;
 }

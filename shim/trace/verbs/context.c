@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "shim/trace/base/permit.h"
+
 struct context *context_find(const struct ibv_context *context)
 {
 	return known_find(context, KNOWN_CONTEXT);
@@ -16,7 +18,7 @@ struct context *context_get(const struct ibv_context *context)
 
 	if (c)
 		return c;
-	c = calloc(1, sizeof(*c));
+	c = permit_alloc(1, sizeof(*c));
 	if (c)
 		known_add(&c->known, context, KNOWN_CONTEXT);
 	return c;

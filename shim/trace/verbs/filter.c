@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "core/wire/session.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/record.h"
 #include "shim/trace/verbs/context.h"
 
@@ -59,7 +60,7 @@ static struct filter_qps *get_qps(const struct ibv_context *context)
 
 	if (qps || !c)
 		return qps;
-	qps = calloc(1, sizeof(*qps));
+	qps = permit_alloc(1, sizeof(*qps));
 	/* pairs with the load in find_qps() */
 	atomic_store_explicit(&c->qps, qps, memory_order_release);
 	return qps;

@@ -143,7 +143,7 @@ put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc
 		statuses |= (unsigned int)wc[i].status;
 	}
 	if (__builtin_expect(statuses != IBV_WC_SUCCESS, 0) && has_error(wc, nwc)) {
-		record_set_writing(false); /* what was reserved is given up */
+		record_set_writing(NULL); /* what was reserved is given up */
 		return put_with_stack(cq, 0, ret, wc, nwc);
 	}
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);

@@ -21,6 +21,7 @@
 
 #include "core/wire/probe.h"
 #include "core/wire/session.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/ring/record.h"
 
 enum {
@@ -33,8 +34,9 @@ static struct session_page *page_to_stop(void)
 {
 	struct session_page *page = recording_session.page;
 
-	if (!page || !page->stop.on || recorder.depth || recorder.cm_depth || recorder.ours ||
-	    recorder.vfork || !session_running(&recording_session) ||
+	if (!page || !page->stop.on || !permit_has(NEED_STOP) || recorder.depth ||
+	    recorder.cm_depth || recorder.ours || recorder.vfork ||
+	    !session_running(&recording_session) ||
 	    !session_process_alive((pid_t)page->collector, page->collector_start))
 		return NULL;
 	return page;
@@ -99,7 +101,7 @@ static void stop_here(struct session_page *page, const struct stop_spot *what,
 	fill_frames(spot, stack);
 	/* pairs with the load in spot_tell() */
 	atomic_store_explicit(&spot->state, STOP_TAKEN, memory_order_release);
-	session_wake(&recording_session);
+	record_wake();
 	syscall(SYS_tgkill, spot->pid, spot->tid, SIGSTOP);
 }
 

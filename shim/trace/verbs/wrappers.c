@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "shim/trace/base/next.h"
+#include "shim/trace/base/permit.h"
 #include "shim/trace/interpose/import.h"
 #include "shim/trace/objects/descriptors.h"
 #include "shim/trace/objects/strict.h"
@@ -107,7 +108,7 @@ enum { SNAPSHOT_GIDS = 256 };
 
 static void snapshot_gids(struct ibv_context *context)
 {
-	struct ibv_gid_entry *gids = calloc(SNAPSHOT_GIDS, sizeof(*gids));
+	struct ibv_gid_entry *gids = permit_alloc(SNAPSHOT_GIDS, sizeof(*gids));
 
 	if (gids && next_symbol(VERB_query_gid_table))
 		_ibv_query_gid_table(context, gids, SNAPSHOT_GIDS, 0, sizeof(*gids));
@@ -149,7 +150,7 @@ static void patch_opened(struct ibv_context *context)
 	descriptors_add(context, context->async_fd);
 	if (wrappers_patch(context))
 		record_blind(BLIND_PROVIDERS, context);
-	if (!recorder.ours && !recorder.depth)
+	if (!recorder.ours && !recorder.depth && permit_has(NEED_DEVICE))
 		snapshot_device(context);
 	errno = saved;
 }

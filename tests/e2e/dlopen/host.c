@@ -1,6 +1,6 @@
 /*
- * A host of plug-ins: opens one (argv[1]), calls its plug(), closes it; or does that with librdmacm
- * itself. Something else takes the addresses. argv[2]: its names are for all.
+ * A host of plug-ins: opens one (argv[1]), calls its call_plug(), closes it; or does that with
+ * librdmacm itself. Something else takes the addresses. argv[2]: its names are for all.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 
 	for (int i = 0; i < 4; i++) {
 		void *lib = dlopen(argv[1], mode);
-		int (*plug)(void) = lib ? (int (*)(void))dlsym(lib, "plug") : NULL;
+		int (*plug)(void) = lib ? (int (*)(void))dlsym(lib, "call_plug") : NULL;
 
 		if (!lib)
 			return puts(dlerror()), 1;

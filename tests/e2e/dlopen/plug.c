@@ -5,9 +5,9 @@
 #include <infiniband/verbs.h>
 #endif
 
-int plug(void);
+int call_plug(void);
 
-int plug(void)
+int call_plug(void)
 {
 #ifdef CM
 	struct rdma_event_channel *channel = rdma_create_event_channel();

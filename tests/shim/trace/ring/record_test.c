@@ -4,6 +4,7 @@
  * A post is run one instruction at a time, and in front of each of them, in
  * another run, a signal handler calls verbs of its own.
  */
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <infiniband/verbs.h>
@@ -17,6 +18,9 @@
 static struct ibv_context context;
 static struct ibv_qp qp = { .context = &context, .qp_type = IBV_QPT_RC };
 static volatile long steps, target; /* instructions since the step began; in front of which */
+
+static sigjmp_buf away;
+static bool jumps; /* the handler leaves the post, and returns to who called it */
 
 static int fake_post_send(struct ibv_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -36,6 +40,8 @@ static void on_step(int sig)
 	(void)sig;
 	if (++steps != target)
 		return;
+	if (jumps)
+		siglongjmp(away, 1);
 	send_one(2);
 	send_one(3);
 }
@@ -110,7 +116,75 @@ TEST(handler_before_any_instruction_of_a_post_damages_nothing)
 	in_child(step_body);
 }
 
+/* From a frame that lies below the one that was left: addresses alone do not tell. */
+__attribute__((noinline)) static void send_deeper(uint64_t wr_id)
+{
+	char room[4096];
+
+	__asm__ volatile("" : : "r"(room) : "memory");
+	send_one(wr_id);
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
+/* Were posts 5 and 6 recorded, and nothing after the jump lost? Counts jumps that are told. */
+static unsigned int read_after_jump(struct ring *ring)
+{
+	const struct event_head *event;
+	unsigned int told = 0, seen = 0;
+	int bytes;
+
+	while ((bytes = ring_peek(ring, &event)) > 0) {
+		const struct event_post *post = (const void *)event;
+		const struct event_wr *wr = (const void *)(post + 1);
+
+		ring_step(ring, (size_t)bytes);
+		told += event->type == EVENT_BLIND &&
+			((const struct event_blind *)(const void *)event)->what == BLIND_JUMP;
+		seen += event->type == EVENT_POST && wr->wr_id >= 5;
+	}
+	HOLDS(!bytes && seen == 2);
+	ring_consume(ring);
+	return told;
+}
+
+static void jump_body(void)
+{
+	unsigned int told = 0;
+	struct ring ring;
+
+	session_begin(RING_MIN, ON_FULL_WAIT);
+	context.ops.post_send = fake_post_send;
+	HOLDS(data_patch(&context.ops) == 0);
+	signal(SIGTRAP, on_step);
+	post_in_steps(false);
+	send_deeper(1);
+	ring = session_ring(0);
+	read_posts(&ring);
+	jumps = true;
+	do {
+		steps = 0;
+		target++;
+		if (!sigsetjmp(away, 1))
+			post_in_steps(true);
+		send_deeper(5);
+		send_deeper(6);
+		told += read_after_jump(&ring);
+		HOLDS(!atomic_load(&ring.head->dropped));
+	} while (steps >= target);
+	HOLDS(target > 50 && told > 10);
+}
+
+TEST(handler_that_jumps_out_of_any_instruction_of_a_post_loses_that_post_alone)
+{
+	in_child(jump_body);
+}
+
 #else
+
+TEST(handler_that_jumps_out_of_any_instruction_of_a_post_loses_that_post_alone)
+{
+	skip();
+}
 
 TEST(handler_before_any_instruction_of_a_post_damages_nothing)
 {

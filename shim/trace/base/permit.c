@@ -1,0 +1,113 @@
+/*
+ * What the recorder may still do
+ *
+ *	permit_denied    what some thread may not do
+ *	denied_all       what a filter for all threads forbids (SECCOMP_FILTER_FLAG_TSYNC)
+ *	denied_here      what the filters of this thread forbid, and those that a thread may have
+ *			 inherited which had no ring when they were installed
+ *
+ * Filters are only ever added, so bits are, too.
+ *
+ * A section (quiet.h) blocks signals first and restores them last. A filter that another thread
+ * installs for all must not come between: it waits until no thread is in a section, and no thread
+ * begins one before it is there. Neither waits for ever: the thread that installs it may hold up a
+ * thread in a section, by a lock of the program's.
+ */
+#include "shim/trace/base/permit.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { YIELDS = 10000 };
+
+_Atomic uint32_t permit_denied;
+static _Atomic uint32_t denied_all;
+static atomic_uint sections; /* threads that are in one */
+static atomic_uint closing;  /* threads that install a filter for all */
+static _Atomic pid_t self;   /* as it was before the first filter */
+
+static __thread uint32_t denied_here __attribute__((tls_model("initial-exec")));
+static __thread bool has_begun __attribute__((tls_model("initial-exec")));
+
+bool permit_here(uint32_t needs)
+{
+	uint32_t denied =
+		has_begun ? denied_here | atomic_load(&denied_all) : atomic_load(&permit_denied);
+
+	return !(denied & needs);
+}
+
+void *permit_alloc(size_t n, size_t bytes)
+{
+	return permit_has(NEED_MEMORY) ? calloc(n, bytes) : NULL;
+}
+
+void permit_yield(void)
+{
+	if (permit_has(NEED_YIELD))
+		sched_yield();
+}
+
+pid_t permit_pid(void)
+{
+	return permit_has(NEED_IDS) ? getpid() : atomic_load(&self);
+}
+
+void permit_begin_thread(void)
+{
+	if (!has_begun)
+		denied_here = atomic_load(&permit_denied);
+	has_begun = true;
+}
+
+bool permit_enter(uint32_t needs)
+{
+	for (int i = 0;; i++) {
+		/* pairs with the load in permit_close() */
+		atomic_fetch_add(&sections, 1);
+		if (!atomic_load(&closing) || i == YIELDS)
+			break;
+		atomic_fetch_sub(&sections, 1);
+		permit_yield();
+	}
+	if (permit_has(needs))
+		return true;
+	atomic_fetch_sub(&sections, 1);
+	return false;
+}
+
+void permit_leave(void)
+{
+	atomic_fetch_sub(&sections, 1);
+}
+
+void permit_close(bool all)
+{
+	if (permit_has(NEED_IDS))
+		atomic_store(&self, getpid());
+	if (!all)
+		return;
+	/* pairs with the load in permit_enter() */
+	atomic_fetch_add(&closing, 1);
+	for (int i = 0; atomic_load(&sections) && i < YIELDS; i++)
+		permit_yield();
+}
+
+void permit_open(bool all, uint32_t denied)
+{
+	if (!has_begun) /* what it has inherited stays known when it gets a ring */
+		denied_here = atomic_load(&permit_denied);
+	denied_here |= denied;
+	if (all)
+		atomic_fetch_or(&denied_all, denied);
+	atomic_fetch_or(&permit_denied, denied);
+	if (all)
+		atomic_fetch_sub(&closing, 1);
+}
+
+void permit_forked(bool inside)
+{
+	atomic_store(&closing, 0);
+	atomic_store(&sections, inside);
+}
