@@ -147,8 +147,8 @@ if grep -q 'File name too long' err &&
 else echo "not ok badinput: a path longer than SQLite's is said to be too long:" \
 	"$(cat err; ls "$deep")"; fi
 
-# killed in the middle: nothing has the name, and what is left is no trace, also when SQLite has been
-# at it first
+# killed in the middle: nothing has the name, and what is left is no trace, also when SQLite has
+# been at it first
 "$VERBATIM" record -q -o loop.db "$loop" counts 50000
 "$VERBATIM" unpack -o killed.db loop.db & pid=$!
 until [ "$(stat -c %s killed.db.part 2>/dev/null || echo 0)" -gt 1000000 ] ||
