@@ -160,11 +160,12 @@ TEST(a_send_that_has_arrived_is_told_with_the_receives)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	receive_as_peer(&s);
-	says_of_it(&s, SIGTERM,
-		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
-		   "process 2 (app) qp1: it had received that; 1 receive of qp1 outstanding, no "
-		   "completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends posted there, 0 "
-		   "received here");
+	says_of_it(
+		&s, SIGTERM,
+		"1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
+		"process 2 (app) qp1: it had received that; 1 receive of qp1 outstanding, no "
+		"completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends posted there, 0 "
+		"received here");
 }
 
 static void post_unsignalled(struct story *s)
