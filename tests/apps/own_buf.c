@@ -1,5 +1,5 @@
 /*
- * A message out of a buffer that the library has allocated, by verbs that only newer libraries have.
+ * A message out of a buffer that the library has allocated, by verbs of newer libraries.
  */
 #include <dlfcn.h>
 

@@ -233,9 +233,8 @@ uint32_t sql_id_bound(sqlite3 *db, const char *table)
 	sqlite3_snprintf(sizeof(sql), sql, "SELECT value FROM meta WHERE key = 'gone_%s'", table);
 	gone = sql_int(db, sql, 0);
 	gone = gone < 0 || gone > GONE_MOST ? 0 : gone;
-	return rows < (UINT32_MAX / 2 - GAPS - GONE_MOST) / 16
-		       ? (uint32_t)(GAPS + 16 * rows + gone)
-		       : UINT32_MAX / 2;
+	return rows < (UINT32_MAX / 2 - GAPS - GONE_MOST) / 16 ? (uint32_t)(GAPS + 16 * rows + gone)
+							       : UINT32_MAX / 2;
 }
 
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
