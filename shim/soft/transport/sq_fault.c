@@ -20,6 +20,7 @@
 #include "shim/soft/fabric/pipe.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/carry.h"
+#include "shim/soft/transport/cqring.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/patience.h"
@@ -76,14 +77,33 @@ int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
 static void tell_event(struct soft_qp *qp, int type)
 {
 	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
-	struct pipe_event of_cq = { PIPE_CQ, qp->send_cq->ex.handle, qp->send_cq->serial, type };
 
 	if (type == IBV_EVENT_CQ_ERR)
-		pipe_send(segment_own, qp->shm->async, &of_cq);
+		cqring_overrun(&qp->send_cq->ring); /* tells it */
 	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		pipe_send(segment_own, qp->shm->async, &of_qp);
 	else
 		port_tell(qp->attr.port_num, type);
+}
+
+/* A queue pair has stopped by then, whoever is told of it. */
+static bool is_fatal(int type)
+{
+	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
+	       type == IBV_EVENT_QP_ACCESS_ERR;
+}
+
+static int meet_event(struct soft_qp *qp, struct soft_wr *wr, int type)
+{
+	if (!is_fatal(type)) {
+		tell_event(qp, type);
+		return carry_request(qp, wr);
+	}
+	lock_take(&qp->shm->rq.lock);
+	deliver_fail(qp);
+	lock_drop(&qp->shm->rq.lock);
+	tell_event(qp, type);
+	return IBV_WC_WR_FLUSH_ERR;
 }
 
 /* Fail with this status, and let the responder fail as it would when it refuses. */
@@ -123,8 +143,7 @@ static int befall_request(struct soft_qp *qp, struct soft_wr *wr, const struct f
 		cqring_overrun(&qp->send_cq->ring);
 		break;
 	case FAULT_EVENT:
-		tell_event(qp, fault->value);
-		break;
+		return meet_event(qp, wr, fault->value);
 	case FAULT_PORT:
 		port_change(qp->attr.port_num, fault->value, fault->ns);
 		break;
