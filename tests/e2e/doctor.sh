@@ -68,6 +68,19 @@ fabric_that_others_may_enter_is_a_problem() {
 		VERBATIM_SOFT_FABRIC=$tmp/open says /bin/true 0 "ok *fabric.*$tmp/open"
 }
 
+# something else where the fabric's file should be
+fabric_that_is_no_file_is_said() {
+	local kind
+	for kind in "mkfifo @" "mkdir @" "mknod @ c 1 3"; do
+		rm -rf "$tmp/odd" && mkdir -m 700 "$tmp/odd" &&
+			{ ${kind/@/$tmp/odd/fabric} 2>/dev/null || continue; } &&
+			"$VERBATIM" run --device soft env VERBATIM_SOFT_FABRIC="$tmp/odd" \
+				ibv_devinfo >"$tmp/out" 2>&1
+		[ "$(grep -c "^verbatim-soft: $tmp/odd/fabric: .*FABRIC" "$tmp/out")" = 1 ] ||
+			{ echo "$kind"; cat "$tmp/out"; return 1; }
+	done
+}
+
 client_is_fine() { says ibv_rc_pingpong 0 'linked with libibverbs'; }
 other_program_is_told_apart() { says /bin/true 0 'neither it nor its libraries'; }
 absent_program_is_a_problem() { says no-such-program 1 "'no-such-program' cannot be started"; }
@@ -117,6 +130,7 @@ bad_options_are_usage() {
 for each in each_line_has_a_verdict json_says_the_same software_device_has_a_port \
 	lack_of_memlock_is_told \
 	session_folder_that_lacks_is_a_problem fabric_that_others_may_enter_is_a_problem \
+	fabric_that_is_no_file_is_said \
 		client_is_fine other_program_is_told_apart \
 	absent_program_is_a_problem static_program_is_a_problem static_pie_is_a_problem \
 		direct_verbs_are_told \

@@ -154,16 +154,14 @@ static int open_it(bool *ret_made)
 }
 
 /* Report it once: a device may be opened again and again. */
-static int complain_once(int err)
+int directory_complain(const char *file, const char *why, int err)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		fprintf(stderr, "verbatim-soft: %s: %s; VERBATIM_SOFT_FABRIC names another place\n",
-			path,
-			err == -EPERM ? "not a directory of this user that is closed to others "
-					"(chmod 700)"
-				      : strerror(-err));
+		fprintf(stderr,
+			"verbatim-soft: %s%s: %s; VERBATIM_SOFT_FABRIC names another place\n", path,
+			file, why ? why : strerror(-err));
 	return err;
 }
 
@@ -171,7 +169,13 @@ int directory_open(bool *ret_made)
 {
 	int err = open_it(ret_made);
 
-	return err < 0 && err != -EAGAIN ? complain_once(err) : err;
+	if (err >= 0 || err == -EAGAIN)
+		return err;
+	return directory_complain("",
+				  err == -EPERM ? "not a directory of this user that is closed to "
+						  "others (chmod 700)"
+						: NULL,
+				  err);
 }
 
 void directory_remove(void)

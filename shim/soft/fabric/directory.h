@@ -26,6 +26,12 @@ void directory_give_up(void);
 
 const char *directory_path(void);
 
+/*
+ * Say on stderr, once, why the fabric cannot be used: of @file in it ("/fabric"), or "" for the
+ * directory; @why, or NULL for what @err means. Returns @err.
+ */
+int directory_complain(const char *file, const char *why, int err);
+
 /* Unlink what belongs to a node that @keep does not know. */
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));
 

@@ -105,12 +105,17 @@ static int open_file(void)
 	snprintf(path, sizeof(path), "%s/fabric", directory_path());
 	for (;;) {
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0 && errno == ENOENT)
+			return -EAGAIN;
 		if (fd < 0)
-			return errno == ENOENT ? -EAGAIN : -errno;
+			return directory_complain("/fabric", NULL, -errno);
 		registry_lock_file();
 		if (fstat(fd, &st) == 0 && is_at(path, &st)) {
 			fresh = S_ISREG(st.st_mode) && st.st_size == 0;
-			return S_ISREG(st.st_mode) ? 0 : -EPROTO;
+			return S_ISREG(st.st_mode)
+				       ? 0
+				       : directory_complain("/fabric", "not a regular file",
+							    -EPROTO);
 		}
 		close(fd);
 	}
