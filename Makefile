@@ -54,7 +54,7 @@ all: $(BUILD)/verbatim $(LIBS)
 LISTS   = $(patsubst %,core/wire/%.list,verbs structs data)
 
 $(GEN): scripts/gen-verbs scripts/data_list.py $(LISTS)
-	scripts/gen-verbs $(LISTS) $(BUILD)/gen
+	CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/gen-verbs $(LISTS) $(BUILD)/gen
 
 $(BUILD)/obj/gen/verbs_gen.o: $(GEN)
 	@mkdir -p $(@D)

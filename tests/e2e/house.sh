@@ -15,6 +15,21 @@ removed_verb_is_missed() {
 	return $status
 }
 
+# the compiler's headers, which need not be those of /usr/include
+headers_of_a_prefix_are_read() {
+	local prefix=$tmp/prefix lists="core/wire/verbs.list core/wire/structs.list"
+	lists+=" core/wire/data.list"
+	mkdir -p "$prefix/gen" "$prefix/infiniband" && sed \
+		's/IBV_WC_RDMA_WRITE,/IBV_WC_RDMA_WRITE, IBV_WC_OF_A_PREFIX,/' \
+		/usr/include/infiniband/verbs.h >"$prefix/infiniband/verbs.h" || return
+	CFLAGS="-O2 -I$prefix" scripts/gen-verbs $lists "$prefix/gen" &&
+		grep -q OF_A_PREFIX "$prefix/gen/verbs_gen.c" || { echo "by -I: no"; return 1; }
+	CPATH=$prefix scripts/gen-verbs $lists "$prefix/gen" &&
+		grep -q OF_A_PREFIX "$prefix/gen/verbs_gen.c" || { echo "by CPATH: no"; return 1; }
+	! CC="cc -nostdinc" scripts/gen-verbs $lists "$prefix/gen" 2>"$prefix/err" &&
+		says "no infiniband/verbs.h" "$prefix/err"
+}
+
 # what the guest needs beside libc would be loaded into every descendant
 guest_needs_libc_only() {
 	local needed
@@ -68,6 +83,7 @@ try "layers hold" scripts/check-layers
 try "words hold" scripts/check-words
 try "list is complete" scripts/check-verbs "$BUILD"
 try removed_verb_is_missed
+try headers_of_a_prefix_are_read
 try guest_needs_libc_only
 try guest_exports_verbs_only
 try what_cannot_be_tried_has_failed
