@@ -155,7 +155,7 @@ static int forget_all_but(struct retention *retention, uint64_t keep)
 	return writer_forget(writer, keep);
 }
 
-/* If the copy fails, nothing is deleted, and the next rotation tries again. */
+/* If the copy fails, nothing is deleted, and the next rotation, a whole size later, tries again. */
 static int rotate_trace(struct retention *retention)
 {
 	struct writer *writer = retention->writer;
@@ -165,13 +165,14 @@ static int rotate_trace(struct retention *retention)
 		return 0;
 	if (!err)
 		err = write_copy(retention, "rotated; continued in the next file");
-	if (!err)
-		err = forget_all_but(retention, 0);
-	if (!err)
-		err = writer_carry(writer);
-	if (!err)
-		err = writer_flush(writer);
 	retention->begun = clock_monotonic();
+	if (err) {
+		retention->again = writer_size(writer) + retention->rotate_bytes;
+		return writer_error(writer);
+	}
+	retention->again = 0;
+	if (!forget_all_but(retention, 0) && !writer_carry(writer))
+		writer_flush(writer);
 	retention->carried = writer_size(writer);
 	return writer_error(writer);
 }
@@ -182,7 +183,8 @@ static bool is_full(struct retention *retention)
 	uint64_t most = retention->rotate_bytes;
 	uint64_t size = writer_size(retention->writer), grown = size - retention->carried;
 
-	if (!most || size < most - most / CUTS || size < retention->carried)
+	if (!most || size < most - most / CUTS || size < retention->carried ||
+	    size < retention->again)
 		return false;
 	if (retention->carried > most - most / CUTS)
 		tell_needs(retention, "--rotate-size", retention->rotate_bytes);

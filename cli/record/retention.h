@@ -30,6 +30,7 @@ struct retention {
 	unsigned int number; /* of the last copy */
 	uint64_t begun;      /* CLOCK_MONOTONIC: when the current trace began */
 	uint64_t carried;    /* bytes that it began with */
+	uint64_t again;      /* bytes at which a rotation that failed is due again; 0: none did */
 	struct writer_alarms seen;
 	unsigned int refused; /* cuts, since the last one, within a post */
 	bool told;            /* that what is needed is more than there is room for */
