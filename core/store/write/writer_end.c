@@ -120,6 +120,15 @@ void writer_drop(struct writer *writer, const char *path)
 	file_put_back(path);
 }
 
+/* Has somebody else put a file there meanwhile, as another recorder may? */
+static bool is_taken(const struct writer *writer, const char *path)
+{
+	struct stat there, ours;
+
+	return !lstat(path, &there) && !fstat(writer->file, &ours) &&
+	       (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
+}
+
 /* Of the new trace and the one of before, one stays. */
 static void choose_trace(struct writer *writer, int err)
 {
@@ -128,6 +137,8 @@ static void choose_trace(struct writer *writer, int err)
 	char path[FILE_BESIDE];
 
 	snprintf(path, sizeof(path), "%s", path_of(writer));
+	before = before && !is_taken(writer, path);
+	put_back = put_back && before;
 	writer_free(writer);
 	if (put_back)
 		file_put_back(path);
