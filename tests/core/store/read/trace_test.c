@@ -571,39 +571,40 @@ TEST(trace_that_was_given_up_is_interrupted)
 	trace_close(trace);
 }
 
-static void name_trace(const char *command)
+/* Which program the trace at the path is of. */
+static void assert_command(const char *command)
 {
-	sqlite3 *db;
+	struct trace *trace;
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, command, NULL, NULL, NULL), SQLITE_OK);
-	sqlite3_close(db);
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_string_equal(trace_meta(trace, "command"), command);
+	trace_close(trace);
+	assert_false(file_exists(".before"));
 }
 
 TEST(trace_in_the_way_is_replaced)
 {
-	struct trace *trace;
-
+	assert_int_equal(create_writer(path), 0);
+	assert_command("app");
 	make_trace();
-	name_trace("UPDATE meta SET value = 'older' WHERE key = 'command'");
-	make_trace();
-	assert_int_equal(trace_open(path, &trace), 0);
-	assert_string_equal(trace_meta(trace, "command"), "app --flag");
-	trace_close(trace);
-	assert_false(file_exists(".before"));
+	assert_command("app --flag");
 }
 
-/* A recording that has nothing takes nothing away. */
-TEST(trace_in_the_way_of_an_empty_one_stays)
+TEST(trace_without_events_replaces_none)
 {
-	struct trace *trace;
-
 	make_trace();
 	assert_int_equal(create_writer(path), 0);
-	assert_int_equal(trace_open(path, &trace), 0);
-	assert_string_equal(trace_meta(trace, "command"), "app --flag");
-	trace_close(trace);
-	assert_false(file_exists(".before"));
+	assert_command("app --flag");
+}
+
+TEST(trace_that_was_dropped_leaves_the_one_of_before)
+{
+	struct make_world world;
+	struct maker m;
+
+	assert_int_equal(create_writer(path), 0);
+	writer_drop(begin_trace(&m, &world), path);
+	assert_command("app");
 }
 
 TEST(anything_else_in_the_way_is_refused)
