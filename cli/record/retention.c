@@ -23,7 +23,7 @@
 enum {
 	TRIES = 16,     /* of names for a copy */
 	CUTS = 8,       /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
-	PATIENCE = 100, /* steps for threads to come to the end of a post */
+	PATIENCE = 100, /* steps for threads to come to the end of a post, where size matters */
 };
 
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
@@ -115,13 +115,26 @@ static int tend_flight(struct retention *retention)
 	return writer_error(retention->writer);
 }
 
+enum { PATIENCE_NS = 2000000000 }; /* the same of rotation: threads wait for processors */
+
+/* Is a thread within a post to be waited for? Without it, a trace has a completion of no post. */
+static bool has_patience(struct retention *retention)
+{
+	uint64_t now = clock_monotonic();
+
+	if (!retention->refused++)
+		retention->refused_at = now;
+	return retention->flight ? retention->refused <= PATIENCE
+				 : now - retention->refused_at < PATIENCE_NS;
+}
+
 /* Cut the trace where the rings have been read up to. -EAGAIN: a thread is within a post. */
 static int cut_trace(struct retention *retention)
 {
 	uint64_t ticks = collector_even(retention->collector);
 	int64_t time = clock_ns(&retention->session->clock, ticks);
 
-	if (!writer_is_cuttable(retention->writer, time) && retention->refused++ < PATIENCE)
+	if (!writer_is_cuttable(retention->writer, time) && has_patience(retention))
 		return -EAGAIN;
 	retention->refused = 0;
 	return writer_cut(retention->writer, time);

@@ -33,6 +33,7 @@ struct retention {
 	uint64_t again;      /* bytes at which a rotation that failed is due again; 0: none did */
 	struct writer_alarms seen;
 	unsigned int refused; /* cuts, since the last one, within a post */
+	uint64_t refused_at;  /* CLOCK_MONOTONIC: the first of them */
 	bool told;            /* that what is needed is more than there is room for */
 };
 
