@@ -184,6 +184,17 @@ static int drain_until(struct collector *c, uint64_t ticks)
 	return err;
 }
 
+int collector_drain_until(struct collector *c, uint64_t ticks)
+{
+	int err = c->error ?: ring_search_new(&c->search);
+
+	if (!err)
+		err = drain_until(c, ticks);
+	if (ticks > c->even)
+		c->even = ticks;
+	return err ? fail_collecting(c, err) : 0;
+}
+
 static uint64_t ticks_of(const struct clock *clock, uint64_t ns)
 {
 	return (ns << clock->shift) / clock->mult + 1;
@@ -213,12 +224,15 @@ static int find_fullest(const struct collector *c)
 	return fullest;
 }
 
-/* What cannot be read has impossible ticks, and is read at once. */
-static int drain_evenly(struct collector *c)
+/*
+ * What cannot be read has impossible ticks, and is read at once. @now is from before the search for
+ * rings: a thread that has made one since has no older events.
+ */
+static int drain_evenly(struct collector *c, uint64_t now)
 {
 	const struct clock *clock = &c->session->clock;
 	const uint64_t step = ticks_of(clock, STEP_NS), far = ticks_of(clock, FAR_NS);
-	const uint64_t now = clock_ticks(clock->kind), start = clock_monotonic();
+	const uint64_t start = clock_monotonic();
 	int fullest = find_fullest(c), err = 0;
 
 	while (!err && clock_monotonic() - start < EVEN_NS) {
@@ -241,13 +255,14 @@ static int drain_evenly(struct collector *c)
 int collector_drain(struct collector *c)
 {
 	const struct clock *clock = &c->session->clock;
-	int64_t seen = clock_ns(clock, clock_ticks(clock->kind));
+	const uint64_t now = clock_ticks(clock->kind);
+	int64_t seen = clock_ns(clock, now);
 	int fullest = 0, err = c->error;
 
 	if (!err)
 		err = ring_search_new(&c->search);
 	if (!err && c->between) {
-		fullest = drain_evenly(c);
+		fullest = drain_evenly(c, now);
 		atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
 		return fullest < 0 ? fail_collecting(c, fullest) : fullest;
 	}

@@ -32,6 +32,9 @@ int collector_drain(struct collector *collector);
 void collector_keep_even(struct collector *collector, int (*between)(void *arg), void *arg);
 uint64_t collector_even(const struct collector *collector);
 
+/* Give the writer what all rings hold up to @ticks, new ones, too. Returns 0 or -errno. */
+int collector_drain_until(struct collector *collector, uint64_t ticks);
+
 /*
  * Notice what has changed: new rings, threads and processes that have ended;
  * commit if it is time. Call it some times a second. Returns 0 or -errno.

@@ -131,9 +131,14 @@ static bool has_patience(struct retention *retention)
 /* Cut the trace where the rings have been read up to. -EAGAIN: a thread is within a post. */
 static int cut_trace(struct retention *retention)
 {
-	uint64_t ticks = collector_even(retention->collector);
-	int64_t time = clock_ns(&retention->session->clock, ticks);
+	const struct clock *clock = &retention->session->clock;
+	bool by_time = !retention_most(retention);
+	uint64_t ticks = by_time ? clock_ticks(clock->kind) : collector_even(retention->collector);
+	int64_t time = clock_ns(clock, ticks);
+	int err = by_time ? collector_drain_until(retention->collector, ticks) : 0;
 
+	if (err)
+		return err;
 	if (!writer_is_cuttable(retention->writer, time) && has_patience(retention))
 		return -EAGAIN;
 	retention->refused = 0;
