@@ -234,6 +234,14 @@ static int mark_forks(struct writer *writer, struct marking *marking)
 	return err;
 }
 
+/* The rows of calls that have not returned come later. */
+static void mark_pending(const struct writer *writer, struct marking *marking)
+{
+	for (size_t i = 0; i < writer->nlogs; i++)
+		for (size_t k = 0; writer->logs[i] && k < writer->logs[i]->npending; k++)
+			mark_stack(marking, writer->logs[i]->pending[k].stack);
+}
+
 static int mark_stacks(struct writer *writer, int64_t time)
 {
 	struct marking marking = { 0 };
@@ -248,6 +256,7 @@ static int mark_stacks(struct writer *writer, int64_t time)
 		err = map_put(&marking.by_id, stack->id, (uintptr_t)stack);
 	}
 	if (!err) {
+		mark_pending(writer, &marking);
 		needed_stacks(writer->needed, mark_stack, &marking);
 		cuts_mark_stacks(writer, mark_stack, &marking);
 		err = mark_forks(writer, &marking);
