@@ -40,7 +40,6 @@ struct message {
 
 /* Where a request came from, and what it asks. */
 struct request {
-	int fd;
 	uint32_t port_id;
 	const struct nlmsghdr *header;
 	uint32_t device, port;
@@ -295,7 +294,7 @@ ssize_t netlink_send(int fd, const void *requests, size_t len)
 	int status, err = 0;
 
 	while (!err && left >= NLMSG_HDRLEN) {
-		struct request request = { .fd = fd, .header = (const void *)at };
+		struct request request = { .header = (const void *)at };
 		size_t size = request.header->nlmsg_len;
 
 		if (size < NLMSG_HDRLEN || size > left)
