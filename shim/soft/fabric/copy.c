@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shim/soft/fabric/memcheck.h"
+#include "shim/soft/fabric/pages.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/stage.h"
 
@@ -160,4 +162,30 @@ int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remot
 	if (unlikely(local->nulls))
 		return get_pieces(peer, local, remote);
 	return get_lists(peer, local, remote);
+}
+
+/* False if process_vm is refused, and nothing is copied. */
+static bool write_home(const struct iovec *to, const uint8_t *from, size_t n)
+{
+	struct iovec local = { (void *)from, n }, remote = { to->iov_base, n };
+
+	return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) >= 0 ||
+	       (errno != EPERM && errno != ENOSYS);
+}
+
+void copy_home(const struct copy_list *to, const uint8_t *from, uint64_t len)
+{
+	int caller_errno = errno;
+	unsigned int i;
+	size_t n;
+
+	for (i = 0; i < to->count && len; i++, from += n, len -= n) {
+		n = to->iov[i].iov_len < len ? to->iov[i].iov_len : len;
+		if (copy_list_is_null(to, i) ||
+		    (!memcheck_watches && write_home(&to->iov[i], from, n)))
+			continue;
+		if (!pages_bring_in(to->iov[i].iov_base, n, true))
+			memcpy(to->iov[i].iov_base, from, n);
+	}
+	errno = caller_errno;
 }

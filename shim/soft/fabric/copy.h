@@ -24,3 +24,8 @@ static inline int copy_put(struct peer *peer, struct copy_list *local, struct co
 							   : remote->iov->iov_len);
 	return 0;
 }
+
+/*
+ * @len bytes to memory of our own that the program may have unmapped: then those bytes are dropped.
+ */
+void copy_home(const struct copy_list *to, const uint8_t *from, uint64_t len);

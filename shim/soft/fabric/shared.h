@@ -26,7 +26,7 @@
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 3, /* with each change of what is shared */
+	SHM_VERSION = 4, /* with each change of what is shared */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,
@@ -152,7 +152,7 @@ struct shm_srq {
 	struct shm_rq rq SHM_ALIGNED;
 };
 
-/* How a completion's payload reaches its buffers: when it is polled. */
+/* How a completion's payload reaches its buffers: by the poll, or before it (land.c). */
 enum {
 	SHM_LANDED,  /* it is there, or there is none */
 	SHM_INLINE,  /* in the entry */
@@ -195,7 +195,8 @@ struct shm_cqe {
 enum {
 	SHM_CQ_EVENTS = 1, /* has a completion channel */
 	SHM_CQ_STAMPS = 2,
-	SHM_CQ_LOSSY = 4, /* what does not fit is dropped */
+	SHM_CQ_LOSSY = 4,  /* what does not fit is dropped */
+	SHM_CQ_ASLEEP = 8, /* nobody looks after payload that travels: wake the owner */
 };
 
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
@@ -215,9 +216,11 @@ struct shm_cq {
 	uint32_t bounce_seen;
 	uint32_t bounce_ready; /* so many bytes have memory behind them */
 	uint32_t serial;       /* 0: none here */
+	uint32_t written;      /* no payload travels: it is written to memory */
 
 	uint32_t cons SHM_ALIGNED;
 	uint32_t bounce_cons;
+	uint32_t landed; /* payload of entries before it was brought in by no poll */
 
 	uint32_t armed SHM_ALIGNED;
 	uint32_t events;  /* sent to the channel */
@@ -342,6 +345,8 @@ struct shm_seg {
 	uint64_t mr_parts[2]; /* those have memory behind them: bits */
 	struct lock atomics SHM_ALIGNED;
 	struct shm_stage stage;
+	uint32_t payload_waits SHM_ALIGNED; /* a futex: counts calls for the thread of land.c */
+	uint32_t payload_asked;             /* and those that cannot wait */
 	struct shm_qp qp[SHM_QP_MAX] SHM_ALIGNED;
 	struct shm_cq cq[SHM_CQ_MAX];
 	struct shm_srq srq[SHM_SRQ_MAX];

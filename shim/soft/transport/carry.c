@@ -20,6 +20,7 @@
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/travel.h"
 #include "shim/soft/transport/window.h"
 
 static bool has_imm(const struct soft_wr *wr)
@@ -82,6 +83,8 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *w
 		return CARRY_RNR;
 	if (unlikely(qp->sq.doom))
 		return CARRY_DOOMED;
+	if (travel_overtaken(r, &to))
+		return CARRY_LATER;
 	err = copy_put(r->peer, from, &to);
 	if (err == -EFAULT)
 		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
@@ -106,7 +109,9 @@ static int check_response(const struct soft_qp *qp, struct soft_remote *r, struc
 	if (!copy_list_check_remote(r->peer->seg, r->pd, r->shm->qpn, access, wr->remote_addr,
 				    wr->rkey, length, from))
 		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	return unlikely(qp->sq.doom) ? CARRY_DOOMED : IBV_WC_SUCCESS;
+	if (unlikely(qp->sq.doom))
+		return CARRY_DOOMED;
+	return travel_overtaken(r, from) ? CARRY_LATER : IBV_WC_SUCCESS;
 }
 
 static int read_from(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,

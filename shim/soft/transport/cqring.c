@@ -19,7 +19,11 @@
 #include "shim/soft/transport/cqring.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "shim/soft/fabric/heap.h"
 #include "shim/soft/fabric/pipe.h"
@@ -204,6 +208,20 @@ bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool 
 	if (ring->shm->flags & SHM_CQ_EVENTS)
 		fire_event(ring, solicited);
 	return true;
+}
+
+void cqring_call(struct shm_seg *seg)
+{
+	__atomic_add_fetch(&seg->payload_waits, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &seg->payload_waits, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void cqring_wake(struct cqring *ring)
+{
+	uint32_t flags = ring->shm->flags & ~SHM_CQ_ASLEEP;
+
+	__atomic_store_n(&ring->shm->flags, flags, __ATOMIC_RELAXED);
+	cqring_call(ring->seg);
 }
 
 /* The ring of bytes gets its memory when it is first used. */

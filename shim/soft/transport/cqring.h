@@ -51,6 +51,17 @@ static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe 
  */
 uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 
+/* Payload travels with an entry that is being added, and the queue is asleep (SHM_CQ_ASLEEP). */
+void cqring_wake(struct cqring *ring);
+
+/* Wake the thread that looks after the queues of @seg (land.c). */
+void cqring_call(struct shm_seg *seg);
+
+static inline bool cqring_sleeps(const struct cqring *ring)
+{
+	return __atomic_load_n(&ring->shm->flags, __ATOMIC_RELAXED) & SHM_CQ_ASLEEP;
+}
+
 /* The slow paths of begin and commit. */
 struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done);
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);

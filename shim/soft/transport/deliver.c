@@ -6,8 +6,8 @@
  *	write its completion
  *
  * Short payload goes into the completion itself or into the ring of bytes beside it, and the
- * receiver copies it to its buffers when it polls; longer payload is written into its memory.
- * Within a process it is always written.
+ * receiver copies it to its buffers when it polls, or a little later (land.c); longer payload is
+ * written into its memory. Within a process it is always written.
  *
  * When a reliable responder fails, its queue pair fails as well (9.9.3). Unreliable ones drop a
  * message that is longer than their buffer or that their keys do not allow; a local error is an
@@ -21,6 +21,7 @@
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/xrc.h"
 #include "shim/soft/transport/count.h"
+#include "shim/soft/transport/travel.h"
 #include "shim/soft/transport/window.h"
 
 static uint32_t state_of(struct shm_qp *shm)
@@ -317,7 +318,8 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 }
 
 /* Let the payload travel with the completion, if there is room. */
-static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m)
+static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m,
+			 const struct copy_list *there)
 {
 	uint32_t length = m->length - m->absent;
 	uint8_t *to = cqe->data;
@@ -328,14 +330,18 @@ static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struc
 		to = cqring_bounce(&r->cq, cqe, length);
 	else
 		cqe->where = SHM_INLINE;
-	if (to)
-		copy_list_gather(to, m->from);
-	return to;
+	if (!to)
+		return false;
+	copy_list_gather(to, m->from);
+	travel_note(r, there);
+	if (unlikely(cqring_sleeps(&r->cq)))
+		cqring_wake(&r->cq);
+	return true;
 }
 
 /*
- * Not if the receiver could have a page fault when it polls, or counts completions and may never
- * poll.
+ * Not if the receiver could have a page fault when it polls, if it counts completions and may never
+ * poll, or if it has not polled for some time (land.c).
  */
 static bool payload_travels(struct soft_remote *r, const struct message *m,
 			    const struct copy_list *to)
@@ -343,7 +349,7 @@ static bool payload_travels(struct soft_remote *r, const struct message *m,
 	uint32_t length = m->length - m->absent;
 
 	return r->peer->seg != segment_own && length && length <= SHM_BOUNCE_MSG && !to->paged &&
-	       !(r->shm->counted & 1 << SHM_COUNT_RECV);
+	       !(r->shm->counted & 1 << SHM_COUNT_RECV) && !r->cq.shm->written;
 }
 
 /* Move the payload, and begin the completion that announces it. */
@@ -363,7 +369,7 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 		*ret_cqe = begin_recv(r, wqe, slot, IBV_WC_SUCCESS);
 		if (!*ret_cqe)
 			return -ENOSPC;
-		if (landed || pack_payload(r, *ret_cqe, m))
+		if (landed || pack_payload(r, *ret_cqe, m, to))
 			return 0;
 		/* no room: write it to the receiver's memory; this entry stays unpublished */
 		lock_drop(&r->cq.shm->lock);

@@ -100,6 +100,13 @@ struct soft_channel {
 	uint32_t id; /* pipe */
 };
 
+/* As it was when its payload was last looked after: land.c. Under soft_mutex. */
+struct soft_landing {
+	uint32_t cons, prod;
+	uint32_t quiet; /* looks since something came */
+	bool awake;
+};
+
 struct soft_cq {
 	struct ibv_cq_ex ex;
 	struct lock polling;
@@ -115,6 +122,7 @@ struct soft_cq {
 	const struct shm_cqe *shown; /* what is read of it, */
 	uint64_t wall;               /* its time, ns since 1970; 0 not asked for yet */
 	uint64_t poller;             /* and whose thread's it is */
+	struct soft_landing landing;
 };
 
 struct soft_xrcd {
@@ -223,8 +231,12 @@ struct soft_remote {
 	uint64_t held;            /* when somebody last held @xrc */
 	struct soft_remote *next; /* shared queue of the same @xrc */
 	uint32_t rq_pd;
-	uint32_t pd;       /* of remote keys */
-	uint32_t resets;   /* as of this connection */
+	uint32_t pd;     /* of remote keys */
+	uint32_t resets; /* as of this connection */
+	struct {         /* where payload travels to that may not be there yet */
+		uintptr_t from, to;
+		uint32_t pos; /* of the last such entry of @cq */
+	} travels;
 	uint32_t lag_prod; /* see remote_lags() */
 	uint64_t lag_until;
 };

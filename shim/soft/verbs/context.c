@@ -36,6 +36,7 @@
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/flow.h"
+#include "shim/soft/verbs/land.h"
 #include "shim/soft/verbs/mr.h"
 #include "shim/soft/verbs/mw.h"
 #include "shim/soft/verbs/pd.h"
@@ -63,6 +64,7 @@ static void forget_inherited(void)
 	pthread_mutex_init(&soft_contexts_mutex, NULL);
 	soft_contexts = NULL;
 	pending_forget();
+	land_forget();
 	fault_unload();
 	xrcd_forget();
 	fabric_forget();
@@ -130,11 +132,17 @@ int soft_join(void)
 	return err;
 }
 
+static void end_use(void)
+{
+	if (!--contexts)
+		land_stop();
+	fabric_leave();
+}
+
 void soft_leave(void)
 {
 	pthread_mutex_lock(&mutex);
-	contexts--;
-	fabric_leave();
+	end_use();
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -263,8 +271,7 @@ static int open_locked(const char *verb, struct soft_context *context, int cmd_f
 	if (!err)
 		err = fill_context(context, cmd_fd);
 	if (err < 0) {
-		contexts--;
-		fabric_leave();
+		end_use();
 		return err;
 	}
 	list_context(context);
@@ -389,8 +396,7 @@ EXPORT int ibv_close_device(struct ibv_context *context)
 	close(context->cmd_fd);
 	if (!is_open(soft->file))
 		close_file(soft->file);
-	contexts--;
-	fabric_leave();
+	end_use();
 	pthread_mutex_unlock(&mutex);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "shim/soft/verbs/domain.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/event.h"
+#include "shim/soft/verbs/land.h"
 #include "shim/soft/verbs/poll.h"
 #include "shim/soft/verbs/poll_ex.h"
 
@@ -59,6 +60,8 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 		return -ENOMEM;
 	}
 	shm->serial = cq->serial;
+	shm->flags = SHM_CQ_ASLEEP;
+	shm->written = !land_runs();
 	cq->shm = shm;
 	cq->ring.ours = !cqring_find(segment_own, slot, &cq->ring);
 	return cq->ring.ours ? 0 : -EPROTO;

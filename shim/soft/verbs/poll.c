@@ -56,6 +56,7 @@ struct payload {
 	const uint8_t *from;
 	uint32_t byte_len;
 	uint32_t absent; /* so many of the first were not sent */
+	bool unasked;    /* no poll brings it in: the memory may be gone */
 };
 
 /* False if a peer wrote nonsense. */
@@ -88,7 +89,10 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 		return;
 	if (p->absent)
 		copy_list_skip(&to, p->absent);
-	copy_list_scatter(&to, p->from, p->byte_len - p->absent);
+	if (unlikely(p->unasked))
+		copy_home(&to, p->from, p->byte_len - p->absent);
+	else
+		copy_list_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
 /* A shared queue may grow meanwhile, and its requests move. */
@@ -101,10 +105,10 @@ static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payloa
 
 /* @qp: the queue pair of the entry, or NULL. Not inline: most entries have no payload. */
 static __attribute__((noinline)) void land_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
-						   struct soft_qp *qp)
+						   struct soft_qp *qp, bool unasked)
 {
+	struct payload p = { .unasked = unasked };
 	struct soft_srq *srq;
-	struct payload p;
 
 	if (!find_payload(cq, cqe, &p))
 		return;
@@ -227,7 +231,7 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 	qp = qp_of(cqe);
 	/* not stored in the entry: that would move its cache line from the writer */
 	if (!is_landed(cqe))
-		land_payload(cq, cqe, qp);
+		land_payload(cq, cqe, qp, false);
 	retire_request(cqe, qp);
 	return cqe;
 }
@@ -356,30 +360,40 @@ static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 		lock_drop(&cq->polling);
 }
 
+static void land_entry(struct soft_cq *cq, struct shm_cqe *cqe, bool unasked)
+{
+	if (is_landed(cqe))
+		return;
+	land_payload(cq, cqe, qp_of(cqe), unasked);
+	cqe->flags |= SHM_CQE_LANDED;
+}
+
+/* Its bytes had arrived. */
+static void purge_entry(struct soft_cq *cq, struct shm_cqe *cqe)
+{
+	land_entry(cq, cqe, true);
+	cqe->flags |= SHM_CQE_DEAD;
+}
+
 static void purge_qp(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 {
-	(void)cq;
 	if (cqe->qpn != *(uint32_t *)arg)
 		return;
+	purge_entry(cq, cqe);
 	if (cqe->flags & SHM_CQE_SRQ)
 		retire_request(cqe, NULL);
-	cqe->flags |= SHM_CQE_DEAD;
 }
 
 static void purge_srq(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 {
-	(void)cq;
 	if (cqe->flags & SHM_CQE_SRQ && srq_of(cqe) == arg)
-		cqe->flags |= SHM_CQE_DEAD;
+		purge_entry(cq, cqe);
 }
 
 static void land_one(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 {
 	(void)arg;
-	if (is_landed(cqe))
-		return;
-	land_payload(cq, cqe, qp_of(cqe));
-	cqe->flags |= SHM_CQE_LANDED;
+	land_entry(cq, cqe, false);
 }
 
 void poll_purge(struct soft_cq *cq, uint32_t qpn)
@@ -395,4 +409,20 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
 void poll_land_all(struct soft_cq *cq)
 {
 	visit_entries(cq, land_one, NULL);
+}
+
+void poll_land_new(struct soft_cq *cq)
+{
+	uint32_t pos = cq->shm->landed;
+
+	if (!lock_try(&cq->polling))
+		return;
+	/* a peer can write any number there */
+	if ((int32_t)(pos - cq->cons) < 0 || pos - cq->cons > cq->ring.mask + 1)
+		pos = cq->cons;
+	for (; is_valid(entry_at(cq, pos), pos); pos++)
+		land_entry(cq, entry_at(cq, pos), true);
+	/* pairs with the load of has_landed() */
+	__atomic_store_n(&cq->shm->landed, pos, __ATOMIC_RELEASE);
+	lock_drop(&cq->polling);
 }

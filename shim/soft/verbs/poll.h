@@ -39,3 +39,9 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 
 /* Copy all payload to its buffers: a memory region is going away. */
 void poll_land_all(struct soft_cq *cq);
+
+/*
+ * Copy the payload of entries that came since the last call, unless somebody polls. From a thread
+ * that the program does not know.
+ */
+void poll_land_new(struct soft_cq *cq);

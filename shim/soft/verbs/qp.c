@@ -73,6 +73,8 @@ static void reset_qp(struct soft_qp *qp, bool purge)
 	lock_drop(&qp->shm->rq.lock);
 	if (purge)
 		purge_completions(qp);
+	else if (qp->recv_cq)
+		poll_land_all(qp->recv_cq);
 	sq_reset(qp);
 	remote_drop(qp);
 	datagram_forget(qp);

@@ -22,6 +22,7 @@
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/verbs/enter.h"
+#include "shim/soft/verbs/land.h"
 #include "shim/soft/verbs/xrc_qp.h"
 
 enum {
@@ -293,15 +294,20 @@ static void begin_drain(struct soft_qp *qp)
 		sq_drained(qp);
 }
 
-/* The process of the peer may ask us to copy. */
-static void expect_copies(uint32_t qpn)
+/* The process of the peer may ask us to copy, and its payload travels. */
+static void expect_peer(const struct soft_qp *qp)
 {
 	struct peer *peer;
 	uint32_t slot;
 
-	if (registry_find_qp(qpn, &peer, &slot) < 0)
+	if (qp->shm->type == IBV_QPT_UD || qp->shm->type == IBV_QPT_RAW_PACKET) {
+		land_expect(NULL);
+		return;
+	}
+	if (registry_find_qp(qp->attr.dest_qp_num, &peer, &slot) < 0)
 		return;
 	stage_expect(peer);
+	land_expect(peer);
 	registry_put_peer(peer);
 }
 
@@ -332,7 +338,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 	if (taken)
 		lock_drop(&qp->sq.lock);
 	if (to == IBV_QPS_RTR)
-		expect_copies(qp->attr.dest_qp_num);
+		expect_peer(qp);
 }
 
 static void change_attrs(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to, int mask,

@@ -1,0 +1,130 @@
+/*
+ * Payload on its way: RDMA must not overtake it
+ *
+ * The payload of a short message reaches memory with the receiver's poll, or a little later
+ * (land.c). A later request of the same queue pair that writes or reads those bytes must find them
+ * there. So the sender remembers the last such entry, and roughly where payload goes. Only a
+ * request that goes there looks further: through the entries that were not polled yet. If one of
+ * them has the same bytes, the receiver is asked to bring them in.
+ */
+#include "shim/soft/transport/travel.h"
+
+#include <sched.h>
+
+#include "shim/soft/fabric/process.h"
+
+enum { PATIENCE = 20000000 }; /* ns for it to be brought in */
+
+/* Has all payload arrived that we let travel? */
+static bool has_landed(const struct soft_remote *r)
+{
+	const struct shm_cq *cq = r->cq.shm;
+
+	/* pair with the stores of polls, and of poll_land_new() */
+	return (int32_t)(__atomic_load_n(&cq->cons, __ATOMIC_ACQUIRE) - r->travels.pos) > 0 ||
+	       (int32_t)(__atomic_load_n(&cq->landed, __ATOMIC_ACQUIRE) - r->travels.pos) > 0;
+}
+
+/* Remember roughly where all of it goes: from the first byte to the last. */
+void travel_note(struct soft_remote *r, const struct copy_list *to)
+{
+	uintptr_t from, end;
+	unsigned int i;
+
+	for (i = 0; i < to->count; i++) {
+		from = (uintptr_t)to->iov[i].iov_base;
+		end = from + to->iov[i].iov_len;
+		if (r->travels.from > from || !r->travels.to)
+			r->travels.from = from;
+		if (r->travels.to < end)
+			r->travels.to = end;
+	}
+	r->travels.pos = r->cq.shm->prod;
+}
+
+static bool ranges_meet(const struct iovec *a, uintptr_t from, uintptr_t to)
+{
+	uintptr_t base = (uintptr_t)a->iov_base;
+
+	return base < to && base + a->iov_len > from;
+}
+
+static bool lists_meet(const struct copy_list *a, const struct copy_list *b)
+{
+	unsigned int i, k;
+	uintptr_t from;
+
+	for (i = 0; i < a->count; i++) {
+		from = (uintptr_t)a->iov[i].iov_base;
+		for (k = 0; k < b->count; k++)
+			if (ranges_meet(&b->iov[k], from, from + a->iov[i].iov_len))
+				return true;
+	}
+	return false;
+}
+
+static bool meets_travels(const struct soft_remote *r, const struct copy_list *list)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->count; i++)
+		if (ranges_meet(&list->iov[i], r->travels.from, r->travels.to))
+			return true;
+	return false;
+}
+
+/* Is the payload of @cqe ours, and going to @list? */
+static bool goes_to(struct soft_remote *r, const struct shm_cqe *cqe, const struct copy_list *list)
+{
+	const struct shm_wqe *wqe = rq_wqe(&r->rq, cqe->retire);
+	struct copy_list to;
+
+	return cqe->qpn == r->shm->qpn && cqe->flags & SHM_CQE_RECV && cqe->where != SHM_LANDED &&
+	       copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
+			       rq_num_sge(&r->rq, wqe), cqe->byte_len, &to) &&
+	       lists_meet(&to, list);
+}
+
+/*
+ * Look through the entries that were not polled. The receiver may poll one and post its request
+ * again meanwhile; then it has landed, and what is found in its place does no harm.
+ */
+static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
+{
+	struct cqring cq = { 0 };
+	uint32_t pos, n;
+
+	if (cqring_find(r->peer->seg, r->cq.index, &cq) < 0)
+		return false;
+	pos = __atomic_load_n(&cq.shm->cons, __ATOMIC_ACQUIRE);
+	for (n = 0; n <= cq.mask && (int32_t)(r->travels.pos - pos) >= 0; n++, pos++)
+		if (goes_to(r, &cq.entries[pos & cq.mask], list))
+			return true;
+	return false;
+}
+
+/* Ask the receiver to bring it in. As for a copy (stage.c), wait some milliseconds at most. */
+static bool await_landing(struct soft_remote *r)
+{
+	uint64_t until = process_now() + PATIENCE;
+
+	__atomic_add_fetch(&r->peer->seg->payload_asked, 1, __ATOMIC_RELAXED);
+	cqring_call(r->peer->seg);
+	while (!has_landed(r)) {
+		if (process_now() > until)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list)
+{
+	if (!meets_travels(r, list))
+		return false;
+	if (has_landed(r)) {
+		r->travels.to = 0;
+		return false;
+	}
+	return any_goes_to(r, list) && !await_landing(r);
+}

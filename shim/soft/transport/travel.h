@@ -1,0 +1,22 @@
+#pragma once
+/*
+ * Payload that travels with completions, as its sender sees it. Under the locks of the receiver
+ * (remote.h).
+ */
+#include "shim/soft/fabric/copy_list.h"
+#include "shim/soft/transport/objects.h"
+
+/* The entry that is being added carries payload for @to. */
+void travel_note(struct soft_remote *r, const struct copy_list *to);
+
+/* As travel_overtaken(), where anything travels. */
+bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
+
+/*
+ * Would RDMA to or from @list, memory of the receiver, overtake payload of earlier messages that is
+ * not there yet? Then it must wait (CARRY_LATER). Waits some milliseconds itself, as a copy does.
+ */
+static inline bool travel_overtaken(struct soft_remote *r, const struct copy_list *list)
+{
+	return unlikely(r->travels.to) && travel_overtaken_by(r, list);
+}

@@ -1,0 +1,227 @@
+/*
+ * Payload reaches its buffers though nobody polls
+ *
+ * The payload of a short message travels beside its completion, and the poll that takes the
+ * completion copies it. A program that does not poll has to see it as well: it may watch the bytes
+ * themselves, or use a buffer too early. So a thread looks after each completion queue:
+ *
+ *	asleep --(payload travels: its sender wakes the thread)--> awake
+ *
+ *	awake, at each look:	entries, and none was taken since the last look
+ *					-> copy their payload; senders write to memory from now on
+ *				entries were taken
+ *					-> payload travels again
+ *				nothing new in QUIET looks
+ *					-> asleep; payload travels again
+ *
+ * Where entries are polled at once, as in a ping-pong, the thread finds nothing to do, takes no
+ * lock of a poll, and costs a look each PERIOD_MAX. Without the thread, senders write all payload
+ * to memory (shm_cq.written).
+ *
+ * It stores into the program's memory by system calls: a page that is not mapped any more is an
+ * error there, and no signal.
+ */
+#include "shim/soft/verbs/land.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/soft/fabric/thread.h"
+#include "shim/soft/transport/objects.h"
+#include "shim/soft/verbs/poll.h"
+
+enum {
+	PERIOD_MIN = 100000, /* ns; it doubles up to */
+	PERIOD_MAX = 3200000,
+	QUIET = 8,
+};
+
+/* Under the object mutex. */
+static pthread_t lander;
+static bool running;
+static uint16_t awake[SHM_CQ_MAX]; /* slots */
+static unsigned int num_awake;
+
+static bool stopping;
+
+static void set_written(struct soft_cq *cq, bool written)
+{
+	if (cq->shm->written != written)
+		__atomic_store_n(&cq->shm->written, written, __ATOMIC_RELAXED);
+}
+
+/* False if something has come meanwhile, or somebody is adding. */
+static bool put_to_sleep(struct soft_cq *cq)
+{
+	bool sleeps;
+
+	if (!lock_try(&cq->shm->lock))
+		return false;
+	sleeps = cq->shm->prod == cq->landing.prod;
+	if (sleeps) {
+		set_written(cq, false);
+		cq->shm->flags |= SHM_CQ_ASLEEP;
+		cq->landing.awake = false;
+	}
+	lock_drop(&cq->shm->lock);
+	return sleeps;
+}
+
+/* False: it is asleep now. */
+static bool look_at(struct soft_cq *cq)
+{
+	struct soft_landing *l = &cq->landing;
+	uint32_t cons = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
+	/* pairs with the store_release of cqring_commit() */
+	uint32_t prod = __atomic_load_n(&cq->shm->prod, __ATOMIC_ACQUIRE);
+	bool polled = cons != l->cons, stuck = !polled && cons != prod;
+
+	if (stuck && cq->shm->landed != prod)
+		poll_land_new(cq);
+	if (polled || stuck)
+		set_written(cq, stuck);
+	l->quiet = prod == l->prod ? l->quiet + 1 : 0;
+	l->cons = cons;
+	l->prod = prod;
+	return l->quiet < QUIET || (cons != prod && cq->shm->landed != prod) || !put_to_sleep(cq);
+}
+
+/* Under the object mutex, as the next. */
+static void look_at_all(void)
+{
+	unsigned int i, left = 0;
+	struct soft_cq *cq;
+
+	for (i = 0; i < num_awake; i++) {
+		cq = soft_cqs[awake[i]];
+		if (cq && cq->landing.awake && look_at(cq))
+			awake[left++] = awake[i];
+	}
+	num_awake = left;
+}
+
+static void find_awake(void)
+{
+	struct soft_cq *cq;
+	unsigned int i;
+
+	for (i = 0; i < SHM_CQ_MAX; i++) {
+		cq = soft_cqs[i];
+		if (!cq || cq->landing.awake || cqring_sleeps(&cq->ring))
+			continue;
+		cq->landing = (struct soft_landing){ .awake = true };
+		cq->landing.cons = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
+		awake[num_awake++] = i;
+	}
+}
+
+/* RDMA must not overtake what has not landed. */
+static void land_now(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < num_awake; i++)
+		if (soft_cqs[awake[i]])
+			poll_land_new(soft_cqs[awake[i]]);
+}
+
+/* Until a sender calls, or until @next (ns; 0: for ever). */
+static void sleep_until(uint32_t seen, uint64_t next)
+{
+	uint64_t now = next ? process_now() : 0;
+	struct timespec ts = { .tv_nsec = next - now };
+
+	if (now < next || !next)
+		syscall(SYS_futex, &segment_own->payload_waits, FUTEX_WAIT, seen, next ? &ts : NULL,
+			NULL, 0);
+}
+
+static bool is_stopping(void)
+{
+	return __atomic_load_n(&stopping, __ATOMIC_ACQUIRE);
+}
+
+static void *run_lander(void *unused)
+{
+	uint64_t period = PERIOD_MIN, next = 0;
+	uint32_t calls, seen = 0, asked, answered = 0;
+
+	while (!is_stopping()) {
+		pthread_mutex_lock(&soft_mutex);
+		/* pairs with the add of cqring_wake() */
+		calls = __atomic_load_n(&segment_own->payload_waits, __ATOMIC_SEQ_CST);
+		if (calls != seen) {
+			find_awake();
+			period = PERIOD_MIN;
+			next = process_now() + period;
+		} else if (process_now() >= next) {
+			look_at_all();
+			if (period < PERIOD_MAX)
+				period *= 2;
+			next = num_awake ? process_now() + period : 0;
+		}
+		seen = calls;
+		/* written before the calls were counted */
+		asked = __atomic_load_n(&segment_own->payload_asked, __ATOMIC_RELAXED);
+		if (asked != answered)
+			land_now();
+		answered = asked;
+		pthread_mutex_unlock(&soft_mutex);
+		sleep_until(seen, next);
+	}
+	return unused;
+}
+
+/* Let payload travel to all queues that there are. */
+static void start_locked(void)
+{
+	unsigned int i;
+
+	stopping = false;
+	num_awake = 0;
+	__atomic_store_n(&running, thread_start(run_lander, NULL, &lander), __ATOMIC_RELAXED);
+	if (!running)
+		return;
+	for (i = 0; i < SHM_CQ_MAX; i++)
+		if (soft_cqs[i])
+			set_written(soft_cqs[i], false);
+}
+
+void land_expect(const struct peer *peer)
+{
+	if ((peer && peer->seg == segment_own) || __atomic_load_n(&running, __ATOMIC_RELAXED))
+		return;
+	pthread_mutex_lock(&soft_mutex);
+	if (!running)
+		start_locked();
+	pthread_mutex_unlock(&soft_mutex);
+}
+
+bool land_runs(void)
+{
+	return running;
+}
+
+/* It sleeps on a word that peers can write: wake it until it has ended. */
+void land_stop(void)
+{
+	struct timespec limit;
+
+	if (!running)
+		return;
+	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
+	do {
+		cqring_call(segment_own);
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec++;
+	} while (pthread_timedjoin_np(lander, NULL, &limit) == ETIMEDOUT);
+	running = false;
+}
+
+void land_forget(void)
+{
+	running = false;
+}
