@@ -37,6 +37,14 @@ static bool seems_free(struct lock *lock)
 	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == 0;
 }
 
+static void back_off(unsigned int n)
+{
+	if (n < SPINS)
+		relax_cpu();
+	else
+		sched_yield();
+}
+
 bool lock_wait(struct lock *lock)
 {
 	unsigned int n;
@@ -44,11 +52,54 @@ bool lock_wait(struct lock *lock)
 	for (n = 0;; n++) {
 		if (seems_free(lock) && lock_try(lock))
 			return false;
-		if (n < SPINS)
-			relax_cpu();
-		else
-			sched_yield();
+		back_off(n);
 		if (n % YIELDS == YIELDS - 1 && take_over(lock))
 			return true;
+	}
+}
+
+/* Those who were stopped when last looked at are looked at again early. */
+static bool is_stopped(uint32_t owner, unsigned int n)
+{
+	static uint32_t last;
+	bool stopped;
+
+	if (!owner || owner == lock_self ||
+	    n % YIELDS < (__atomic_load_n(&last, __ATOMIC_RELAXED) == owner ? SPINS : YIELDS - 1))
+		return false;
+	stopped = node_owner_is_stopped(owner);
+	__atomic_store_n(&last, stopped ? owner : 0, __ATOMIC_RELAXED);
+	return stopped;
+}
+
+enum lock_result lock_wait_live(struct lock *lock)
+{
+	unsigned int n;
+
+	for (n = 0;; n++) {
+		if (seems_free(lock) && lock_try(lock))
+			return LOCK_TAKEN;
+		back_off(n);
+		if (is_stopped(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED), n))
+			return LOCK_STUCK;
+		if (n % YIELDS == YIELDS - 1 && take_over(lock))
+			return LOCK_HALF_DONE;
+	}
+}
+
+bool lock_is_stuck(struct lock *lock)
+{
+	uint32_t owner;
+	unsigned int n;
+
+	for (n = 0;; n++) {
+		owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
+		if (!owner || owner == lock_self)
+			return false;
+		back_off(n);
+		if (is_stopped(owner, n))
+			return true;
+		if (n % YIELDS == YIELDS - 1 && !node_owner_lives(owner))
+			return false;
 	}
 }

@@ -6,6 +6,9 @@
  * (node_owner()). A thread that waits too long asks whether that process lives, and takes the lock
  * over if not. So whatever a lock guards must be valid after any store of its owner.
  *
+ * The lock of a process that is stopped cannot be taken over, since it may go on. What a program
+ * must not wait for takes locks with lock_take_live(), or asks lock_is_stuck() before it begins.
+ *
  * Lock order: send queue, peer's queue pair, its shared receive queue, a
  * completion queue; a queue pair's own lock inside its send queue's.
  */
@@ -21,6 +24,14 @@ extern uint32_t lock_self; /* this process, 0 while it has no node */
 /* The slow half: spin, yield, and take over from a dead owner. Returns whether it did. */
 bool lock_wait(struct lock *lock);
 
+/* What came of it; LOCK_HALF_DONE: its owner died with it; LOCK_STUCK: its owner is stopped. */
+enum lock_result { LOCK_TAKEN, LOCK_HALF_DONE, LOCK_STUCK };
+
+enum lock_result lock_wait_live(struct lock *lock);
+
+/* Wait until nobody holds it, or a dead process. True if its owner is stopped. */
+bool lock_is_stuck(struct lock *lock);
+
 static inline bool lock_try(struct lock *lock)
 {
 	uint32_t nobody = 0;
@@ -33,6 +44,11 @@ static inline bool lock_try(struct lock *lock)
 static inline bool lock_take(struct lock *lock)
 {
 	return !lock_try(lock) && lock_wait(lock);
+}
+
+static inline enum lock_result lock_take_live(struct lock *lock)
+{
+	return __builtin_expect(lock_try(lock), 1) ? LOCK_TAKEN : lock_wait_live(lock);
 }
 
 /* Pairs with the acquire of lock_try(). */

@@ -33,6 +33,14 @@ bool node_owner_lives(uint32_t owner)
 	       node_lives(&node_table[node]);
 }
 
+bool node_owner_is_stopped(uint32_t owner)
+{
+	uint32_t node = owner % NODE_MAX;
+
+	return node_table && owner == node_owner(node, node_table[node].instance) &&
+	       process_is_stopped(node_table[node].pid);
+}
+
 /* The process itself, if it lives, or NULL. */
 static const struct node *find_node(uint32_t node, uint64_t instance)
 {

@@ -32,6 +32,9 @@ bool node_lives(const struct node *node);
 /* Does the owner of a lock still live? See node_owner(). */
 bool node_owner_lives(uint32_t owner);
 
+/* Is it stopped? */
+bool node_owner_is_stopped(uint32_t owner);
+
 /* The word that a process writes into the locks it takes; never 0. */
 uint32_t node_owner(uint32_t node, uint64_t instance);
 

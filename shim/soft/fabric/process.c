@@ -87,6 +87,19 @@ bool process_lives(int pid, uint64_t start)
 	return lives;
 }
 
+bool process_is_stopped(int pid)
+{
+	char stat[1024], state = 0;
+	int saved = errno;
+	const char *p;
+
+	p = read_stat(pid, stat, sizeof(stat)) < 0 ? NULL : strrchr(stat, ')');
+	if (p)
+		sscanf(p + 1, " %c", &state);
+	errno = saved;
+	return state == 'T' || state == 't';
+}
+
 int process_new_epoch(void)
 {
 	uint32_t *page = process_epoch_page;

@@ -14,6 +14,9 @@ uint64_t process_start(int pid);
 /* Does the process live that was started then? If in doubt, yes. */
 bool process_lives(int pid, uint64_t start);
 
+/* Is it stopped, by a signal or a debugger? If in doubt, no. */
+bool process_is_stopped(int pid);
+
 /*
  * A number that a child does not have from its parent: 0 right after fork,
  * however it was forked. process_new_epoch() gives a child its own.

@@ -148,7 +148,8 @@ static int change_there(struct soft_remote *r, const struct soft_wr *wr,
 	here.nulls = 0;
 	here.iov[0] = (struct iovec){ old, sizeof(*old) };
 
-	lock_take(&r->peer->seg->atomics);
+	if (lock_take_live(&r->peer->seg->atomics) == LOCK_STUCK)
+		return -EAGAIN;
 	err = copy_get(r->peer, &here, &remote);
 	if (!err) {
 		new = atomic_result(wr, *old);
@@ -188,7 +189,8 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 	err = check_response(qp, r, wr, IBV_ACCESS_REMOTE_WRITE, wr->length, &to);
 	if (err)
 		return err;
-	lock_take(&r->peer->seg->atomics);
+	if (lock_take_live(&r->peer->seg->atomics) == LOCK_STUCK)
+		return CARRY_LATER;
 	err = copy_put(r->peer, from, &to);
 	lock_drop(&r->peer->seg->atomics);
 	if (err == -EFAULT)
@@ -277,7 +279,7 @@ static inline int carry_connected(struct soft_qp *qp, struct soft_wr *wr, struct
 		status = carry_locked(qp, r, wr, local);
 		remote_unlock(r);
 	} else
-		status = CARRY_NO_PEER;
+		status = r->stuck ? CARRY_LATER : CARRY_NO_PEER;
 	if (unlikely(status == CARRY_NO_PEER))
 		remote_drop(qp);
 	else if (unlikely(status == CARRY_RNR) && qp->shm->type == IBV_QPT_UC && !remote_lags(r))

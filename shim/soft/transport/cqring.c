@@ -7,8 +7,9 @@
  * one counts it (repair_entry()).
  *
  * An event is sent before its entry is published, so that no death leaves an entry without one. A
- * thread that gets the event, or arms the queue, takes and drops the lock (cqring_pass()): then the
- * entry is there, or its writer is dead.
+ * thread that gets the event takes and drops the lock (cqring_pass()): then the entry is there, or
+ * its writer is dead. If its writer is stopped, nobody waits for it: the queue is armed without the
+ * lock, and the writer looks again behind its entry.
  *
  * Payload that does not fit an entry travels in a ring of bytes beside it,
  * in the order of the entries:
@@ -113,8 +114,8 @@ static struct shm_cqe *note_overrun(struct cqring *ring)
 }
 
 /*
- * Armed queues fire once. Disarmed after the event, since its sender may die
- * in between; under the lock nobody arms it meanwhile.
+ * Armed queues fire once. Disarmed after the event, since its sender may die in between; the event
+ * is also for those who arm it meanwhile.
  */
 static void fire_event(struct cqring *ring, bool solicited)
 {
@@ -163,10 +164,27 @@ bool cqring_lock(struct cqring *ring)
 	return true;
 }
 
+/* Beside a process that is stopped while it adds: it looks again when it goes on. */
+static void arm_beside(struct shm_cq *cq, uint32_t arm)
+{
+	uint32_t unarmed = SHM_ARM_NONE;
+
+	/* sequentially consistent with cqring_arm_met(): one sees the store of the other */
+	if (arm == SHM_ARM_ANY)
+		__atomic_store_n(&cq->armed, arm, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n(&cq->armed, &unarmed, arm, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+}
+
 void cqring_arm(struct cqring *ring, uint32_t arm)
 {
 	uint32_t *armed = &ring->shm->armed;
 
+	if (lock_is_stuck(&ring->shm->lock)) {
+		arm_beside(ring->shm, arm);
+		return;
+	}
 	cqring_lock(ring);
 	/* the wider one stays */
 	if (__atomic_load_n(armed, __ATOMIC_RELAXED) != SHM_ARM_ANY)
@@ -174,22 +192,33 @@ void cqring_arm(struct cqring *ring, uint32_t arm)
 	lock_drop(&ring->shm->lock);
 }
 
+void cqring_arm_met(struct cqring *ring, bool solicited)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	fire_event(ring, solicited);
+}
+
 void cqring_pass(struct cqring *ring)
 {
+	if (lock_is_stuck(&ring->shm->lock))
+		return;
 	cqring_lock(ring);
 	lock_drop(&ring->shm->lock);
 }
 
-struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done)
+struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken)
 {
 	struct shm_cq *cq = ring->shm;
 	struct shm_cqe *cqe;
 
+	ring->stuck = taken == LOCK_STUCK;
+	if (unlikely(ring->stuck))
+		return NULL;
 	if (unlikely(!is_found(ring))) {
 		lock_drop(&cq->lock);
 		return NULL;
 	}
-	if (unlikely(half_done))
+	if (unlikely(taken == LOCK_HALF_DONE))
 		repair_entry(ring);
 	if (unlikely(cq->overrun || !has_room(cq)))
 		return note_overrun(ring);

@@ -16,7 +16,8 @@ struct cqring {
 	uint32_t mask;
 	uint32_t rings;
 	uint32_t index;
-	bool ours; /* this process owns it: it is never looked up again */
+	bool ours;  /* this process owns it: it is never looked up again */
+	bool stuck; /* cqring_begin() met the lock of a process that is stopped */
 };
 
 /* Look up queue @index of @seg, and check it. 0 or -EPROTO. */
@@ -28,10 +29,10 @@ void cqring_copy(struct cqring *to, const struct cqring *ring);
 /* Lock it. False, but locked, if it is not there any more. */
 bool cqring_lock(struct cqring *ring);
 
-/* Arm it (SHM_ARM_...): an entry that a poll after this misses causes an event. */
+/* Arm it (SHM_ARM_...): an entry that a poll after this misses causes an event. Never waits. */
 void cqring_arm(struct cqring *ring, uint32_t arm);
 
-/* Wait until whoever is adding has published its entry, or is dead. */
+/* Wait until whoever is adding has published its entry, or is dead, or stopped. */
 void cqring_pass(struct cqring *ring);
 
 /* Overrun it, full or not. */
@@ -63,8 +64,11 @@ static inline bool cqring_sleeps(const struct cqring *ring)
 }
 
 /* The slow paths of begin and commit. */
-struct shm_cqe *cqring_begin_unusual(struct cqring *ring, bool half_done);
+struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken);
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);
+
+/* It may have been armed while the entry was added. */
+void cqring_arm_met(struct cqring *ring, bool solicited);
 
 static inline void cqring_clear(struct shm_cqe *cqe)
 {
@@ -81,20 +85,31 @@ static inline bool cqring_is_usual(const struct cqring *ring)
 	       cq->prod - cq->cons_seen < cq->cqe && !(cq->flags & SHM_CQ_STAMPS);
 }
 
-/*
- * Begin to add an entry: the queue is locked, and the entry zero but for its payload, until
- * cqring_commit(). NULL if the queue overruns; its owner has been told.
- */
-static inline struct shm_cqe *cqring_begin(struct cqring *ring)
+static inline struct shm_cqe *cqring_begin_locked(struct cqring *ring, enum lock_result taken)
 {
-	bool half_done = lock_take(&ring->shm->lock);
 	struct shm_cqe *cqe;
 
-	if (unlikely(half_done || !cqring_is_usual(ring)))
-		return cqring_begin_unusual(ring, half_done);
+	if (unlikely(taken != LOCK_TAKEN || !cqring_is_usual(ring)))
+		return cqring_begin_unusual(ring, taken);
 	cqe = &ring->entries[ring->shm->prod & ring->mask];
 	cqring_clear(cqe);
 	return cqe;
+}
+
+/*
+ * Begin to add an entry: the queue is locked, and the entry zero but for its payload, until
+ * cqring_commit(). NULL: another process is stopped while it adds one (@ring->stuck), and nothing
+ * is locked; or the queue overruns, and its owner has been told.
+ */
+static inline struct shm_cqe *cqring_begin(struct cqring *ring)
+{
+	return cqring_begin_locked(ring, lock_take_live(&ring->shm->lock));
+}
+
+/* The same, but it waits for that process. */
+static inline struct shm_cqe *cqring_begin_sure(struct cqring *ring)
+{
+	return cqring_begin_locked(ring, lock_take(&ring->shm->lock) ? LOCK_HALF_DONE : LOCK_TAKEN);
 }
 
 static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
@@ -108,6 +123,8 @@ static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool 
 		/* pairs with the load_acquire of polls */
 		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
 		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
+		if (unlikely(cq->flags & SHM_CQ_EVENTS))
+			cqring_arm_met(ring, solicited);
 	}
 	lock_drop(&cq->lock);
 }

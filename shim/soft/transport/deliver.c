@@ -76,14 +76,10 @@ bool deliver_ready(struct soft_remote *r)
 	return first_request(&r->rq, &slot);
 }
 
-/* Begin a completion for the receiver; NULL if its queue overruns. */
-static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, struct shm_wqe *wqe,
-						uint32_t slot, int status)
+/* Fill in the completion @cqe of the receiver, which was begun. */
+static ALWAYS_INLINE void describe_recv(struct soft_remote *r, const struct shm_wqe *wqe,
+					uint32_t slot, int status, struct shm_cqe *cqe)
 {
-	struct shm_cqe *cqe = cqring_begin(&r->cq);
-
-	if (!cqe)
-		return NULL;
 	cqe->status = status;
 	cqe->opcode = IBV_WC_RECV;
 	cqe->flags = SHM_CQE_RECV;
@@ -95,6 +91,27 @@ static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, struct sh
 		cqe->flags |= SHM_CQE_SRQ;
 		cqe->srq = r->srq - r->peer->seg->srq;
 	}
+}
+
+/* Begin a completion for the receiver; NULL as cqring_begin(). */
+static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, const struct shm_wqe *wqe,
+						uint32_t slot)
+{
+	struct shm_cqe *cqe = cqring_begin(&r->cq);
+
+	if (cqe)
+		describe_recv(r, wqe, slot, IBV_WC_SUCCESS, cqe);
+	return cqe;
+}
+
+/* One that must not be lost. NULL if the queue overruns. */
+static struct shm_cqe *begin_failed(struct soft_remote *r, const struct shm_wqe *wqe, uint32_t slot,
+				    int status)
+{
+	struct shm_cqe *cqe = cqring_begin_sure(&r->cq);
+
+	if (cqe)
+		describe_recv(r, wqe, slot, status, cqe);
 	return cqe;
 }
 
@@ -200,7 +217,7 @@ static void flush_requests(struct soft_remote *r)
 	give_back(r);
 	/* at most once around, whatever a peer has written there */
 	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
-		cqe = begin_recv(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
+		cqe = begin_failed(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		begin_take(r);
 		count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_WR_FLUSH_ERR, 0);
 		if (cqe)
@@ -260,7 +277,7 @@ int deliver_refuse(struct soft_remote *r, int event, int status)
 
 static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int status)
 {
-	struct shm_cqe *cqe = begin_recv(r, wqe, slot, status);
+	struct shm_cqe *cqe = begin_failed(r, wqe, slot, status);
 
 	take_request(r);
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, status, 0);
@@ -366,9 +383,9 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 			err = copy_put(r->peer, m->from, to);
 		if (err < 0)
 			return err;
-		*ret_cqe = begin_recv(r, wqe, slot, IBV_WC_SUCCESS);
+		*ret_cqe = begin_recv(r, wqe, slot);
 		if (!*ret_cqe)
-			return -ENOSPC;
+			return r->cq.stuck ? -EAGAIN : -ENOSPC;
 		if (landed || pack_payload(r, *ret_cqe, m, to))
 			return 0;
 		/* no room: write it to the receiver's memory; this entry stays unpublished */
@@ -422,9 +439,9 @@ int deliver_notice(struct soft_remote *r, const struct message *m)
 
 	give_back(r);
 	wqe = first_request(&r->rq, &slot);
-	cqe = wqe ? begin_recv(r, wqe, slot, IBV_WC_SUCCESS) : NULL;
+	cqe = wqe ? begin_recv(r, wqe, slot) : NULL;
 	if (!cqe)
-		return fail_overrun(r);
+		return wqe && r->cq.stuck ? CARRY_LATER : fail_overrun(r);
 	finish_recv(r, m, cqe);
 	return IBV_WC_SUCCESS;
 }

@@ -111,6 +111,7 @@ struct soft_cq {
 	struct ibv_cq_ex ex;
 	struct lock polling;
 	uint32_t cons; /* next to be polled */
+	bool written;  /* senders write payload to memory: shm_cq.written */
 	struct cqring ring;
 	struct shm_cq *shm;
 	uint32_t serial; /* in events */
@@ -202,6 +203,8 @@ struct soft_sq {
 	struct soft_memory memory; /* of those */
 	enum soft_wait wait;
 	uint64_t wait_until; /* ns; 0: for ever */
+	bool owes;           /* the head is carried out, but for its completion, */
+	uint8_t owed;        /* which has this status */
 	bool draining;       /* SQD: the head had begun */
 	uint8_t vendor_err;  /* from a fault, for the completion */
 	uint8_t tries;       /* retries of the head because of faults or real timers, */
@@ -237,6 +240,7 @@ struct soft_remote {
 		uintptr_t from, to;
 		uint32_t pos; /* of the last such entry of @cq */
 	} travels;
+	bool stuck;        /* another process that delivers there is stopped */
 	uint32_t lag_prod; /* see remote_lags() */
 	uint64_t lag_until;
 };

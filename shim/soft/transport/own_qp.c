@@ -26,3 +26,16 @@ void own_qp_tell(struct soft_qp *qp, int type)
 
 	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
 }
+
+bool own_qp_any_stuck(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < SHM_QP_MAX; i++)
+		if (soft_qps[i] && lock_is_stuck(&soft_qps[i]->shm->rq.lock))
+			return true;
+	for (i = 0; i < SHM_SRQ_MAX; i++)
+		if (soft_srqs[i] && lock_is_stuck(&soft_srqs[i]->shm->rq.lock))
+			return true;
+	return false;
+}

@@ -7,6 +7,12 @@
 /* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
 int own_qp_find_slot(void);
 
+/*
+ * Does a process that is stopped hold any of our queues, to deliver there? Then it may use any of
+ * our keys when it goes on. Under the object mutex.
+ */
+bool own_qp_any_stuck(void);
+
 /* Send an event of type @type to the program. */
 void own_qp_tell(struct soft_qp *qp, int type);
 

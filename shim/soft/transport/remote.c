@@ -197,10 +197,17 @@ static inline bool is_connected(struct soft_qp *qp, struct soft_remote *r)
 	return r->shm->dest_qpn == qp->shm->qpn && does_answer(qp, r, qp->shm->dest_qpn);
 }
 
+static bool take_live(struct soft_remote *r, struct lock *lock)
+{
+	r->stuck = lock_take_live(lock) == LOCK_STUCK;
+	return !r->stuck;
+}
+
 /* The shared queue may have grown; one of XRC may be gone. */
 static bool lock_shared(struct soft_remote *r)
 {
-	lock_take(&r->srq->rq.lock);
+	if (!take_live(r, &r->srq->rq.lock))
+		return false;
 	if (r->srq->srqn == r->srqn && (likely(r->rq.rings == r->rq.shm->rings) ||
 					rq_find(r->peer->seg, r->rq.shm, &r->rq) == 0))
 		return true;
@@ -210,7 +217,8 @@ static bool lock_shared(struct soft_remote *r)
 
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 {
-	lock_take(&r->shm->rq.lock);
+	if (unlikely(!take_live(r, &r->shm->rq.lock)))
+		return false;
 	if (likely(is_connected(qp, r)) && (!r->srq || lock_shared(r)))
 		return true;
 	lock_drop(&r->shm->rq.lock);
@@ -219,7 +227,8 @@ bool remote_lock(struct soft_qp *qp, struct soft_remote *r)
 
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
-	lock_take(&r->shm->rq.lock);
+	if (unlikely(!take_live(r, &r->shm->rq.lock)))
+		return false;
 	if (likely(does_answer(qp, r, qpn)) && (!r->srq || lock_shared(r)))
 		return true;
 	lock_drop(&r->shm->rq.lock);

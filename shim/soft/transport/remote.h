@@ -16,7 +16,8 @@ static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct s
 
 /*
  * Lock the other end: its queue pair, and the shared queue that @r names.
- * False, with nothing locked, if it is not connected to us, or not ready.
+ * False, with nothing locked, if it is not connected to us, or not ready, or another process that
+ * delivers there is stopped (@r->stuck).
  */
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
 /*

@@ -78,6 +78,7 @@ void sq_reset(struct soft_qp *qp)
 	sq->next = 0;
 	sq->wait = WAIT_NONE;
 	sq->draining = false;
+	sq->owes = false;
 	sq_fault_forget(sq);
 	if (unlikely(fault_is_any()))
 		fault_take_back(0, qp->shm->qpn);
@@ -105,25 +106,20 @@ static const uint8_t wc_opcode[] = {
 };
 /* clang-format on */
 
-/* False if there was no room for the completion of the request at @pos. */
-static bool tell_completion(struct soft_qp *qp, const struct soft_wr *wr, uint32_t pos, int status)
+/* The completion @cqe, which was begun, of the request at next. */
+static inline void commit_completion(struct soft_qp *qp, const struct soft_wr *wr, int status,
+				     struct shm_cqe *cqe)
 {
-	struct shm_cqe *cqe;
-
-	cqe = cqring_begin(&qp->send_cq->ring);
-	if (!cqe)
-		return false;
 	cqe->status = status;
 	cqe->opcode = wc_opcode[wr->opcode];
 	cqe->wr_id = wr->wr_id;
 	cqe->byte_len = wr->length;
 	cqe->qpn = qp->ex.qp_base.qp_num;
 	cqe->qp = qp->ex.qp_base.handle;
-	cqe->retire = pos + 1;
+	cqe->retire = qp->sq.next + 1;
 	if (unlikely(status))
 		cqe->vendor_err = qp->sq.vendor_err;
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
-	return true;
 }
 
 /* Plus one; 0: those are not counted. */
@@ -143,16 +139,30 @@ static void count_sent(struct soft_qp *qp, const struct soft_wr *wr, int status)
 		count_request(segment_own, qp->shm, counted[wr->opcode] - 1, status, wr->length);
 }
 
-/* Complete the request at next. False if there was no room for its completion. */
-static inline bool complete_request(struct soft_qp *qp, struct soft_wr *wr, int status)
+static inline bool is_silent(const struct soft_wr *wr, int status)
 {
-	uint32_t pos = qp->sq.next++;
+	return status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED);
+}
 
+/* The request at next is over; @cqe: its completion, which was begun, or NULL. */
+static inline void complete_request(struct soft_qp *qp, struct soft_wr *wr, int status,
+				    struct shm_cqe *cqe)
+{
 	if (unlikely(qp->shm->counted))
 		count_sent(qp, wr, status);
 	let_go(wr);
-	return (status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED)) ||
-	       tell_completion(qp, wr, pos, status);
+	if (cqe)
+		commit_completion(qp, wr, status, cqe);
+	qp->sq.next++;
+}
+
+/* If the queue overruns, its completion is lost. */
+static void flush_request(struct soft_qp *qp, int status)
+{
+	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
+
+	complete_request(qp, wr, status,
+			 is_silent(wr, status) ? NULL : cqring_begin_sure(&qp->send_cq->ring));
 }
 
 static void flush_requests(struct soft_qp *qp)
@@ -160,8 +170,11 @@ static void flush_requests(struct soft_qp *qp)
 	qp->sq.vendor_err = 0;
 	qp->sq.draining = false;
 	sq_fault_forget(&qp->sq);
+	if (unlikely(qp->sq.owes))
+		flush_request(qp, qp->sq.owed);
+	qp->sq.owes = false;
 	while (qp->sq.next != qp->sq.head)
-		complete_request(qp, sq_slot(&qp->sq, qp->sq.next), IBV_WC_WR_FLUSH_ERR);
+		flush_request(qp, IBV_WC_WR_FLUSH_ERR);
 	qp->sq.wait = WAIT_NONE;
 }
 
@@ -204,10 +217,29 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	return !sq->wait_until || now < sq->wait_until;
 }
 
+/* The request at next has no completion yet: a process is stopped while it adds another. */
+static bool owe_completion(struct soft_qp *qp, int status)
+{
+	qp->sq.owes = true;
+	qp->sq.owed = status;
+	qp->sq.wait = WAIT_COPY;
+	qp->sq.wait_until = 0;
+	return false;
+}
+
+/* False: it waits. */
 static inline bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
+	struct cqring *cq = &qp->send_cq->ring;
+	bool silent = is_silent(wr, status);
+	struct shm_cqe *cqe = silent ? NULL : cqring_begin(cq);
+
+	if (unlikely(!cqe && !silent && cq->stuck))
+		return owe_completion(qp, status);
+	qp->sq.owes = false;
 	qp->sq.wait = WAIT_NONE;
-	if (unlikely(!complete_request(qp, wr, status)))
+	complete_request(qp, wr, status, cqe);
+	if (unlikely(!cqe && !silent))
 		sq_fail(qp);
 	else if (unlikely(status != IBV_WC_SUCCESS))
 		stop_queue(qp);
@@ -266,7 +298,9 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
 	bool timed = unlikely(fault_is_any()) || unlikely(patience_real);
-	int status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
+	int status = unlikely(qp->sq.owes) ? qp->sq.owed
+		     : timed               ? sq_fault_carry(qp, wr)
+					   : carry_request(qp, wr);
 
 	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_request(qp, wr, status);
 }

@@ -247,6 +247,8 @@ EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 		return err;
 	if (cqe < 1 || cqe > profile_limits()->max_cqe)
 		return EINVAL;
+	if (lock_is_stuck(&cq->shm->lock))
+		return ETIMEDOUT;
 	pthread_mutex_lock(&soft_mutex);
 	if (!poll_take(cq)) {
 		pthread_mutex_unlock(&soft_mutex);

@@ -9,10 +9,10 @@
  *
  *	awake, at each look:	entries, and none was taken since the last look
  *					-> copy their payload; senders write to memory from now on
- *				entries were taken
- *					-> payload travels again
  *				nothing new in QUIET looks
- *					-> asleep; payload travels again
+ *					-> asleep
+ *
+ * The next poll that takes an entry lets payload travel again, and so does falling asleep.
  *
  * Where entries are polled at once, as in a ping-pong, the thread finds nothing to do, takes no
  * lock of a poll, and costs a look each PERIOD_MAX. Without the thread, senders write all payload
@@ -47,12 +47,6 @@ static unsigned int num_awake;
 
 static bool stopping;
 
-static void set_written(struct soft_cq *cq, bool written)
-{
-	if (cq->shm->written != written)
-		__atomic_store_n(&cq->shm->written, written, __ATOMIC_RELAXED);
-}
-
 /* False if something has come meanwhile, or somebody is adding. */
 static bool put_to_sleep(struct soft_cq *cq)
 {
@@ -62,7 +56,7 @@ static bool put_to_sleep(struct soft_cq *cq)
 		return false;
 	sleeps = cq->shm->prod == cq->landing.prod;
 	if (sleeps) {
-		set_written(cq, false);
+		poll_set_written(cq, false);
 		cq->shm->flags |= SHM_CQ_ASLEEP;
 		cq->landing.awake = false;
 	}
@@ -77,12 +71,12 @@ static bool look_at(struct soft_cq *cq)
 	uint32_t cons = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
 	/* pairs with the store_release of cqring_commit() */
 	uint32_t prod = __atomic_load_n(&cq->shm->prod, __ATOMIC_ACQUIRE);
-	bool polled = cons != l->cons, stuck = !polled && cons != prod;
+	bool stuck = cons == l->cons && cons != prod;
 
 	if (stuck && cq->shm->landed != prod)
 		poll_land_new(cq);
-	if (polled || stuck)
-		set_written(cq, stuck);
+	if (stuck)
+		poll_set_written(cq, true);
 	l->quiet = prod == l->prod ? l->quiet + 1 : 0;
 	l->cons = cons;
 	l->prod = prod;
@@ -187,7 +181,7 @@ static void start_locked(void)
 		return;
 	for (i = 0; i < SHM_CQ_MAX; i++)
 		if (soft_cqs[i])
-			set_written(soft_cqs[i], false);
+			poll_set_written(soft_cqs[i], false);
 }
 
 void land_expect(const struct peer *peer)

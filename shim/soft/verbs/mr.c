@@ -23,6 +23,7 @@
 #include "shim/soft/fabric/profile.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/enter.h"
@@ -310,7 +311,9 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	err = mr->shm ? window_release_region(mr->shm) : ENOENT;
+	err = own_qp_any_stuck() ? ETIMEDOUT : 0;
+	if (!err)
+		err = mr->shm ? window_release_region(mr->shm) : ENOENT;
 	if (!err)
 		destroy_mr(mr);
 	if (!err)

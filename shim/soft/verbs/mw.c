@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/post.h"
@@ -44,6 +45,11 @@ int soft_dealloc_mw(struct ibv_mw *ibmw)
 	int err;
 
 	err = soft_enter(ibmw->context, "dealloc_mw");
+	if (err)
+		return err;
+	pthread_mutex_lock(&soft_mutex);
+	err = own_qp_any_stuck() ? ETIMEDOUT : 0;
+	pthread_mutex_unlock(&soft_mutex);
 	if (err)
 		return err;
 	window_remove(mw);

@@ -178,6 +178,12 @@ static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 	__atomic_store_n(&cq->shm->bounce_cons, cqe->bounce + room, __ATOMIC_RELEASE);
 }
 
+void poll_set_written(struct soft_cq *cq, bool written)
+{
+	__atomic_store_n(&cq->written, written, __ATOMIC_RELAXED);
+	__atomic_store_n(&cq->shm->written, written, __ATOMIC_RELAXED);
+}
+
 static inline void set_cons(struct soft_cq *cq, uint32_t cons)
 {
 	/* read without the lock by looks_empty() */
@@ -266,6 +272,7 @@ static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max, stru
 		return -1;
 	}
 	n = take_entries(cq, max, wc);
+	poll_goes_on(cq);
 	lock_drop(&cq->polling);
 	return n;
 }

@@ -40,6 +40,16 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 /* Copy all payload to its buffers: a memory region is going away. */
 void poll_land_all(struct soft_cq *cq);
 
+/* Shall senders write payload to memory? */
+void poll_set_written(struct soft_cq *cq, bool written);
+
+/* Entries were taken: payload may travel again. */
+static inline void poll_goes_on(struct soft_cq *cq)
+{
+	if (unlikely(__atomic_load_n(&cq->written, __ATOMIC_RELAXED)))
+		poll_set_written(cq, false);
+}
+
 /*
  * Copy the payload of entries that came since the last call, unless somebody polls. From a thread
  * that the program does not know.

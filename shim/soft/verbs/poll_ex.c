@@ -73,6 +73,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	struct soft_cq *cq = cq_of(ex);
 
 	finish_current(cq);
+	poll_goes_on(cq);
 	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
 	lock_drop(&cq->polling);
 }

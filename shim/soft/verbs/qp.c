@@ -268,12 +268,26 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		return err;
 	if (__atomic_load_n(&qp->groups, __ATOMIC_ACQUIRE))
 		return EBUSY;
+	if (lock_is_stuck(&qp->shm->rq.lock))
+		return ETIMEDOUT;
 	pthread_mutex_lock(&soft_mutex);
 	qp_withdraw(qp);
 	pthread_mutex_unlock(&soft_mutex);
 	event_wait_acks(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->events);
 	qp_free(qp);
 	return 0;
+}
+
+/* What a stopped process uses stays until the segment goes. */
+static void close_qp(struct soft_qp *qp)
+{
+	if (!lock_is_stuck(&qp->shm->rq.lock)) {
+		qp_withdraw(qp);
+		return;
+	}
+	pending_del(qp);
+	registry_del_number(qp->shm->qpn);
+	__atomic_store_n(&soft_qps[qp->ex.qp_base.handle], NULL, __ATOMIC_RELEASE);
 }
 
 void qp_close_all(struct ibv_context *context)
@@ -283,6 +297,6 @@ void qp_close_all(struct ibv_context *context)
 	pthread_mutex_lock(&soft_mutex);
 	for (i = 0; i < SHM_QP_MAX; i++)
 		if (soft_qps[i] && soft_qps[i]->ex.qp_base.context == context)
-			qp_withdraw(soft_qps[i]);
+			close_qp(soft_qps[i]);
 	pthread_mutex_unlock(&soft_mutex);
 }

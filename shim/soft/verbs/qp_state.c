@@ -400,6 +400,8 @@ EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask
 
 	if (!soft_ours(ibqp->context))
 		return EIO;
+	if (lock_is_stuck(&qp->shm->rq.lock))
+		return ETIMEDOUT;
 	pthread_mutex_lock(&qp->modifying);
 	xrc_take_attr(qp);
 	err = modify_locked(qp, attr, mask);

@@ -15,6 +15,7 @@
 
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/fork.h"
@@ -124,7 +125,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void 
 	err = check_command(mr, flags, &range);
 
 	pthread_mutex_lock(&soft_mutex);
-	busy = window_release_region(mr->shm);
+	busy = own_qp_any_stuck() ? ETIMEDOUT : window_release_region(mr->shm);
 	if (busy) {
 		pthread_mutex_unlock(&soft_mutex);
 		return fail_errno(busy, IBV_REREG_MR_ERR_INPUT);

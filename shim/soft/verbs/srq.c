@@ -245,6 +245,8 @@ EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int 
 	err = soft_enter(ibsrq->context, "modify_srq");
 	if (err)
 		return err;
+	if (lock_is_stuck(&srq->shm->rq.lock))
+		return ETIMEDOUT;
 	pthread_mutex_lock(&soft_mutex);
 	lock_take(&srq->posting);
 	lock_take(&srq->shm->rq.lock);
@@ -304,6 +306,8 @@ EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 	err = soft_enter(ibsrq->context, "destroy_srq");
 	if (err)
 		return err;
+	if (lock_is_stuck(&srq->shm->rq.lock))
+		return ETIMEDOUT;
 	pthread_mutex_lock(&soft_mutex);
 	if (srq->refs) {
 		pthread_mutex_unlock(&soft_mutex);
