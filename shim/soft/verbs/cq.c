@@ -42,16 +42,26 @@ static uint64_t ring_bytes(uint32_t size)
 	return (uint64_t)size * sizeof(struct shm_cqe);
 }
 
-/* Under the object mutex. */
-static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
+static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
 {
+	bool lossy = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+		     attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+
+	return SHM_CQ_ASLEEP | (attr->channel ? SHM_CQ_EVENTS : 0) |
+	       (attr->wc_flags & STAMPS ? SHM_CQ_STAMPS : 0) | (lossy ? SHM_CQ_LOSSY : 0);
+}
+
+/* What others see of it, all at once when it gets its place. Under the object mutex. */
+static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init_attr_ex *attr)
+{
+	const struct soft_channel *channel = (struct soft_channel *)attr->channel;
 	struct shm_cq *shm = &segment_own->cq[slot];
 
 	if (segment_reserve(shm, sizeof(*shm)) < 0)
 		return -ENOMEM;
 	memset(shm, 0, sizeof(*shm));
-	shm->cqe = cqe;
-	shm->size = ring_size(cqe);
+	shm->cqe = attr->cqe;
+	shm->size = ring_size(attr->cqe);
 	shm->ring_off = heap_alloc(ring_bytes(shm->size));
 	shm->bounce_off = heap_alloc_bare(SHM_BOUNCE);
 	if (!shm->ring_off || !shm->bounce_off) {
@@ -60,7 +70,9 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, uint32_t cqe)
 		return -ENOMEM;
 	}
 	shm->serial = cq->serial;
-	shm->flags = SHM_CQ_ASLEEP;
+	shm->flags = flags_of(attr);
+	shm->async = to_context(cq->ex.context)->async;
+	shm->channel = channel ? channel->id : 0;
 	shm->written = !land_runs();
 	cq->shm = shm;
 	cq->ring.ours = !cqring_find(segment_own, slot, &cq->ring);
@@ -74,13 +86,13 @@ static void free_ring(struct soft_cq *cq)
 	memset(cq->shm, 0, sizeof(*cq->shm));
 }
 
-static int take_slot(struct soft_cq *cq, uint32_t cqe)
+static int take_slot(struct soft_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
 	slot = soft_slot(soft_cqs, profile_limits()->max_cq, &next_slot);
-	err = slot < 0 ? slot : make_ring(cq, slot, cqe);
+	err = slot < 0 ? slot : make_ring(cq, slot, attr);
 	if (!err) {
 		cq->ex.handle = slot;
 		__atomic_store_n(&soft_cqs[slot], cq, __ATOMIC_RELEASE);
@@ -123,18 +135,6 @@ static void init_cq(struct soft_cq *cq, struct ibv_context *context,
 	poll_init_ex(cq, attr->wc_flags);
 }
 
-static void attach_channel(struct soft_cq *cq)
-{
-	struct soft_channel *channel = (struct soft_channel *)cq->ex.channel;
-
-	cq->shm->async = to_context(cq->ex.context)->async;
-	if (!channel)
-		return;
-	cq->shm->channel = channel->id;
-	cq->shm->flags |= SHM_CQ_EVENTS;
-	__atomic_add_fetch(&channel->channel.refcnt, 1, __ATOMIC_RELAXED);
-}
-
 static struct soft_cq *make_cq(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct soft_cq *cq;
@@ -147,21 +147,17 @@ static struct soft_cq *make_cq(struct ibv_context *context, const struct ibv_cq_
 	if (!cq)
 		return soft_fail(ENOMEM);
 	init_cq(cq, context, attr);
-	err = take_slot(cq, attr->cqe);
+	err = take_slot(cq, attr);
 	if (err < 0) {
 		free(cq);
 		return soft_fail(err);
 	}
-	attach_channel(cq);
+	if (attr->channel)
+		__atomic_add_fetch(&attr->channel->refcnt, 1, __ATOMIC_RELAXED);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		cq->parent = to_pd(attr->parent_domain);
 		__atomic_add_fetch(&cq->parent->refs, 1, __ATOMIC_RELAXED);
 	}
-	if (attr->wc_flags & STAMPS)
-		cq->shm->flags |= SHM_CQ_STAMPS;
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	    attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)
-		cq->shm->flags |= SHM_CQ_LOSSY;
 	return cq;
 }
 

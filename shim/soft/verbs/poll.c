@@ -82,7 +82,9 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 	struct shm_wqe *wqe;
 
 	if (unlikely(!rq->wqes))
-		return; /* it uses a shared queue: a peer wrote nonsense */
+		return;           /* it uses a shared queue: a peer wrote nonsense */
+	if (unlikely(p->unasked)) /* pairs with the store of rq_publish(), in another thread */
+		(void)__atomic_load_n(&rq->shm->prod, __ATOMIC_ACQUIRE);
 	wqe = rq_wqe(rq, slot);
 	if (!copy_list_check(segment_own, pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge, rq_num_sge(rq, wqe),
 			     p->byte_len, &to))
