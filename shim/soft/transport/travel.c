@@ -13,7 +13,10 @@
 
 #include "shim/soft/fabric/process.h"
 
-enum { PATIENCE = 20000000 }; /* ns for it to be brought in */
+enum {
+	PATIENCE = 200000000, /* ns for it to be brought in */
+	LOOKS = 64,           /* one in so many looks at the process, too */
+};
 
 /* Has all payload arrived that we let travel? */
 static bool has_landed(const struct soft_remote *r)
@@ -103,17 +106,24 @@ static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
 	return false;
 }
 
-/* Ask the receiver to bring it in. As for a copy (stage.c), wait some milliseconds at most. */
+/* Is it worth waiting for? Its process may only be waiting for a processor. */
+static bool may_land(struct soft_remote *r, uint64_t until)
+{
+	return process_now() < until && peer_is_alive(r->peer) && !process_is_stopped(r->peer->pid);
+}
+
+/* Ask the receiver to bring it in. False: it must be tried again. */
 static bool await_landing(struct soft_remote *r)
 {
 	uint64_t until = process_now() + PATIENCE;
+	unsigned int n;
 
 	__atomic_add_fetch(&r->peer->seg->payload_asked, 1, __ATOMIC_RELAXED);
 	cqring_call(r->peer->seg);
-	while (!has_landed(r)) {
-		if (process_now() > until)
-			return false;
+	for (n = 1; !has_landed(r); n++) {
 		sched_yield();
+		if (n % LOOKS == 0 && !may_land(r, until))
+			return false;
 	}
 	return true;
 }
