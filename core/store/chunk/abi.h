@@ -4,6 +4,8 @@
  * knows all others only by name (core/wire/desc.h). They are part of a binary
  * interface and never change.
  */
+#include <stdbool.h>
+#include <stdint.h>
 
 enum abi {
 	ABI_WC_SUCCESS = 0,
@@ -19,6 +21,14 @@ enum abi {
 	ABI_WC_REM_OP_ERR = 11,
 	ABI_WC_RETRY_EXC_ERR = 12,
 	ABI_WC_RNR_RETRY_EXC_ERR = 13,
+	ABI_WC_TM_ERR = 22,
+	ABI_WC_TM_RNDV_INCOMPLETE = 23,
+	ABI_WC_TM_ADD = 130, /* opcodes */
+	ABI_WC_TM_DEL = 131,
+	ABI_WC_TM_SYNC = 132,
+	ABI_WC_TM_RECV = 133,
+	ABI_WC_TM_MATCH = 1 << 5, /* bits of wc_flags */
+	ABI_WC_TM_DATA_VALID = 1 << 6,
 	ABI_CQ_WITH_QP_NUM = 1 << 2, /* bit of wc_flags of struct ibv_cq_init_attr_ex */
 	ABI_SEND_SIGNALED = 1 << 1,
 	ABI_WR_RDMA_WRITE_WITH_IMM = 1,
@@ -30,3 +40,15 @@ enum abi {
 	ABI_QPS_RESET = 0,
 	ABI_WQS_RESET = 0,
 };
+
+/*
+ * Is a completion of a tag matching list, or of a buffer in it? These are added by
+ * ibv_post_srq_ops(), which is no post: no request fits.
+ */
+static inline bool abi_is_of_tags(uint32_t status, uint32_t opcode, uint32_t wc_flags)
+{
+	if (status != ABI_WC_SUCCESS)
+		return status == ABI_WC_TM_ERR || status == ABI_WC_TM_RNDV_INCOMPLETE;
+	return (opcode >= ABI_WC_TM_ADD && opcode <= ABI_WC_TM_SYNC) ||
+	       (opcode == ABI_WC_TM_RECV && wc_flags & (ABI_WC_TM_MATCH | ABI_WC_TM_DATA_VALID));
+}

@@ -401,6 +401,10 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	int64_t at;
 
 	*ret_found = (struct match_found){ .posted_at = -1, .other_posted_at = -1 };
+	if (abi_is_of_tags((uint32_t)wc->status, (uint32_t)wc->opcode, wc->wc_flags)) {
+		ret_found->receive = true;
+		return false;
+	}
 	if (state)
 		queue = find_own(match, state, cq, wc, &receive, &at, ret_found);
 	if (!queue && (receive || wc->status != ABI_WC_SUCCESS)) {

@@ -8,7 +8,8 @@
  *
  * A send queue completes in order, and a completion retires the unsignaled
  * requests before it; a receive queue, or a shared one, by wr_id, oldest
- * first. On an error only wr_id, status, qp_num and vendor_err are valid.
+ * first. On an error only wr_id, status, qp_num and vendor_err are valid. What a tag matching list
+ * completes is of no request.
  */
 #include <stdbool.h>
 #include <stdint.h>

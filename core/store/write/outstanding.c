@@ -421,7 +421,8 @@ int outstanding_end(struct outstanding *o, const struct completion *completion)
 	int64_t at;
 	int err = 0;
 
-	if (!qp)
+	if (!qp ||
+	    abi_is_of_tags(completion->wc.status, completion->wc.opcode, completion->wc.wc_flags))
 		return 0;
 	receive = is_receive(o, qp, completion);
 	list = receive ? find_receives(o, qp, completion) : &qp->sq;

@@ -97,6 +97,14 @@ TEST(numbers_are_those_of_the_header)
 	assert_int_equal(ABI_SEND_SIGNALED, IBV_SEND_SIGNALED);
 	assert_int_equal(ABI_QPS_RESET, IBV_QPS_RESET);
 	assert_int_equal(ABI_WQS_RESET, IBV_WQS_RESET);
+	assert_int_equal(ABI_WC_TM_ERR, IBV_WC_TM_ERR);
+	assert_int_equal(ABI_WC_TM_RNDV_INCOMPLETE, IBV_WC_TM_RNDV_INCOMPLETE);
+	assert_int_equal(ABI_WC_TM_ADD, IBV_WC_TM_ADD);
+	assert_int_equal(ABI_WC_TM_DEL, IBV_WC_TM_DEL);
+	assert_int_equal(ABI_WC_TM_SYNC, IBV_WC_TM_SYNC);
+	assert_int_equal(ABI_WC_TM_RECV, IBV_WC_TM_RECV);
+	assert_int_equal(ABI_WC_TM_MATCH, IBV_WC_TM_MATCH);
+	assert_int_equal(ABI_WC_TM_DATA_VALID, IBV_WC_TM_DATA_VALID);
 }
 
 TEST(completion_finds_its_request)
@@ -334,6 +342,31 @@ TEST(shared_receives_are_found_from_any_queue)
 	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).index, 0);
 	assert_int_equal(complete_on(OTHER, 0, 1, 0, IBV_WC_RECV).index, 2);
 	assert_int_equal(complete_on(QP, 0, 1, 0, IBV_WC_RECV).request.n, 0);
+}
+
+/* An unexpected message takes a receive; a tagged buffer and its list have numbers of their own. */
+TEST(tag_matching_list_takes_no_receive)
+{
+	static const struct wc of_list[] = {
+		{ .wr_id = 1, .opcode = IBV_WC_TM_ADD },
+		{ .wr_id = 1, .opcode = IBV_WC_TM_DEL },
+		{ .wr_id = 1, .opcode = IBV_WC_TM_SYNC, .wc_flags = IBV_WC_TM_SYNC_REQ },
+		{ .wr_id = 1, .opcode = IBV_WC_TM_RECV, .wc_flags = IBV_WC_TM_MATCH },
+		{ .wr_id = 1, .opcode = IBV_WC_TM_RECV, .wc_flags = IBV_WC_TM_DATA_VALID },
+		{ .wr_id = 1, .opcode = 77, .status = IBV_WC_TM_ERR },
+		{ .wr_id = 1, .opcode = 77, .status = IBV_WC_TM_RNDV_INCOMPLETE },
+	};
+	const struct match_qp info = { .srq = SRQ };
+	const uint64_t ids[] = { 1, 1 };
+	struct match_found found;
+
+	match_add_srq(match, SRQ, 100, 100, RECV_CQ);
+	match_add_qp(match, QP, &info);
+	post_list(VERB_post_srq_recv, SRQ, ids, 2, 0, 0, 0);
+	for (size_t i = 0; i < sizeof(of_list) / sizeof(*of_list); i++)
+		assert_false(match_wc(match, QP, RECV_CQ, &of_list[i], &found));
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_TM_RECV).index, 0);
+	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_TM_NO_TAG).index, 1);
 }
 
 /* The queue pair of an XRC receive is not where it was posted; a work queue's number is of none. */
