@@ -325,9 +325,14 @@ static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, 
 	return queue;
 }
 
-static unsigned int kinds_of(int opcode)
+/* A tagged buffer is not posted: what it received is not known here. */
+static unsigned int kinds_of(const struct ibv_wc *wc)
 {
-	switch (opcode) {
+	switch ((int)wc->opcode) {
+	case IBV_WC_TM_RECV:
+		return wc->wc_flags & (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID) ? 0
+									       : 1u << PAYLOAD_RECV;
+	case IBV_WC_TM_NO_TAG:
 	case IBV_WC_RECV:
 	case IBV_WC_RECV_RDMA_WITH_IMM:
 		return 1u << PAYLOAD_RECV;
@@ -373,7 +378,7 @@ static void fill_source(struct payload_source *s, const struct request *r, const
 static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq,
 			     uint32_t index)
 {
-	unsigned int kinds = wc->status == IBV_WC_SUCCESS ? kinds_of((int)wc->opcode) : 0;
+	unsigned int kinds = wc->status == IBV_WC_SUCCESS ? kinds_of(wc) : 0;
 	struct endpoint *e = kinds && !(unsaid & PAYLOAD_NO_QP_NUM)
 				     ? endpoints_of_number(cq->context, wc->qp_num)
 				     : NULL;
