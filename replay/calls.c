@@ -132,6 +132,27 @@ static void cut_iwarp(struct replay *r, uint32_t id)
 	outcome_note(r->outcome, "%s", why);
 }
 
+static const char untagged[] = "tag matching lists are not replayed";
+
+/* Which buffer a message takes would differ, and a rendezvous is read from where its data says. */
+static void cut_tags(struct replay *r, const struct call *call, const uint64_t *args)
+{
+	const struct ibv_srq_init_attr_ex *srq = (void *)(uintptr_t)args[1];
+	struct replica *replica = replica_of(r, call->object), *shared;
+	const struct ibv_qp *qp = replica->handle;
+	uint64_t id;
+
+	if (call->verb == VERB_create_srq_ex)
+		replica->tags = srq && srq->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
+				srq->srq_type == IBV_SRQT_TM;
+	if (verb_infos[call->verb].object != OBJECT_qp || !qp->srq ||
+	    !map_get(&r->handles, (uintptr_t)qp->srq, &id))
+		return;
+	shared = replica_of(r, (uint32_t)id);
+	if (shared->tags)
+		cut_connection(r, call->object, (uint32_t)id, untagged);
+}
+
 static void note_vectors(struct replica *replica, const struct call *call)
 {
 	int64_t vectors = 0;
@@ -166,6 +187,8 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		err = note_base(replica, call, args);
 	if (!err && verb_infos[call->verb].object == OBJECT_qp)
 		cut_iwarp(r, call->object);
+	if (!err)
+		cut_tags(r, call, args);
 	return err;
 }
 

@@ -35,6 +35,7 @@ void expect_spare(const struct expected *e)
 	struct replica *srq = qp ? find_replica(e->r, qp->srq) : NULL;
 
 	if (!srq || !srq->requests || e->wc->status != IBV_WC_SUCCESS ||
+	    e->wc->wc_flags & (IBV_WC_TM_MATCH | IBV_WC_TM_DATA_VALID) || /* a tagged buffer's */
 	    !(e->wc->opcode & IBV_WC_RECV))
 		return;
 	srq->spare++;

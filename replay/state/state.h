@@ -66,6 +66,7 @@ struct replica {
 	struct requests *requests; /* SRQ */
 	/* SRQ: requests of messages that did not come here, and the queue pair of the last */
 	uint32_t spare, spare_of;
+	bool tags; /* SRQ: it matches tags */
 	struct replica *next_holder;
 	bool holds;            /* requests that wait for room: full.c */
 	bool implicit;         /* MR: of the whole address space, only what is used */
