@@ -69,7 +69,7 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 	};
 }
 
-/* Features that are not named are not there: TSO, pacing, tag matching, PCI atomics. */
+/* Features that are not named are not there: TSO, pacing, PCI atomics. */
 void profile_own(struct profile *out)
 {
 	*out = (struct profile){
@@ -81,6 +81,13 @@ void profile_own(struct profile *out)
 			},
 			.completion_timestamp_mask	= UINT64_MAX,
 			.hca_core_clock			= 1000000,	/* kHz: ns */
+			.tm_caps = {
+				.max_rndv_hdr_size	= SHM_TAG_RNDV,
+				.max_num_tags		= SHM_TAG_MAX,
+				.flags			= IBV_TM_CAP_RC,
+				.max_ops		= SHM_WR_MAX,
+				.max_sge		= SHM_TAG_SGE,
+			},
 			.cq_mod_caps			= { UINT16_MAX, UINT16_MAX },
 			.max_dm_size			= PROFILE_MAX_DM,
 			.xrc_odp_caps			= ODP_XRC,

@@ -26,7 +26,7 @@
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 4, /* with each change of what is shared */
+	SHM_VERSION = 5, /* with each change of what is shared */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,
@@ -39,6 +39,9 @@ enum {
 	SHM_MW_MAX = 32 << 10,           /* of windows */
 	SHM_KEY_BITS = 32 - SHM_MR_BITS, /* generation, bit 0: rkey */
 	SHM_SGE_MAX = 32,
+	SHM_TAG_MAX = 1024, /* tagged buffers of a shared queue, */
+	SHM_TAG_SGE = 4,    /* each of so many SGEs */
+	SHM_TAG_RNDV = 64,  /* the longest request of a rendezvous */
 	SHM_WR_MAX = 32768,
 	SHM_RQ_APART = 8, /* slots of a queue that is full */
 	SHM_CQE_MAX = 1 << 22,
@@ -149,7 +152,39 @@ struct shm_srq {
 	uint32_t xrcd;  /* its domain */
 	uint32_t cq;    /* its completion queue */
 	uint32_t error; /* SRQ_ERR was told: it takes no more */
+	uint32_t tags;  /* it matches tags, and has room for so many; or 0 */
+	uint64_t tm_off;
 	struct shm_rq rq SHM_ALIGNED;
+};
+
+enum shm_tag_state {
+	SHM_TAG_FREE,
+	SHM_TAG_POSTED,  /* matches from the next synchronization on */
+	SHM_TAG_ENABLED, /* matches */
+	SHM_TAG_MATCHED, /* until its completion is polled */
+};
+
+/* A tagged buffer. */
+struct shm_tag {
+	uint64_t tag;
+	uint64_t mask;
+	uint64_t wr_id;
+	uint32_t handle;
+	uint32_t state; /* enum shm_tag_state */
+	uint32_t num_sge;
+	uint32_t length; /* of all SGEs */
+	struct ibv_sge sge[SHM_TAG_SGE];
+};
+
+/* The tag matching list of a shared queue, under its lock: transport/tag.c. */
+struct shm_tm {
+	uint32_t count;
+	uint32_t unexpected; /* messages without a match, so far */
+	uint32_t synced;     /* of these, as the program has told last */
+	uint32_t doing_cq;
+	uint64_t doing;              /* being matched, or 0: as that of a receive queue */
+	uint32_t order[SHM_TAG_MAX]; /* slots, the oldest first */
+	struct shm_tag tag[];
 };
 
 /* How a completion's payload reaches its buffers: by the poll, or before it (land.c). */
@@ -166,6 +201,7 @@ enum {
 	SHM_CQE_LANDED = 8,    /* payload was brought in before its poll */
 	SHM_CQE_DATAGRAM = 16, /* room for a GRH is in front of the payload */
 	SHM_CQE_TAGGED = 32,   /* imm is the tag of a flow rule */
+	SHM_CQE_MATCHING = 64, /* of a tag matching list: struct ibv_wc_tm_info is in its data */
 };
 
 enum { SHM_CQE_INLINE = 72 };
@@ -181,7 +217,7 @@ struct shm_cqe {
 	uint32_t imm;
 	uint32_t qpn;
 	uint32_t src_qp : 24, sl : 8;
-	uint32_t retire; /* position of a send, slot of a receive */
+	uint32_t retire; /* position of a send or list operation, slot of a receive or tag */
 	uint16_t qp;     /* index; of the SRQ in @srq */
 	uint16_t srq;
 	uint8_t where;

@@ -20,6 +20,7 @@
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/raw.h"
 #include "shim/soft/transport/remote.h"
+#include "shim/soft/transport/tag.h"
 #include "shim/soft/transport/travel.h"
 #include "shim/soft/transport/window.h"
 
@@ -57,7 +58,7 @@ static int send_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr
 {
 	struct message m = message_of(qp, wr, from);
 
-	return deliver_message(r, &m);
+	return unlikely(r->tm) ? tag_deliver(qp, r, &m) : deliver_message(r, &m);
 }
 
 /* The receive request of a write with immediate data receives no data. */

@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <infiniband/tm_types.h>
 #include <infiniband/verbs.h>
 
 #include "shim/soft/transport/cqring.h"
@@ -118,6 +119,7 @@ struct soft_cq {
 	uint32_t events; /* handed to the program */
 	uint32_t async_events;
 	unsigned int refs;
+	bool extended;               /* made by ibv_create_cq_ex() */
 	struct soft_pd *parent;      /* domain, or NULL */
 	struct shm_cqe *current;     /* of an extended poll, */
 	const struct shm_cqe *shown; /* what is read of it, */
@@ -135,10 +137,23 @@ struct soft_xrcd {
 	struct soft_xrcd *next;
 };
 
+/* The tag matching list of a shared queue, as its owner sees it; under the posting lock. */
+struct soft_tags {
+	struct shm_tm *shm;
+	uint32_t max;
+	uint32_t max_ops;
+	uint32_t ops;         /* list operations so far, */
+	uint32_t ops_retired; /* and up to which their completion was polled */
+	uint32_t serial;      /* of the last tag */
+	uint32_t num_free;
+	uint32_t free[SHM_TAG_MAX]; /* slots */
+};
+
 struct soft_srq {
 	struct ibv_srq srq;
 	struct soft_xrcd *xrcd; /* of XRC, or NULL */
-	struct soft_cq *cq;
+	struct soft_cq *cq;     /* of XRC and tag matching, or NULL */
+	struct soft_tags *tags; /* or NULL */
 	struct lock posting;
 	struct shm_srq *shm;
 	struct rq rq;
@@ -190,6 +205,16 @@ enum soft_wait {
 	WAIT_STATE, /* to be RTS again, or failed by its peer */
 };
 
+/*
+ * What the peer sends back when it has read the data of a rendezvous: the header of its message, or
+ * a refusal to read. See tag.c.
+ */
+struct soft_fin {
+	struct soft_fin *next;
+	bool refused;
+	struct ibv_tmh tmh;
+};
+
 /* Positions only grow: retired <= next <= head <= retired + depth. */
 struct soft_sq {
 	struct lock lock;
@@ -212,6 +237,7 @@ struct soft_sq {
 	bool judged;         /* a fault for the head was looked up */
 	uint8_t doom;        /* status with which the head must not succeed; 0: none */
 	uint8_t doom_vendor_err;
+	struct soft_fin *fins;      /* that our own receive queue is to get */
 	struct {                    /* between wr_start and _complete */
 		uint64_t thread;    /* whose lock it is, or 0 */
 		uint32_t tail;      /* requests from head to here */
@@ -229,11 +255,13 @@ struct soft_remote {
 	struct rq rq;
 	struct cqring cq;
 	struct shm_srq *srq;      /* whose @rq is, or NULL */
+	struct shm_tm *tm;        /* of @srq, or NULL; has @num_tags */
 	struct shm_xrc_qp *xrc;   /* whose @shm is, or NULL */
 	uint32_t srqn;            /* for which it was found */
 	uint64_t held;            /* when somebody last held @xrc */
 	struct soft_remote *next; /* shared queue of the same @xrc */
 	uint32_t rq_pd;
+	uint32_t num_tags;
 	uint32_t pd;     /* of remote keys */
 	uint32_t resets; /* as of this connection */
 	struct {         /* where payload travels to that may not be there yet */

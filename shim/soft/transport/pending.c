@@ -36,7 +36,7 @@ static bool try_one(struct soft_qp *qp)
 	if (!lock_try(&qp->sq.lock))
 		return true;
 	sq_run(qp);
-	waits = qp->sq.wait != WAIT_NONE;
+	waits = sq_waits(&qp->sq);
 	if (qp->sq.wait == WAIT_HELD && qp->sq.wait_until < due)
 		due = qp->sq.wait_until;
 	qp->listed = waits;

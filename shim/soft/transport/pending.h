@@ -19,7 +19,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 	/* requests behind one that waits must wait, too */
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);
-	if (unlikely(qp->sq.next != head)) {
+	if (unlikely(qp->sq.next != head || qp->sq.fins)) {
 		sq_keep(qp, first);
 		pending_add(qp);
 	}
@@ -29,7 +29,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 static inline void pending_run(struct soft_qp *qp)
 {
 	sq_run(qp);
-	if (qp->sq.wait != WAIT_NONE)
+	if (sq_waits(&qp->sq))
 		pending_add(qp);
 }
 

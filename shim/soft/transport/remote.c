@@ -19,6 +19,7 @@
 #include "shim/soft/fabric/xrc.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/port_state.h"
+#include "shim/soft/transport/tag_list.h"
 
 static void drop_shared(struct soft_remote *r)
 {
@@ -43,6 +44,14 @@ void remote_drop(struct soft_qp *qp)
 	remote_forget(&qp->remote);
 }
 
+/* A queue that matches tags completes all its messages in a completion queue of its own. */
+static int find_tags(struct soft_remote *r)
+{
+	r->num_tags = r->srq->tags;
+	r->tm = tag_list_find(r->peer->seg, r->srq->tm_off, r->num_tags);
+	return r->tm ? cqring_find(r->peer->seg, r->srq->cq, &r->cq) : -EPROTO;
+}
+
 static int find_queues(struct soft_remote *r)
 {
 	struct shm_seg *seg = r->peer->seg;
@@ -61,6 +70,11 @@ static int find_queues(struct soft_remote *r)
 		return -EPROTO;
 	r->srq = &seg->srq[srq - 1];
 	r->rq_pd = r->srq->pd;
+	if (unlikely(r->srq->tags)) {
+		err = find_tags(r);
+		if (err < 0)
+			return err;
+	}
 	return rq_find(seg, &r->srq->rq, &r->rq);
 }
 

@@ -25,6 +25,7 @@
 #include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/sq_fault.h"
+#include "shim/soft/transport/tag.h"
 
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 {
@@ -80,6 +81,7 @@ void sq_reset(struct soft_qp *qp)
 	sq->draining = false;
 	sq->owes = false;
 	sq_fault_forget(sq);
+	tag_forget_fins(sq);
 	if (unlikely(fault_is_any()))
 		fault_take_back(0, qp->shm->qpn);
 	sq->build.err = EINVAL; /* requests that are being built are dropped */
@@ -323,9 +325,25 @@ static bool drain_head(struct soft_qp *qp)
 	return true;
 }
 
+/* The next thing is that what rendezvous of ours have ended in. */
+static void finish_rendezvous(struct soft_qp *qp)
+{
+	if (tag_deliver_fins(qp))
+		return;
+	sq_fail(qp);
+	own_qp_tell(qp, IBV_EVENT_QP_ACCESS_ERR);
+}
+
+static inline bool has_next(struct soft_qp *qp)
+{
+	if (unlikely(qp->sq.fins))
+		finish_rendezvous(qp);
+	return qp->sq.next != qp->sq.head;
+}
+
 void sq_run(struct soft_qp *qp)
 {
-	while (qp->sq.next != qp->sq.head) {
+	while (has_next(qp)) {
 		switch (state_of(qp)) {
 		case IBV_QPS_RTS:
 			if (!run_one(qp))

@@ -20,6 +20,12 @@ size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
  */
 void sq_run(struct soft_qp *qp);
 
+/* Does it wait, so that it must be tried again? */
+static inline bool sq_waits(const struct soft_sq *sq)
+{
+	return sq->wait != WAIT_NONE || unlikely(sq->fins);
+}
+
 /* Reset it to its first state; under the lock. */
 void sq_reset(struct soft_qp *qp);
 

@@ -189,6 +189,7 @@ static void fill_verbs(struct verbs_context *verbs)
 	verbs->create_qp_ex = soft_create_qp_ex;
 	verbs->create_srq_ex = soft_create_srq_ex;
 	verbs->get_srq_num = soft_get_srq_num;
+	verbs->post_srq_ops = soft_post_srq_ops;
 	verbs->open_xrcd = soft_open_xrcd;
 	verbs->close_xrcd = soft_close_xrcd;
 	verbs->open_qp = soft_open_qp;

@@ -18,7 +18,7 @@
 #include "shim/soft/verbs/poll_ex.h"
 
 enum {
-	WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG |
+	WC_FLAGS = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO |
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
 		   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 	STAMPS =
@@ -178,7 +178,10 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 {
 	struct soft_cq *cq = make_cq(context, attr);
 
-	return cq ? &cq->ex : NULL;
+	if (!cq)
+		return NULL;
+	cq->extended = true;
+	return &cq->ex;
 }
 
 /* Moderation allows events to be delayed, and this device never delays them. */

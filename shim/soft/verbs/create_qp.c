@@ -47,6 +47,8 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		return err;
 	if (!is_of(attr->send_cq, pd) || (qp_receives(attr) && !is_of(attr->recv_cq, pd)))
 		return EINVAL;
+	if (attr->srq && to_srq(attr->srq)->tags && attr->qp_type != IBV_QPT_RC)
+		return EINVAL; /* IBV_TM_CAP_RC */
 	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr || cap->max_send_sge > max_sge ||
 	    cap->max_recv_sge > max_sge || cap->max_inline_data > profile_get()->max_inline_data)
 		return EINVAL;

@@ -16,6 +16,7 @@
 #include "shim/soft/fabric/noise.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/pending.h"
+#include "shim/soft/transport/tag_list.h"
 #include "shim/soft/verbs/enter.h"
 
 static inline struct shm_cqe *entry_at(struct soft_cq *cq, uint32_t pos)
@@ -135,6 +136,15 @@ static void retire_shared(struct soft_srq *srq, uint32_t slot)
 	lock_drop(&srq->posting);
 }
 
+static void retire_tag(struct soft_srq *srq, const struct shm_cqe *cqe)
+{
+	if (!srq->tags)
+		return; /* a peer wrote nonsense */
+	lock_take(&srq->posting);
+	tag_list_retire(srq->tags, cqe);
+	lock_drop(&srq->posting);
+}
+
 /* Free the slot of the request; the position only grows, whichever queue is polled. */
 static inline void retire_request(const struct shm_cqe *cqe, struct soft_qp *qp)
 {
@@ -142,7 +152,9 @@ static inline void retire_request(const struct shm_cqe *cqe, struct soft_qp *qp)
 
 	if (unlikely(cqe->flags & SHM_CQE_SRQ)) {
 		srq = srq_of(cqe);
-		if (srq)
+		if (srq && unlikely(cqe->flags & SHM_CQE_MATCHING))
+			retire_tag(srq, cqe);
+		else if (srq)
 			retire_shared(srq, cqe->retire);
 	} else if (unlikely(!qp))
 		return;

@@ -10,6 +10,7 @@
 #include "shim/soft/verbs/poll_ex.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "shim/soft/fabric/noise.h"
@@ -139,6 +140,17 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
 }
 
+/* Of a message that a tagged buffer got; else 0. */
+static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
+{
+	const struct shm_cqe *cqe = cq_of(ex)->shown;
+
+	if (cqe->flags & SHM_CQE_MATCHING)
+		memcpy(info, cqe->data, sizeof(*info));
+	else
+		*info = (struct ibv_wc_tm_info){ 0 };
+}
+
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->shown->stamp;
@@ -168,6 +180,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 	V(SL, read_sl)                              \
 	V(DLID_PATH_BITS, read_dlid_path_bits)      \
 	V(FLOW_TAG, read_flow_tag)                  \
+	V(TM_INFO, read_tm_info)                    \
 	V(COMPLETION_TIMESTAMP, read_completion_ts) \
 	V(COMPLETION_TIMESTAMP_WALLCLOCK, read_completion_wallclock_ns)
 

@@ -50,6 +50,8 @@ static void purge_completions(struct soft_qp *qp)
 		poll_purge(qp->send_cq, qp->shm->qpn);
 	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
 		poll_purge(qp->recv_cq, qp->shm->qpn);
+	if (qp->srq && qp->srq->tags)
+		poll_purge(qp->srq->cq, qp->shm->qpn);
 }
 
 static void reset_qp(struct soft_qp *qp, bool purge)

@@ -2,7 +2,8 @@
  * Shared receive queues
  *
  * An XRC shared queue has a number, a domain and a completion queue of its own, since the queue
- * pairs that deliver to it have none.
+ * pairs that deliver to it have none. So has one of tag matching (tag_list.c), where all completes
+ * that its queue pairs receive.
  */
 #include "shim/soft/verbs/srq.h"
 
@@ -14,6 +15,7 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/deliver.h"
+#include "shim/soft/transport/tag_list.h"
 #include "shim/soft/verbs/enter.h"
 #include "shim/soft/verbs/event.h"
 #include "shim/soft/verbs/poll.h"
@@ -26,6 +28,25 @@ static void drop_xrc(struct soft_srq *srq)
 		return;
 	srq->xrcd->refs--;
 	srq->cq->refs--;
+}
+
+static void drop_tags(struct soft_srq *srq)
+{
+	if (!srq->tags)
+		return;
+	tag_list_free(srq);
+	srq->cq->refs--;
+}
+
+static int add_tags(struct soft_srq *srq, const struct ibv_tm_cap *cap)
+{
+	int err = cap ? tag_list_make(srq, cap) : 0;
+
+	if (err < 0 || !cap)
+		return err;
+	srq->shm->cq = srq->cq->ex.handle;
+	srq->cq->refs++;
+	return 0;
 }
 
 static int number_srq(struct soft_srq *srq, uint32_t slot)
@@ -41,7 +62,8 @@ static int number_srq(struct soft_srq *srq, uint32_t slot)
 	return registry_add_number(REGISTRY_SRQ, slot, &shm->srqn);
 }
 
-static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_attr *attr)
+static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_attr *attr,
+		     const struct ibv_tm_cap *tm_cap)
 {
 	struct shm_srq *shm = &segment_own->srq[slot];
 	uint32_t i;
@@ -65,6 +87,8 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_a
 	shm->serial = soft_serial();
 	srq->srq.handle = slot;
 	err = number_srq(srq, slot);
+	if (!err)
+		err = add_tags(srq, tm_cap);
 	if (err < 0) {
 		rq_free(&srq->rq);
 		drop_xrc(srq);
@@ -74,13 +98,14 @@ static int fill_slot(struct soft_srq *srq, uint32_t slot, const struct ibv_srq_a
 	return 0;
 }
 
-static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr)
+static int take_slot(struct soft_srq *srq, const struct ibv_srq_attr *attr,
+		     const struct ibv_tm_cap *tm_cap)
 {
 	int slot, err;
 
 	pthread_mutex_lock(&soft_mutex);
 	slot = soft_slot(soft_srqs, profile_limits()->max_srq, &next_slot);
-	err = slot < 0 ? slot : fill_slot(srq, slot, attr);
+	err = slot < 0 ? slot : fill_slot(srq, slot, attr, tm_cap);
 	pthread_mutex_unlock(&soft_mutex);
 	return err;
 }
@@ -97,7 +122,7 @@ static int check_attr(const struct ibv_srq_attr *attr)
 
 static struct ibv_srq *make_srq(struct ibv_pd *pd, void *srq_context,
 				const struct ibv_srq_attr *attr, struct soft_xrcd *xrcd,
-				struct soft_cq *cq)
+				struct soft_cq *cq, const struct ibv_tm_cap *tm_cap)
 {
 	struct soft_srq *srq;
 	int err;
@@ -119,7 +144,7 @@ static struct ibv_srq *make_srq(struct ibv_pd *pd, void *srq_context,
 	pthread_mutex_init(&srq->srq.mutex, NULL);
 	pthread_cond_init(&srq->srq.cond, NULL);
 	srq->free = calloc(attr->max_wr, sizeof(*srq->free));
-	err = srq->free ? take_slot(srq, attr) : -ENOMEM;
+	err = srq->free ? take_slot(srq, attr, tm_cap) : -ENOMEM;
 	if (err < 0) {
 		free(srq->free);
 		free(srq);
@@ -131,40 +156,109 @@ static struct ibv_srq *make_srq(struct ibv_pd *pd, void *srq_context,
 
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	return make_srq(pd, attr->srq_context, &attr->attr, NULL, NULL);
+	return make_srq(pd, attr->srq_context, &attr->attr, NULL, NULL, NULL);
 }
 
-static int check_ex(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
-		    bool *ret_is_xrc)
+static bool is_of(const struct ibv_cq *cq, const struct ibv_context *context)
 {
-	uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-	uint32_t mask = attr->comp_mask;
-	enum ibv_srq_type type = mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
+	return cq && cq->context == context;
+}
 
-	if (mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc) ||
-	    (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
+/* Completions must be read from an extended queue, as with mlx5. */
+static int check_tags(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	const struct ibv_tm_caps *caps = &profile_get()->attr.tm_caps;
+
+	if (!(caps->flags & IBV_TM_CAP_RC))
 		return EOPNOTSUPP;
-	*ret_is_xrc = type == IBV_SRQT_XRC;
-	if (!(mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
-		return EINVAL;
-	if (!*ret_is_xrc)
-		return mask & xrc ? EINVAL : 0;
-	return (mask & xrc) != xrc || !attr->xrcd || !attr->cq || attr->xrcd->context != context ||
-			       attr->cq->context != context
+	return !is_of(attr->cq, context) || !to_cq(attr->cq)->extended ||
+			       !attr->tm_cap.max_num_tags ||
+			       attr->tm_cap.max_num_tags > caps->max_num_tags ||
+			       attr->tm_cap.max_ops > caps->max_ops
 		       ? EINVAL
 		       : 0;
 }
 
+static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	return !is_of(attr->cq, context) || !attr->xrcd || attr->xrcd->context != context ? EINVAL
+											  : 0;
+}
+
+/* What belongs to a type, beside its PD. */
+static uint32_t mask_of(enum ibv_srq_type type)
+{
+	switch (type) {
+	case IBV_SRQT_XRC:
+		return IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	case IBV_SRQT_TM:
+		return IBV_SRQ_INIT_ATTR_TM | IBV_SRQ_INIT_ATTR_CQ;
+	default:
+		return 0;
+	}
+}
+
+static enum ibv_srq_type type_of(const struct ibv_srq_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
+}
+
+static int check_ex(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	uint32_t common = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	enum ibv_srq_type type = type_of(attr);
+
+	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED || type > IBV_SRQT_TM)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
+	    attr->pd->context != context || (attr->comp_mask & ~common) != mask_of(type))
+		return EINVAL;
+	switch (type) {
+	case IBV_SRQT_XRC:
+		return check_xrc(context, attr);
+	case IBV_SRQT_TM:
+		return check_tags(context, attr);
+	default:
+		return 0;
+	}
+}
+
 struct ibv_srq *soft_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	bool is_xrc;
+	enum ibv_srq_type type = type_of(attr);
 	int err;
 
-	err = check_ex(context, attr, &is_xrc);
+	err = check_ex(context, attr);
 	if (err)
 		return soft_fail(err);
 	return make_srq(attr->pd, attr->srq_context, &attr->attr,
-			is_xrc ? to_xrcd(attr->xrcd) : NULL, is_xrc ? to_cq(attr->cq) : NULL);
+			type == IBV_SRQT_XRC ? to_xrcd(attr->xrcd) : NULL,
+			type != IBV_SRQT_BASIC ? to_cq(attr->cq) : NULL,
+			type == IBV_SRQT_TM ? &attr->tm_cap : NULL);
+}
+
+/* Those that are not of tag matching have no list. */
+int soft_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
+{
+	struct soft_srq *srq = to_srq(ibsrq);
+	int err;
+
+	err = soft_enter(ibsrq->context, "post_srq_ops");
+	if (!err && !srq->tags)
+		err = EINVAL;
+	if (err) {
+		*bad_wr = wr;
+		return err;
+	}
+	lock_take(&srq->posting);
+	lock_take(&srq->shm->rq.lock);
+	for (; wr && !err; wr = err ? wr : wr->next)
+		err = tag_list_post(srq, wr);
+	lock_drop(&srq->shm->rq.lock);
+	lock_drop(&srq->posting);
+	if (err)
+		*bad_wr = wr;
+	return err;
 }
 
 int soft_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
@@ -296,6 +390,7 @@ static void withdraw_srq(struct soft_srq *srq)
 	srq->shm->serial = 0;
 	rq_free(&srq->rq);
 	drop_xrc(srq);
+	drop_tags(srq);
 }
 
 EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)

@@ -157,7 +157,8 @@ TEST(what_it_cannot_do_is_lowered)
 
 	profile_own(&own);
 	assert_int_equal(read_text("max_qp 262144\nmax_ee 7\ndevice_cap_flags 0xffffffff\n"
-				   "hca_core_clock 5\ntm_caps.max_num_tags 100\n"
+				   "hca_core_clock 5\ntm_caps.max_num_tags 100000\n"
+				   "tm_caps.max_ops 7\ntso_caps.max_tso 9\n"
 				   "port.1.max_mtu 4096\nport.1.max_msg_sz 0xffffffff\n",
 				   &out, why),
 			 0);
@@ -165,7 +166,9 @@ TEST(what_it_cannot_do_is_lowered)
 	assert_int_equal(out.attr.orig_attr.max_ee, 0);
 	assert_int_equal(out.attr.orig_attr.device_cap_flags, own.attr.orig_attr.device_cap_flags);
 	assert_int_equal(out.attr.hca_core_clock, own.attr.hca_core_clock);
-	assert_int_equal(out.attr.tm_caps.max_num_tags, 0);
+	assert_int_equal(out.attr.tm_caps.max_num_tags, own.attr.tm_caps.max_num_tags);
+	assert_int_equal(out.attr.tm_caps.max_ops, 7);
+	assert_int_equal(out.attr.tso_caps.max_tso, 0);
 	assert_int_equal(out.port[0].attr.max_msg_sz, 1 << 30);
 }
 
