@@ -5,6 +5,7 @@
 
 #include <endian.h>
 
+#include "shim/soft/fabric/flush.h"
 #include "shim/soft/fabric/link.h"
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/shared.h"
@@ -49,7 +50,8 @@ static const struct ibv_device_attr limits = {
 
 enum {
 	ODP_UC = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE,
-	ODP_RC = ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,
+	ODP_RC = ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV |
+		 FLUSH_ODP | FLUSH_ODP_ATOMIC_WRITE,
 	ODP_XRC = ODP_RC & ~IBV_ODP_SUPPORT_RECV, /* shared queues only */
 	ODP_UD = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
 };
@@ -91,6 +93,7 @@ void profile_own(struct profile *out)
 			.cq_mod_caps			= { UINT16_MAX, UINT16_MAX },
 			.max_dm_size			= PROFILE_MAX_DM,
 			.xrc_odp_caps			= ODP_XRC,
+			.device_cap_flags_ex		= FLUSH_CAP_GLOBAL | FLUSH_CAP_ATOMIC_WRITE,
 			.phys_port_cnt_ex		= 1,
 		},
 		.max_inline_data	= 1024,

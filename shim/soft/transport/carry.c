@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "shim/soft/fabric/copy.h"
+#include "shim/soft/fabric/flush.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/transport/count.h"
 #include "shim/soft/transport/datagram.h"
@@ -199,6 +200,31 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 	return deliver_copy_error(err);
 }
 
+/*
+ * What a write has written is there when the write is done, so nothing has to be waited for. The
+ * key is checked without a length, too.
+ */
+static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struct soft_wr *wr)
+{
+	struct shm_seg *seg = r->peer->seg;
+	uint32_t access = (uint8_t)wr->swap << FLUSH_ACCESS_SHIFT;
+	uint64_t addr = wr->remote_addr, length = wr->compare_add;
+	const struct shm_mr *mr = key_find(seg, wr->rkey, true);
+
+	if ((r->shm->access & access) != access || !r->shm->max_dest_rd)
+		return deliver_refuse(r, IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
+	if (mr && wr->swap >> 8 == FLUSH_MR) {
+		addr = mr->iova;
+		length = mr->length;
+	}
+	if (!key_check(seg, r->pd, r->shm->qpn, access, addr, length, wr->rkey, true))
+		return deliver_refuse(r, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+	if (unlikely(qp->sq.doom))
+		return CARRY_DOOMED;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return IBV_WC_SUCCESS;
+}
+
 /* The responder's counter, unless the request is tried again. Returns @status. */
 static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
 			       enum shm_counted what, int status)
@@ -222,6 +248,8 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 	if (is_send(wr))
 		return send_to(qp, r, wr, local);
 	switch (wr->opcode) {
+	case FLUSH_WR:
+		return flush_at(qp, r, wr);
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		return count_remote(r, wr, SHM_COUNT_REMOTE_WRITE, write_to(qp, r, wr, local));

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <infiniband/verbs.h>
 
+#include "shim/soft/fabric/flush.h"
+
 struct name {
 	const char *name;
 	int value;
@@ -28,7 +30,7 @@ static const struct name opcodes[] = {
 	WR(RDMA_WRITE), WR(RDMA_WRITE_WITH_IMM), WR(SEND), WR(SEND_WITH_IMM),
 	WR(RDMA_READ), WR(ATOMIC_CMP_AND_SWP), WR(ATOMIC_FETCH_AND_ADD),
 	WR(LOCAL_INV), WR(BIND_MW), WR(SEND_WITH_INV), WR(TSO), WR(DRIVER1),
-	WR(ATOMIC_WRITE), { NULL, 0 },
+	{ "FLUSH", FLUSH_WR }, WR(ATOMIC_WRITE), { NULL, 0 },
 };
 /* clang-format on */
 

@@ -177,8 +177,8 @@ struct soft_wr {
 	union {
 		struct { /* RDMA and atomics */
 			uint64_t remote_addr;
-			uint64_t compare_add;
-			uint64_t swap;
+			uint64_t compare_add; /* or the length of a flush, */
+			uint64_t swap;        /* and its level, above its types */
 		};
 		struct { /* datagrams */
 			struct soft_ah *ah;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/soft/fabric/flush.h"
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/count.h"
 #include "shim/soft/transport/deliver.h"
@@ -104,6 +105,7 @@ static const uint8_t wc_opcode[] = {
 	[IBV_WR_LOCAL_INV]		= IBV_WC_LOCAL_INV,
 	[IBV_WR_BIND_MW]		= IBV_WC_BIND_MW,
 	[IBV_WR_SEND_WITH_INV]		= IBV_WC_SEND,
+	[FLUSH_WR]			= FLUSH_WC,
 	[IBV_WR_ATOMIC_WRITE]		= IBV_WC_ATOMIC_WRITE,
 };
 /* clang-format on */

@@ -1,6 +1,7 @@
 /*
  * Names of enums, and rates
  */
+#include "shim/soft/fabric/flush.h"
 #include "shim/soft/transport/objects.h"
 
 #include "shim/soft/verbs/enter.h"
@@ -117,6 +118,7 @@ const char *opcode_str(enum ibv_wr_opcode opcode)
 		[IBV_WR_SEND_WITH_INV] = "send with invalidate",
 		[IBV_WR_TSO] = "TSO",
 		[IBV_WR_DRIVER1] = "driver1",
+		[FLUSH_WR] = "flush",
 		[IBV_WR_ATOMIC_WRITE] = "atomic write",
 	};
 

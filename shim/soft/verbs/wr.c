@@ -15,6 +15,7 @@
  */
 #include "shim/soft/verbs/wr.h"
 
+#include "shim/soft/fabric/flush.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/transport/window.h"
@@ -172,16 +173,16 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		fail_build(qp_of(ex), err);
 }
 
-/* Not supported by any queue pair, but a program built with newer headers may call it. */
 static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
 		     uint8_t type, uint8_t level)
 {
-	(void)rkey;
-	(void)remote_addr;
-	(void)len;
-	(void)type;
-	(void)level;
-	fail_build(qp_of(ex), EOPNOTSUPP);
+	struct soft_wr *wr = begin_rdma(ex, FLUSH_WR, rkey, remote_addr);
+
+	qp_of(ex)->sq.build.may &= ~SET_DATA;
+	if (!type || type & ~(FLUSH_GLOBAL | FLUSH_PERSISTENT) || level > FLUSH_MR)
+		fail_build(qp_of(ex), EINVAL);
+	wr->compare_add = len;
+	wr->swap = level << 8 | type;
 }
 
 /* The request that a setter is for; each is called once. */
@@ -328,6 +329,8 @@ int wr_check(enum ibv_qp_type type, uint64_t send_ops_flags)
 {
 	uint32_t opcodes = post_opcodes(type);
 
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
+		send_ops_flags &= ~(uint64_t)FLUSH_WITH;
 #define V(op, function)                  \
 	if (opcodes & 1u << IBV_WR_##op) \
 		send_ops_flags &= ~(uint64_t)IBV_QP_EX_WITH_##op;
@@ -364,7 +367,8 @@ void wr_init(struct soft_qp *qp, uint64_t send_ops_flags)
 		ex->function = function;
 	BUILDERS(V)
 #undef V
-	qp->wr_flush = wr_flush;
+	if (send_ops_flags & FLUSH_WITH)
+		qp->wr_flush = wr_flush;
 }
 
 EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibqp)

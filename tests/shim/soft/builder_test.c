@@ -10,13 +10,6 @@
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
-/* The slot that newer headers have behind the structure of these. */
-struct newer_qp_ex {
-	struct ibv_qp_ex ex;
-	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
-			 uint8_t type, uint8_t level);
-};
-
 static struct ibv_qp *make_ex(struct end *e, enum ibv_qp_type type, uint64_t ops)
 {
 	struct ibv_qp_init_attr_ex attr = {
@@ -581,16 +574,6 @@ TEST(extended_connection_needs_its_queue)
 	ibv_wr_send(ex);
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-}
-
-TEST(flush_of_newer_headers_is_refused)
-{
-	struct pair *p = *state;
-	struct ibv_qp_ex *ex = ex_of(&p->a);
-
-	ibv_wr_start(ex);
-	((struct newer_qp_ex *)ex)->wr_flush(ex, p->b.mr->rkey, far_address(p), 8, 0, 0);
-	assert_int_equal(ibv_wr_complete(ex), EOPNOTSUPP);
 }
 
 TEST(capabilities_are_given_back_exactly)
