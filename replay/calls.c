@@ -20,6 +20,7 @@
 #include "replay/cm/cm.h"
 #include "replay/state/cut.h"
 #include "replay/report/differ.h"
+#include "replay/device/builder.h"
 #include "replay/device/dispatch.h"
 #include "replay/events.h"
 #include "replay/state/needs.h"
@@ -153,6 +154,16 @@ static void cut_tags(struct replay *r, const struct call *call, const uint64_t *
 		cut_connection(r, call->object, (uint32_t)id, untagged);
 }
 
+static void note_flush(struct replay *r, const struct call *call, const uint64_t *args)
+{
+	const struct ibv_qp_init_attr_ex *attr = (void *)(uintptr_t)args[1];
+	struct replica *replica = replica_of(r, call->object);
+
+	if (call->verb == VERB_create_qp_ex && replica->qp)
+		replica->qp->flushes = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+				       attr->send_ops_flags & BUILDER_WITH_FLUSH;
+}
+
 static void note_vectors(struct replica *replica, const struct call *call)
 {
 	int64_t vectors = 0;
@@ -189,6 +200,8 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		cut_iwarp(r, call->object);
 	if (!err)
 		cut_tags(r, call, args);
+	if (!err)
+		note_flush(r, call, args);
 	return err;
 }
 

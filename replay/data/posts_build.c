@@ -14,7 +14,7 @@ bool posts_are_built(const struct posting *p)
 		return false;
 	qp = process_qp_ex(p->replica->handle);
 	for (uint32_t i = 0; qp && i < post->nwr; i++)
-		if (!builder_has(qp, post->wr[i].opcode))
+		if (!builder_has(qp, post->wr[i].opcode, p->replica->qp->flushes))
 			return false;
 	return qp && qp->wr_start && qp->wr_complete && qp->wr_abort;
 }

@@ -16,6 +16,7 @@
 #include "replay/made/made.h"
 #include "replay/pair/pair.h"
 #include "replay/data/posting.h"
+#include "replay/device/builder.h"
 #include "replay/state/translate.h"
 
 /* For requests whose SGEs are not in the trace. Devices do not change lists. */
@@ -160,6 +161,24 @@ static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_
 	return addr;
 }
 
+static void put_flush(struct posting *p, const struct wr *wr, struct ibv_send_wr *to, uint32_t peer)
+{
+	uint32_t rkey = wr->rkey;
+
+	if (!p->built) {
+		p->missing = "a flush is posted by ibv_wr_flush() alone";
+		return;
+	}
+	if (made_has(p->r, p->post->object)) {
+		p->missing = "a made peer has no region that may be flushed";
+		return;
+	}
+	to->wr.atomic.remote_addr = put_remote(p, wr, peer, &rkey);
+	to->wr.atomic.rkey = rkey;
+	to->wr.atomic.compare_add = wr->flush_length;
+	to->wr.atomic.swap = wr->flush_level << 8 | (uint8_t)wr->flush_type;
+}
+
 static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	uint32_t peer = translate_peer_process(p->r, p->replica->qp, p->event->process);
@@ -206,8 +225,8 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 	case IBV_WR_TSO:
 		p->missing = "headers for segmentation are not in the trace";
 		break;
-	case 14: /* IBV_WR_FLUSH, which not every header has */
-		p->missing = "a flush is posted by ibv_wr_flush() alone";
+	case BUILDER_FLUSH:
+		put_flush(p, wr, to, peer);
 		break;
 	default:
 		break;

@@ -14,9 +14,20 @@
  */
 #include "replay/device/builder.h"
 
-bool builder_has(const struct ibv_qp_ex *qp, int opcode)
+typedef void flush_fn(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t length,
+		      uint8_t type, uint8_t level);
+
+/* Newer headers have it behind the last member of older ones. */
+static flush_fn *flush_of(const struct ibv_qp_ex *qp)
+{
+	return *(flush_fn *const *)((const char *)qp + BUILDER_FLUSH_OFFSET);
+}
+
+bool builder_has(const struct ibv_qp_ex *qp, int opcode, bool with_flush)
 {
 	switch (opcode) {
+	case BUILDER_FLUSH:
+		return with_flush && flush_of(qp);
 	case IBV_WR_SEND:
 		return qp->wr_send;
 	case IBV_WR_SEND_WITH_IMM:
@@ -80,6 +91,11 @@ static void build_operation(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 		ibv_wr_atomic_fetch_add(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
 					wr->wr.atomic.compare_add);
 		break;
+	case BUILDER_FLUSH:
+		flush_of(qp)(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
+			     wr->wr.atomic.compare_add, (uint8_t)wr->wr.atomic.swap,
+			     (uint8_t)(wr->wr.atomic.swap >> 8));
+		break;
 	case IBV_WR_BIND_MW:
 		ibv_wr_bind_mw(qp, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		break;
@@ -105,7 +121,8 @@ static void build_inline(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
 static void build_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
 		       struct ibv_data_buf *bufs)
 {
-	if (wr->opcode == IBV_WR_ATOMIC_WRITE || wr->num_sge < 1)
+	if (wr->opcode == IBV_WR_ATOMIC_WRITE || (int)wr->opcode == BUILDER_FLUSH ||
+	    wr->num_sge < 1)
 		return;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		build_inline(qp, wr, bufs);

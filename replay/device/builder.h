@@ -4,10 +4,25 @@
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Does @qp have the builder of @opcode? */
-bool builder_has(const struct ibv_qp_ex *qp, int opcode);
+/*
+ * ibv_wr_flush(), which not every header has. Such a request is in the form of an atomic one:
+ * compare_add is the length, swap the level above 8 bits of the type.
+ */
+enum {
+	BUILDER_FLUSH_OFFSET = offsetof(struct ibv_qp_ex, wr_atomic_write) + sizeof(void *),
+	BUILDER_SIZE = BUILDER_FLUSH_OFFSET + sizeof(void *), /* of struct ibv_qp_ex with it */
+	BUILDER_FLUSH = 14,                                   /* IBV_WR_FLUSH */
+	BUILDER_WITH_FLUSH = 1 << 11,                         /* IBV_QP_EX_WITH_FLUSH */
+};
+
+/*
+ * Does @qp have the builder of @opcode? That of a flush is there only if the queue pair was made
+ * with BUILDER_WITH_FLUSH: otherwise what lies in its place is the provider's.
+ */
+bool builder_has(const struct ibv_qp_ex *qp, int opcode, bool with_flush);
 
 /*
  * Build the @n requests of @list, and end them by ibv_wr_complete(), whose result is returned; or

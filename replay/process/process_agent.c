@@ -51,7 +51,7 @@ static size_t size_of(enum object_kind kind, bool whole)
 	case OBJECT_srq:
 		return sizeof(struct ibv_srq);
 	case OBJECT_qp:
-		return whole ? sizeof(struct ibv_qp_ex) : sizeof(struct ibv_qp);
+		return whole ? BUILDER_SIZE : sizeof(struct ibv_qp);
 	case OBJECT_wq:
 		return sizeof(struct ibv_wq);
 	case OBJECT_rwq_ind_table:
@@ -71,7 +71,7 @@ static size_t size_of(enum object_kind kind, bool whole)
 static void copy_object(struct process_copy *copy, enum object_kind kind, void *object,
 			bool extended)
 {
-	_Static_assert(sizeof(struct ibv_qp_ex) <= PROCESS_COPY, "room for a queue pair");
+	_Static_assert((size_t)BUILDER_SIZE <= PROCESS_COPY, "room for a queue pair");
 	_Static_assert(sizeof(struct ibv_cq_ex) <= PROCESS_COPY, "room for a queue");
 	_Static_assert(sizeof(struct ibv_context) <= PROCESS_COPY, "room for a context");
 

@@ -89,6 +89,7 @@ bool recorded_names_remote(const struct wr *wr)
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 	case IBV_WR_ATOMIC_WRITE:
+	case 14: /* IBV_WR_FLUSH, which not every header has */
 		return true;
 	default:
 		return false;

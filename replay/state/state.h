@@ -30,6 +30,7 @@ struct replica_qp {
 	bool swapped;          /* datagrams of two senders came in another order */
 	bool no_flow;          /* a flow rule by which it received there is missing here */
 	bool signals_all;      /* sq_sig_all */
+	bool flushes;          /* it has ibv_wr_flush() */
 	bool one_cq;           /* of both sides */
 	bool shared;           /* it receives by a shared queue's requests */
 	const char *cut;       /* why it is no longer used, or NULL */

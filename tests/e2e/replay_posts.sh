@@ -62,6 +62,19 @@ builders() {
 }
 try builders
 
+# A header of rdma-core 44 has no ibv_wr_flush(): an application of a newer one.
+flushes() { # option
+	local sent="SELECT rkey = (SELECT rkey FROM object WHERE kind = 'mr'), flush_length,
+		flush_type, flush_level FROM wr WHERE opcode = 14"
+	record "$apps/flush" || { cat "$tmp/log"; return 1; }
+	is flush "$("$VERBATIM" sql "$t" "$sent")" "1|64|1|0" &&
+		"$VERBATIM" check "$t" >"$tmp/out" || { cat "$tmp/out"; return 1; }
+	replay "$@" "$t" || { cat "$tmp/out"; return 1; }
+	! grep 'not replayed' "$tmp/out"
+}
+try "a flush" flushes
+try "a flush of another process" flushes --processes
+
 # What the device is given, told by a recording of the replay.
 seen() { # query, program...
 	local query=$1 there here
