@@ -62,6 +62,11 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
 	attr->orig_attr.max_raw_ethy_qp = SHM_QP_MAX;
 	attr->max_wq_type_rq = SHM_QP_MAX;
+	attr->packet_pacing_caps = (struct ibv_packet_pacing_caps){
+		.qp_rate_limit_min = 1,
+		.qp_rate_limit_max = 100000000,
+		.supported_qpts = 1 << IBV_QPT_RAW_PACKET,
+	};
 	attr->rss_caps = (struct ibv_rss_caps){
 		.supported_qpts = 1 << IBV_QPT_RAW_PACKET,
 		.max_rwq_indirection_tables = SHM_QP_MAX,
@@ -71,7 +76,7 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 	};
 }
 
-/* Features that are not named are not there: TSO, pacing, PCI atomics. */
+/* Features that are not named are not there: TSO, PCI atomics. */
 void profile_own(struct profile *out)
 {
 	*out = (struct profile){

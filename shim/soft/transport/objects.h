@@ -230,6 +230,9 @@ struct soft_sq {
 	uint64_t wait_until; /* ns; 0: for ever */
 	bool owes;           /* the head is carried out, but for its completion, */
 	uint8_t owed;        /* which has this status */
+	uint32_t rate;       /* kbit/s, or 0; pace.h */
+	uint32_t burst;      /* bytes */
+	uint64_t paced;      /* ns: until then for what was sent */
 	bool draining;       /* SQD: the head had begun */
 	uint8_t vendor_err;  /* from a fault, for the completion */
 	uint8_t tries;       /* retries of the head because of faults or real timers, */

@@ -24,6 +24,7 @@
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/pace.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/sq_fault.h"
 #include "shim/soft/transport/tag.h"
@@ -83,6 +84,7 @@ void sq_reset(struct soft_qp *qp)
 	sq->owes = false;
 	sq_fault_forget(sq);
 	tag_forget_fins(sq);
+	pace_set(sq, 0, 0);
 	if (unlikely(fault_is_any()))
 		fault_take_back(0, qp->shm->qpn);
 	sq->build.err = EINVAL; /* requests that are being built are dropped */
@@ -302,10 +304,15 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
 	bool timed = unlikely(fault_is_any()) || unlikely(patience_real);
-	int status = unlikely(qp->sq.owes) ? qp->sq.owed
-		     : timed               ? sq_fault_carry(qp, wr)
-					   : carry_request(qp, wr);
+	int status;
 
+	if (unlikely(qp->sq.owes))
+		return finish_request(qp, wr, qp->sq.owed);
+	if (unlikely(qp->sq.rate) && pace_holds(&qp->sq))
+		return false;
+	status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
+	if (unlikely(qp->sq.rate) && status >= 0)
+		pace_sent(&qp->sq, wr->length);
 	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_request(qp, wr, status);
 }
 

@@ -193,6 +193,7 @@ static void fill_verbs(struct verbs_context *verbs)
 	verbs->open_xrcd = soft_open_xrcd;
 	verbs->close_xrcd = soft_close_xrcd;
 	verbs->open_qp = soft_open_qp;
+	verbs->modify_qp_rate_limit = soft_modify_qp_rate_limit;
 	fill_ops(&verbs->context.ops);
 }
 

@@ -20,6 +20,11 @@ struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
 void qp_withdraw(struct soft_qp *qp);
 void qp_free(struct soft_qp *qp);
 
+/* ibv_modify_qp(), by the name of @verb. */
+int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask, const char *verb);
+
+int soft_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *limit);
+
 void qp_close_all(struct ibv_context *context);
 
 /* Does it receive? The sending end of XRC does not, and ignores attributes for that. */

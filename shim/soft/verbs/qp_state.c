@@ -18,6 +18,7 @@
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/own_qp.h"
+#include "shim/soft/transport/pace.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/sq.h"
@@ -172,6 +173,15 @@ static bool alternate_is_valid(const struct ibv_qp_attr *attr)
 	       !port_check(&attr->alt_ah_attr);
 }
 
+/* As with mlx5, raw packets alone have one. */
+static bool rate_is_valid(uint32_t rate)
+{
+	const struct ibv_packet_pacing_caps *caps = &profile_get()->attr.packet_pacing_caps;
+
+	return !rate || (caps->supported_qpts & 1u << IBV_QPT_RAW_PACKET &&
+			 rate >= caps->qp_rate_limit_min && rate <= caps->qp_rate_limit_max);
+}
+
 static int check_values(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	const struct ibv_device_attr *limits = profile_limits();
@@ -190,7 +200,8 @@ static int check_values(const struct soft_qp *qp, const struct ibv_qp_attr *attr
 	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
 	    (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >> 24))
 		return EINVAL;
-	if (mask & IBV_QP_ALT_PATH && !alternate_is_valid(attr))
+	if ((mask & IBV_QP_ALT_PATH && !alternate_is_valid(attr)) ||
+	    (mask & IBV_QP_RATE_LIMIT && !rate_is_valid(attr->rate_limit)))
 		return EINVAL;
 	/* an alternate path that is not set cannot be armed */
 	if (mask & IBV_QP_PATH_MIG_STATE && (attr->path_mig_state > IBV_MIG_ARMED ||
@@ -326,6 +337,8 @@ static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 	qp->max_msg_sz = longest_message(qp, port_at(qp->attr.port_num));
 	if (qp->sq.wait == WAIT_STATE)
 		qp->sq.wait = WAIT_NONE;
+	if (mask & IBV_QP_RATE_LIMIT)
+		pace_set(&qp->sq, qp->attr.rate_limit, 0);
 	if (mask & IBV_QP_PATH_MIG_STATE)
 		migrate_set(qp, mig_state);
 	if (!qp->reachable)
@@ -363,7 +376,8 @@ static void change_attrs(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp
 	}
 }
 
-static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask)
+static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask,
+			 const char *verb)
 {
 	enum ibv_qp_state from = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -377,7 +391,7 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 		return EINVAL;
 	err = check_values(qp, attr, mask);
 	if (!err) /* a fault is for what would not fail anyway */
-		err = soft_enter(qp->ex.qp_base.context, "modify_qp");
+		err = soft_enter(qp->ex.qp_base.context, verb);
 	if (err)
 		return err;
 	taken = sq_take(&qp->sq);
@@ -393,19 +407,23 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 	return 0;
 }
 
-EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask, const char *verb)
 {
-	struct soft_qp *qp = to_qp(ibqp);
 	int err;
 
-	if (!soft_ours(ibqp->context))
+	if (!soft_ours(qp->ex.qp_base.context))
 		return EIO;
 	if (lock_is_stuck(&qp->shm->rq.lock))
 		return ETIMEDOUT;
 	pthread_mutex_lock(&qp->modifying);
 	xrc_take_attr(qp);
-	err = modify_locked(qp, attr, mask);
+	err = modify_locked(qp, attr, mask, verb);
 	xrc_give_attr(qp);
 	pthread_mutex_unlock(&qp->modifying);
 	return err;
+}
+
+EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	return qp_modify(to_qp(ibqp), attr, mask, "modify_qp");
 }

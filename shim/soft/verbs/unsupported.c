@@ -14,11 +14,9 @@
 	V(ibv_flow_action, create_flow_action_esp, \
 	  (struct ibv_context * a, struct ibv_flow_action_esp_attr * b))
 
-#define ERRNO_VERBS(V)                                                       \
-	V(destroy_flow_action, (struct ibv_flow_action * a))                 \
-	V(modify_flow_action_esp,                                            \
-	  (struct ibv_flow_action * a, struct ibv_flow_action_esp_attr * b)) \
-	V(modify_qp_rate_limit, (struct ibv_qp * a, struct ibv_qp_rate_limit_attr * b))
+#define ERRNO_VERBS(V)                                       \
+	V(destroy_flow_action, (struct ibv_flow_action * a)) \
+	V(modify_flow_action_esp, (struct ibv_flow_action * a, struct ibv_flow_action_esp_attr * b))
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

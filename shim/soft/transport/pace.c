@@ -1,0 +1,41 @@
+/*
+ * Packet pacing
+ *
+ * Each request takes the time of its bytes at the limit, and the next is sent when that is over,
+ * or earlier by the time of a burst. Time in which nothing was sent is not made up for.
+ */
+#include "shim/soft/transport/pace.h"
+
+#include "shim/soft/fabric/process.h"
+
+static uint64_t time_of(const struct soft_sq *sq, uint32_t length)
+{
+	return length * 8000000ull / sq->rate; /* ns */
+}
+
+void pace_set(struct soft_sq *sq, uint32_t rate, uint32_t burst)
+{
+	sq->rate = rate;
+	sq->burst = burst;
+	sq->paced = 0;
+	if (sq->wait == WAIT_HELD)
+		sq->wait_until = 0; /* tried again at once */
+}
+
+bool pace_holds(struct soft_sq *sq)
+{
+	uint64_t early = time_of(sq, sq->burst);
+
+	if (process_now() + early >= sq->paced)
+		return false;
+	sq->wait = WAIT_HELD;
+	sq->wait_until = sq->paced - early;
+	return true;
+}
+
+void pace_sent(struct soft_sq *sq, uint32_t length)
+{
+	uint64_t now = process_now();
+
+	sq->paced = (sq->paced > now ? sq->paced : now) + time_of(sq, length);
+}
