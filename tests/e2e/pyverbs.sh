@@ -5,6 +5,7 @@
 # They skip what a device does not have, so as many must pass as are known to, and the reasons are
 # known. Recorded, each test ends as it does bare, and the recording is whole.
 . tests/e2e/lib/try.sh
+. tests/e2e/lib/skips.sh
 unset VERBATIM_DEVICE # it is preloaded, or dropped in
 fabric=$(mktemp -d /dev/shm/verbatim-soft-pyverbs.XXXXXX) || exit 1
 trap 'rm -rf "$fabric" "$tmp"' EXIT
@@ -21,28 +22,6 @@ suite() { # name, how many must pass, variables and tests
 
 # How each test ended.
 ends() { sed -n "s/^\(ok\|not ok\|skip\) $1: test/\1 test/p" "$tmp/$1"; }
-
-# Why tests may be skipped: they are of a vendor's device, or want what this machine or link lacks.
-# Tests of DMA buffers take them from a graphics card, those of huge pages what the machine's
-# administrator has set aside (/proc/sys/vm/nr_hugepages). A drop-in has no /sys (see
-# docs/SOFT-DEVICE.md), where librdmacm's tests look for a net interface.
-skips_known="Can not run the test over non (EFA|MLX5) device
-Could not open mlx5 context \(This is not an MLX5 device\)
-Converting timestamp to nanoseconds is not supported
-PCI device must be passed by the user
-cuda-python 12\.0\+ must be installed to run CUDA tests
-(Allocating dmabuf is not supported by|Device) /dev/dri/[a-zA-Z0-9]+( is not present)?
-(There are no huge|Huge) pages of size 2M (allocated|is not supported in this platform)
-Link layer of port=1 is InfiniBand , skip RoCE test
-No supported port is up, can't run traffic
-Device verbatim0 doesn't have net interface
-(Must be run|To Create RAW QP must be done) by root on Ethernet link layer"
-
-skips_are_true() { # name
-	local found=$(sed -n "s/^skip $1: //p" "$tmp/$1" |
-		grep -vE ": ($(paste -sd'|' <<<"$skips_known"))\$")
-	is skips "$found" ""
-}
 
 ends_as_bare() {
 	[ -n "$(ends "pyverbs roce")" ] && diff <(ends "pyverbs roce") <(ends "pyverbs recorded")

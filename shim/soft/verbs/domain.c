@@ -19,6 +19,13 @@
 
 #include "shim/soft/verbs/enter.h"
 
+enum {
+	/* of newer headers: buffers may lie in memory that a confidential guest shares */
+	ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2,
+	KNOWN = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
+		ALLOW_CC_UNPROTECTED_ALLOC,
+};
+
 struct soft_td {
 	struct ibv_td td;
 	unsigned int refs;
@@ -72,8 +79,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_parent_domai
 	err = soft_enter(context, "alloc_parent_domain");
 	if (err)
 		return err;
-	if (attr->comp_mask &
-	    ~(IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT))
+	if (attr->comp_mask & ~KNOWN)
 		return EOPNOTSUPP;
 	if (!attr->pd || attr->pd->context != context || (attr->td && attr->td->context != context))
 		return EINVAL;

@@ -227,3 +227,14 @@ TEST(there_are_as_many_domains_as_the_device_says)
 		assert_int_equal(ibv_dealloc_pd(pds[i]), 0);
 	free(pds);
 }
+
+/* Of newer headers: a device that needs no unprotected memory may go on with plain memory. */
+TEST(unprotected_memory_may_be_allowed)
+{
+	struct pair *p = *state;
+	struct ibv_parent_domain_init_attr attr = { .pd = p->a.pd, .comp_mask = 1 << 2 };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(p->a.context, &attr);
+
+	assert_non_null(parent);
+	assert_int_equal(ibv_dealloc_pd(parent), 0);
+}
