@@ -190,6 +190,35 @@ static void call_completion(void)
 	ARG("attr.moderate.cq_period", 5);
 }
 
+static void call_tags(void)
+{
+	struct ibv_srq_init_attr_ex attr = { .attr = { .max_wr = 16, .max_sge = 1 },
+					     .comp_mask =
+						     IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+						     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+					     .srq_type = IBV_SRQT_TM,
+					     .pd = pd,
+					     .cq = ibv_cq_ex_to_cq(cq_ex),
+					     .tm_cap = { 8, 9 } };
+	struct ibv_sge sge = { H(buffer), 128, mr->lkey };
+	struct ibv_ops_wr add = { .opcode = IBV_WR_TAG_ADD }, *bad;
+	struct ibv_srq *srq = NEED(DO(ibv_create_srq_ex, ibv_create_srq_ex(context, &attr)));
+
+	ARG("srq_init_attr_ex.tm_cap.max_num_tags", 8);
+	ARG("srq_init_attr_ex.tm_cap.max_ops", 9);
+	add.tm.add.recv_wr_id = 44;
+	add.tm.add.sg_list = &sge;
+	add.tm.add.num_sge = 1;
+	add.tm.add.tag = 0x1234567890;
+	add.tm.add.mask = UINT64_MAX;
+	MUST(DO(ibv_post_srq_ops, ibv_post_srq_ops(srq, &add, &bad)));
+	ARG("op.recv_wr_id", 44);
+	ARG("op.tag", 0x1234567890);
+	ARG("op.sg_list[0].addr", H(buffer));
+	OUT("op.handle", add.tm.handle);
+	MUST(DO(ibv_destroy_srq, ibv_destroy_srq(srq)));
+}
+
 static void call_srqs(void)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 16, .max_sge = 1 } };
@@ -215,7 +244,7 @@ static void call_srqs(void)
 	MUST(DO(ibv_post_srq_recv, ibv_post_srq_recv(srq, &wr, &bad_wr)));
 	HAS("wr.wr_id", 77);
 	HAS("post.handle", H(srq));
-	DO(ibv_post_srq_ops, ibv_post_srq_ops(srq, &op, &bad_op));
+	DO(ibv_post_srq_ops, ibv_post_srq_ops(srq, &op, &bad_op)); /* it matches no tags */
 	ARG("srq", H(srq));
 	MUST(DO(ibv_destroy_srq, ibv_destroy_srq(srq)));
 	ARG("srq", H(srq));
@@ -354,6 +383,7 @@ int main(void)
 	call_imports();
 	call_completion();
 	call_srqs();
+	call_tags();
 	post_classic();
 	post_built();
 	post_datagrams();
