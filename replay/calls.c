@@ -521,6 +521,15 @@ static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_even
 	[VERB_get_async_event] = events_get_async, [VERB_ack_async_event] = events_ack_async,
 };
 
+/* A descriptor of -1 needs none: UCX finds out by its error whether the kernel has DMA buffers. */
+static bool passes_no_descriptor(const struct call *call)
+{
+	int64_t fd = 0;
+
+	return call->verb == VERB_reg_dmabuf_mr && call->failed && !args_parse(call->args) &&
+	       args_get(call->args, "fd", &fd) && fd < 0;
+}
+
 /* Why the call is not replayed, or NULL. */
 static const char *why_not(struct replay *r, const struct trace_event *event)
 {
@@ -540,7 +549,7 @@ static const char *why_not(struct replay *r, const struct trace_event *event)
 		return "a forked process destroys what its parent made: --processes replays that";
 	if (verb_infos[call->verb].via == VIA_DV)
 		return "a provider's own call is not made on another device";
-	return left_out[call->verb];
+	return passes_no_descriptor(call) ? NULL : left_out[call->verb];
 }
 
 /* A verb that not every library has is called as another one. */

@@ -26,6 +26,7 @@ static const char one_process[] = "fork support, which all replayed processes sh
 static const char transport[] = "the state of the transport: sequence numbers, path, timers";
 static const char provider[] = "options that only providers know";
 static const char unsupported[] = "a verb that the recorded device did not have";
+static const char buffers[] = "whether a device takes DMA buffers";
 static const char connection[] = "parameters of a connection that another link does not carry";
 static const char clocks[] = "clocks and counters";
 
@@ -108,6 +109,7 @@ const struct tolerance tolerances[] = {
 	{ "do*fork_range", "*", one_process, false },
 	{ "query_ece", "ece.*", provider, false },
 	{ "*_ece", "failed", provider, true },
+	{ "reg_dmabuf_mr", "errno", buffers, true },
 	{ "*", "unsupported", unsupported, true },
 	{ "query_qp_data_in_order", "ret", provider, true },
 	{ "query_rt_values_ex", "values.raw_clock*", clocks, false },

@@ -91,6 +91,19 @@ alone every_failure "$tmp/errors"
 VERBATIM_SOFT_LINK=roce alone every_failure_roce "$tmp/errors"
 VERBATIM_SOFT_LINK=roce alone every_verb "$apps/every_verb" --allow-partial
 
+# The trace lacks what a descriptor refers to; a call with none, -1, needs nothing of that.
+dmabuf_without_a_descriptor_is_replayed() {
+	local altered=$tmp/descriptor.db
+	replay --device soft --allow-partial "$tmp/every_verb.db"
+	! grep reg_dmabuf_mr "$tmp/out" &&
+		"$VERBATIM" unpack -o "$altered" "$tmp/every_verb.db" >"$tmp/out" 2>&1 &&
+		sqlite3 "$altered" "UPDATE call SET args = json_set(args, '$.fd', 7)
+			WHERE verb = 'ibv_reg_dmabuf_mr'" || { cat "$tmp/out"; return 1; }
+	replay --device soft --allow-partial "$altered"
+	says 'ibv_reg_dmabuf_mr.*: a file descriptor of a DMA buffer does not come' "$tmp/out"
+}
+try dmabuf_without_a_descriptor_is_replayed
+
 # by verbs that the library of the replay may lack
 VERBATIM_SOFT_LINK=roce alone buffers_of_the_library "$apps/own_buf"
 

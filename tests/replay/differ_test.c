@@ -157,6 +157,26 @@ TEST(a_verb_that_another_device_lacked_may_succeed)
 	assert_int_equal(count_results(VERB_query_rt_values_ex, EOPNOTSUPP, EINVAL, true), 0);
 }
 
+static uint64_t count_other_errors(bool other)
+{
+	const struct call call = { .verb = VERB_reg_dmabuf_mr, .error = EBADF, .failed = true };
+	struct outcome *r = make_outcome();
+	uint64_t n;
+
+	if (other)
+		outcome_other_device(r);
+	differ_result(r, here, &call, 0, EOPNOTSUPP);
+	n = outcome_divergences(r);
+	outcome_free(r);
+	return n;
+}
+
+TEST(another_device_may_take_no_dma_buffers)
+{
+	assert_int_equal(count_other_errors(true), 0);
+	assert_int_equal(count_other_errors(false), 1);
+}
+
 TEST(an_index_may_be_another)
 {
 	assert_int_equal(count_results(VERB_get_pkey_index, 1, 2, false), 0);
