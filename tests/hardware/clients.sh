@@ -6,24 +6,16 @@
 # Arguments choose clients by a part of their names, and rxe0 or siw0 alone. The whole list takes a
 # quarter of an hour on two idle processors without KVM.
 . tests/hardware/lib/machine.sh
+. tests/hardware/lib/plain.sh
 if [ -z "${VERBATIM_VM:-}" ]; then
 	export CLIENTS=$* # in_machine passes no arguments
-	in_machine -l both -m 2500 -t 3000
+	in_machine -l both -m 2500 -t $((3 * LIMIT))
 fi
 in_machine
 export VERBATIM_QUIET=1
 ulimit -l unlimited # siw counts what root has registered, too
 list=tests/hardware/clients.list pair=tests/hardware/lib/pair
 read -ra words <<<"${CLIENTS:-$*}"
-
-# Numbers, and what is made of them, differ in each run; which end hears first of the other's
-# disconnection, while it ends; and what perftest says of a processor whose clock varies.
-plain() {
-	sed -E '/DISCONNECT EVENT|Conflicting CPU frequency/d
-		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/#/g
-		s/# *[kKMGTnum]?(B|b|bytes|bits|sec|Mpps|msg|us)?(\/sec)?\b/#/g
-		s/#[kmgs]?/#/g; s/[ \t]+/ /g; s/ $//' "$@"
-}
 
 # Findings that are true: perftest leaves objects behind, as cmtime does, which destroys queues
 # before the queue pairs that use them; rdma_xclient posts inline data without having asked for

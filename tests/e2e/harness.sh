@@ -1,0 +1,71 @@
+# What the tests themselves rest on: how scripts/run-tests counts what ends badly, and what the
+# lists of tests/hardware take for a number.
+. tests/e2e/lib/try.sh
+. tests/hardware/lib/plain.sh
+cd "$tmp" || exit 1
+
+# Lists and a program with a failed test each, or none, which end by themselves or not.
+mkdir -p tree/scripts tree/tests/e2e tree/built/tests
+cp "$root/scripts/run-tests" tree/scripts/
+list() { cat >"tree/tests/e2e/$1.sh"; }
+echo 'echo "ok good: a"' | list good
+echo 'echo "not ok bad: a"; exit 1' | list bad
+echo 'exit 3' | list broken
+list empty </dev/null
+echo 'echo "not ok out: a"; exit 124' | list out
+echo 'echo "not ok crashed: a"; kill -SEGV $$' | list crashed
+echo 'echo "not ok hangs: a"; while read -rt 60 <> <(:); [ $? -gt 128 ]; do :; done' | list hangs
+: >tree/tests/hangs_test.c
+printf '#!/bin/bash\necho "[  FAILED  ] some_test"\nexec sleep 1000\n' >tree/built/tests/hangs_test
+chmod +x tree/built/tests/hangs_test
+env -u SAN BUILD=built FUZZ_SECONDS=0 JOBS=8 TEST_SECONDS=8 tree/scripts/run-tests >out 2>&1
+status=$?
+sed '1,/^failed:/d; $d' out | sort >failed
+
+told() { # list, how many lines, a line
+	is "lines of $1" "$(grep -c "[ /]$1[.:_]" failed)" "$2" && grep -qxF "  $3" failed ||
+		{ cat failed; return 1; }
+}
+a_limit_is_told_beside_what_failed() {
+	told hangs 3 'not ok hangs: a' &&
+		told hangs 3 'not ok tests/e2e/hangs.sh: stopped at its time limit of 8 s' &&
+		told hangs 3 'built/tests/hangs_test (stopped at its time limit of 8 s)'
+}
+a_limit_of_its_machine_is_told_too() {
+	told out 2 'not ok out: a' &&
+		told out 2 'not ok tests/e2e/out.sh: exit status 124: it ran out of time'
+}
+a_crash_is_told_beside_what_failed() {
+	told crashed 2 'not ok tests/e2e/crashed.sh: exit status -11'
+}
+a_failed_test_counts_once() { told bad 1 'not ok bad: a'; }
+without_a_test_it_failed() {
+	told broken 1 'not ok tests/e2e/broken.sh: exit status 3' &&
+		told empty 1 'not ok tests/e2e/empty.sh: nothing ran'
+}
+all_are_counted() {
+	is status $status 1 && is "$(tail -n 1 out)" "1 passed, 10 failed, 0 skipped" ||
+		{ cat out; return 1; }
+}
+
+row() { printf '%s\n' "$@" >"$tmp/printed"; plain "$tmp/printed"; }
+unmeasured='Correlation coefficient r^2: 0.123 < 0.9'
+numbers_are_alike() {
+	is "$(row ' 2   1000   3.54   -0.10')" "$(row ' 4  200  17  1.0e+3')" &&
+		is "$(row '#bytes avg' ' 2 3.54')" "$(row "$unmeasured" '#bytes avg' ' 2 -nan')" &&
+		is "$(row ' 2 3.54 1')" "$(row "$unmeasured" ' 2 inf nan')"
+}
+without_a_reason_nan_is_no_number() {
+	local each
+	for each in nan -nan inf; do
+		[ "$(row ' 2 3.54')" != "$(row " 2 $each")" ] || { echo "$each"; return 1; }
+	done
+	is "$(row "$unmeasured" 'the banana is informed')" 'the banana is informed'
+}
+
+for each in a_limit_is_told_beside_what_failed a_limit_of_its_machine_is_told_too \
+	a_crash_is_told_beside_what_failed a_failed_test_counts_once without_a_test_it_failed \
+	all_are_counted numbers_are_alike without_a_reason_nan_is_no_number; do
+	try $each
+done
+exit $failed
