@@ -1,5 +1,5 @@
-# What the tests themselves rest on: how scripts/run-tests counts what ends badly, and what the
-# lists of tests/hardware take for a number.
+# What the tests themselves rest on: how scripts/run-tests counts what ends badly, what the lists of
+# tests/hardware take for a number, and how long the suite of pyverbs may take.
 . tests/e2e/lib/try.sh
 . tests/hardware/lib/plain.sh
 cd "$tmp" || exit 1
@@ -63,9 +63,18 @@ without_a_reason_nan_is_no_number() {
 	is "$(row "$unmeasured" 'the banana is informed')" 'the banana is informed'
 }
 
+# its import takes longer than the limit, which is for each test
+the_suite_of_pyverbs_may_start_slowly() {
+	local -x PYVERBS_SECONDS=0.001
+	(cd "$root" && unset VERBATIM_DEVICE && /usr/bin/python3 tests/e2e/pyverbs.py slow 0 X= \
+		DeviceTest.test_dev_list) >out 2>&1
+	says '^slow: 1 tests' out
+}
+
 for each in a_limit_is_told_beside_what_failed a_limit_of_its_machine_is_told_too \
 	a_crash_is_told_beside_what_failed a_failed_test_counts_once without_a_test_it_failed \
-	all_are_counted numbers_are_alike without_a_reason_nan_is_no_number; do
+	all_are_counted numbers_are_alike without_a_reason_nan_is_no_number \
+	the_suite_of_pyverbs_may_start_slowly; do
 	try $each
 done
 exit $failed
