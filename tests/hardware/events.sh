@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Asynchronous events of kernel devices: a port that goes down and up again, a device that goes.
 . tests/hardware/lib/machine.sh
-in_machine -l both -t 280
+in_machine -l both
 cd "$tmp" || exit 1
 # Programs take the first device, rxe0, and siw0 when that is gone.
 net_of() { rdma -j link show "$1"/1 | jq -r '.[0].netdev'; }

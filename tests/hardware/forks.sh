@@ -2,7 +2,7 @@
 # Forks and huge pages on kernel devices: the kernel copies registered pages for a child, so that
 # only what is wrong there, too, is found.
 . tests/hardware/lib/machine.sh
-in_machine -l both -t 600
+in_machine -l both
 cd "$tmp" || exit 1
 export VERBATIM_DEVICE=rxe0 # which is the first, that programs take
 ask() { "$VERBATIM" check --format json "$t" | jq -r "$1"; }

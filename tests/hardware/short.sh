@@ -3,7 +3,7 @@
 # recorded with their own result, nothing lost or unseen, checked, and replayed there and on the
 # software device.
 . tests/hardware/lib/machine.sh
-in_machine -t 200
+in_machine -t 1500 # less than scripts/run-tests gives it
 use_device rxe0
 
 whole() {

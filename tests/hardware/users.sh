@@ -2,7 +2,7 @@
 # Kernel devices as an ordinary user: what is recorded, memory limits, a node that is closed, and
 # programs of root's that become one.
 . tests/hardware/lib/machine.sh
-in_machine -l both -t 280
+in_machine -l both
 cd "$tmp" || exit 1
 chmod 755 . && chmod 1777 sessions && mkdir -m 777 n
 export VERBATIM_DEVICE=rxe0 # which is the first, that programs take

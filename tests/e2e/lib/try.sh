@@ -60,9 +60,9 @@ same_as_live() { # trace
 			.partialFingerprints[], .occurrenceCount] | join("|")')"
 }
 
-# Wait for a condition; a minute is for ever.
+# Wait for a condition; a minute is for ever, but for emulated machines.
 await() {
-	local end=$((SECONDS + 60))
+	local end=$((SECONDS + ${AWAIT_SECONDS:-60}))
 	until "$@" 2>/dev/null; do
 		[ $SECONDS -lt $end ] || { echo "waited in vain for: $*"; return 1; }
 		read -rt 0.01 <> <(:)

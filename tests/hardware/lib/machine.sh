@@ -9,10 +9,17 @@
 #					$address for its clients
 #	two_hosts FUNCTION FUNCTION	instead: one in each of two machines joined by a wire; both
 #					write to folder $wire, $peer is the other's address
+#	await_other NAME		until the other host has made $wire/NAME
+#
+# A list ends by itself. The limit of its machine is for one that hangs: a busy computer may take
+# ten times as long.
+LIMIT=3600
+AWAIT_SECONDS=600
+
 in_machine() {
 	local status
 	[ -z "${VERBATIM_VM:-}" ] || { . tests/e2e/lib/try.sh; unset VERBATIM_DEVICE; return; }
-	scripts/vm "$@" -- bash "$0"
+	scripts/vm -t $LIMIT "$@" -- bash "$0"
 	status=$?
 	[ $status -ne 77 ] || { echo "skip $(basename "$0" .sh): no virtual machine"; status=0; }
 	exit $status
@@ -29,6 +36,24 @@ use_device() { # name
 	export VERBATIM_DEVICE=$device
 }
 
+await_other() { # name
+	local ended=$wire/ended.$((3 - host))
+	until [ -e "$wire/$1" ]; do
+		[ ! -e "$ended" ] || [ -e "$wire/$1" ] ||
+			{ echo "the other machine has ended without '$1'"; return 1; }
+		read -rt 0.05 <> <(:)
+	done
+	return 0 # not what read said
+}
+
+run_host() { # number
+	local status
+	host=$1 wire=$wire scripts/vm -t $LIMIT -n "$1:$wire/socket" -w "$wire" -- bash "$0"
+	status=$?
+	: >"$wire/ended.$1"
+	return $status
+}
+
 two_hosts() { # for host 1, for host 2
 	local status=0 first
 	if [ -n "${host:-}" ]; then
@@ -39,8 +64,8 @@ two_hosts() { # for host 1, for host 2
 		exit
 	fi
 	wire=$(mktemp -d) || exit
-	host=1 wire=$wire scripts/vm -n 1:"$wire"/socket -w "$wire" -- bash "$0" & first=$!
-	host=2 wire=$wire scripts/vm -n 2:"$wire"/socket -w "$wire" -- bash "$0" || status=$?
+	run_host 1 & first=$!
+	run_host 2 || status=$?
 	wait $first || status=$?
 	rm -rf "$wire"
 	[ $status -ne 77 ] || { echo "skip $(basename "$0" .sh): no virtual machine"; status=0; }
