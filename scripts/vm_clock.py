@@ -30,7 +30,8 @@ def tsc_khz():
     """What VERBATIM_VM_TSC_KHZ says, or as measured."""
     if os.environ.get('VERBATIM_VM_TSC_KHZ'):
         return int(os.environ['VERBATIM_VM_TSC_KHZ'])
-    with mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as code:
+    rights = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+    with mmap.mmap(-1, mmap.PAGESIZE, prot=rights) as code:
         code.write(RDTSC)
         held = ctypes.c_char.from_buffer(code)
         rdtsc = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(held))

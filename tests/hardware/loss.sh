@@ -53,7 +53,8 @@ both_are_on_one_time_line() {
 client() {
 	use_device rxe0
 	know_other
-	lose && await_other tried && [ ! -e "$wire/no" ] || { skip "loss" "this kernel has no netem"; return; }
+	await_other tried || { not_ok "the server" "it has not begun"; return; }
+	lose && [ ! -e "$wire/no" ] || { skip "loss" "this kernel has no netem"; return; }
 	try recorded
 	try stat_invents_no_cause
 	try both_are_on_one_time_line

@@ -52,8 +52,7 @@ ucx() {
 
 try_release() { # release, tests of pyverbs that must pass
 	local of
-	make_root "$1" ibverbs-utils ibverbs-providers rdma-core librdmacm1t64 rdmacm-utils \
-		python3-pyverbs perftest ucx-utils iproute2 procps || return
+	make_root "$1" $programs || return
 	of="rdma-core $(version_of)"
 	try ibv_devinfo shows_the_device
 	pingpongs

@@ -32,7 +32,7 @@ use_device() { # name
 		grep -l . -- * 2>/dev/null | sort -n | tail -1)
 	net=$(rdma -j link show "$1"/1 | jq -r '.[0].netdev')
 	ibv=(-d "$device" -g "${gid:-0}") perftest=(-d "$device" -x "${gid:-0}")
-	address=$(ip -4 -br addr show dev "$net" | awk '{ split($3, x, "/"); print x[1] }')
+	address=$(ip -4 -j addr show dev "$net" | jq -r '.[0].addr_info[0].local // empty')
 	export VERBATIM_DEVICE=$device
 }
 
@@ -60,8 +60,8 @@ two_hosts() { # for host 1, for host 2
 		[ "$host" = 1 ] && peer=192.168.79.2 || peer=192.168.79.1
 		. tests/e2e/lib/try.sh
 		unset VERBATIM_DEVICE
-		[ "$host" = 1 ] && "$1" || "$2"
-		exit
+		if [ "$host" = 1 ]; then "$1"; else "$2"; fi
+		exit $failed
 	fi
 	wire=$(mktemp -d) || exit
 	run_host 1 & first=$!

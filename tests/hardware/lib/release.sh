@@ -2,7 +2,8 @@
 # libraries made here:
 #
 #	in_own_mounts			runs the whole list once more, with mounts of its own
-#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped
+#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped: that is
+#					find_root RELEASE PACKAGE..., and enter_root
 #	inside COMMAND...		in it, in this folder
 #	shows_the_device, runs_bare, runs_recorded
 #					what its programs do there; $enter is how they are begun
@@ -10,8 +11,11 @@
 #
 # The root is extracted, not configured, and kept in the cache of virtual machines for the next run.
 # What `build/verbatim` needs is in it.
-ours="grep sed iproute2 libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6
+ours="grep sed iproute2 jq libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6
 	libnettle8t64 libarchive13t64 libunwind8"
+# what lists on a whole release take, so that they share its root
+programs="ibverbs-utils ibverbs-providers rdma-core librdmacm1t64 rdmacm-utils python3-pyverbs
+	perftest ucx-utils procps"
 
 in_own_mounts() {
 	[ -z "${OWN_MOUNTS:-}" ] || return 0
@@ -30,8 +34,8 @@ extract_root() { # release, packages
 		mv "$root.new" "$root"
 }
 
-make_root() { # release, packages
-	local release=$1 sum each
+find_root() { # release, packages
+	local release=$1 sum
 	sum=$(echo $ours "$@" | cksum)
 	root=${XDG_CACHE_HOME:-$HOME/.cache}/verbatim-vm/$release-${sum%% *}
 	[ -d "$root" ] || extract_root "$@" || {
@@ -39,11 +43,17 @@ make_root() { # release, packages
 			tail -n 1 "$root.log")"
 		return 1
 	}
+}
+
+enter_root() {
+	local each
 	for each in /proc /sys /dev /dev/shm "$PWD" "$tmp"; do
 		mkdir -p "$root$each" && mount --bind "$each" "$root$each" || return
 	done
 	cp /etc/hosts "$root/etc/" && ldconfig -r "$root"
 }
+
+make_root() { find_root "$@" && enter_root; }
 
 in_root() { echo chroot "$root" env -C "$PWD" HOME=/root TMPDIR="$tmp" LC_ALL=C.UTF-8; }
 
