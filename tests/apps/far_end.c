@@ -8,8 +8,7 @@
  * written to (gone); it posted no receive (late); with receives for half of the messages it was
  * killed (killed), or stopped (stopped), and the sender gave up; or it was killed, and the sender
  * was told (retry), or was told on a network and machines that may take seconds (unanswered). Or
- * nothing, for two seconds: messages there and back (long), writes in one
- * direction (writes).
+ * nothing, for two seconds: messages there and back (long), writes in one direction (writes).
  */
 #include <netdb.h>
 #include <signal.h>

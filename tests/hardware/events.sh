@@ -20,7 +20,7 @@ await() { # file, line: until the program, $pid, has printed it
 through_an_outage() { # file, program, arguments
 	local pid err=0 net=$net_rxe0
 	case $* in *idle) net=$net_siw0 ;; esac
-	timeout 60 "${@:2}" >"$1" 2>&1 & pid=$!
+	timeout 600 "${@:2}" >"$1" 2>&1 & pid=$!
 	await "$1" ready && ip link set "$net" down && await "$1" 'port error' || err=1
 	[ "$net" = "$net_siw0" ] || await "$1" '^write.*error' || err=1
 	ip link set "$net" up
@@ -50,7 +50,7 @@ outage_is_the_cause() {
 
 # no verb causes the events: they are divergences, and not waited for
 outage_is_replayed() {
-	timeout 25 "$VERBATIM" replay -d rxe0 -t 40 "$t" >out 2>&1
+	timeout 600 "$VERBATIM" replay -d rxe0 -t 700 "$t" >out 2>&1
 	is status $? 1 && says 'recorded port error, replayed no event' out &&
 		says 'recorded port active, replayed no event' out &&
 		"$VERBATIM" replay --device soft "$t" >out || { cat out; return 1; }
@@ -60,7 +60,7 @@ outage_is_replayed() {
 deletion_waits_and_tells_nothing() { # device, the first
 	local -x VERBATIM_DEVICE=$1
 	local pid deletes told
-	timeout 60 "$VERBATIM" record -q -o "$t" "$apps/port_events" 9 idle >out 2>&1 & pid=$!
+	timeout 600 "$VERBATIM" record -q -o "$t" "$apps/port_events" 9 idle >out 2>&1 & pid=$!
 	await out ready || return
 	rdma link delete "$1" & deletes=$!
 	until grep -q ib_uverbs_remove_one /proc/$deletes/stack; do

@@ -10,8 +10,8 @@ whole() { is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0; }
 
 same_as_bare() { # program, arguments
 	local bare status
-	bare=$(timeout 30 "$@" 2>&1; echo "status $?")
-	status=$(timeout 60 "$VERBATIM" record --memory -q -o "$t" "$@" 2>&1; echo "status $?")
+	bare=$(timeout 600 "$@" 2>&1; echo "status $?")
+	status=$(timeout 600 "$VERBATIM" record --memory -q -o "$t" "$@" 2>&1; echo "status $?")
 	is "result" "$status" "$bare" && whole
 }
 

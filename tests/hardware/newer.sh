@@ -14,7 +14,8 @@ programs_of_this_release() {
 		cp /usr/bin/{ibv_rc_pingpong,ibv_devinfo,ib_write_lat} "$root/usr/local/bin/"
 }
 is_newer() {
-	inside "$VERBATIM" record -q -o "$t" ibv_devinfo >"$tmp/out" || { cat "$tmp/out"; return 1; }
+	inside "$VERBATIM" record -q -o "$t" ibv_devinfo >"$tmp/out" ||
+		{ cat "$tmp/out"; return 1; }
 	is "build ID" "$(inside "$VERBATIM" sql "$t" "SELECT build_id FROM module
 			WHERE path LIKE '%/libibverbs.so.1'")" \
 		"$(readelf -n "$root/usr/lib/x86_64-linux-gnu/libibverbs.so.1" |

@@ -16,14 +16,14 @@ whole() {
 replayed() {
 	local each
 	for each in rxe0 soft; do
-		timeout 60 "$VERBATIM" replay --device $each "$t" >"$tmp/replayed" ||
+		timeout 600 "$VERBATIM" replay --device $each "$t" >"$tmp/replayed" ||
 			{ echo "on $each: $(head -20 "$tmp/replayed")"; return 1; }
 	done
 }
 
 recorded() { # program, arguments
 	rm -f "$t"
-	timeout 60 "$VERBATIM" record -q -o "$t" -- tests/e2e/lib/both "$@" >"$tmp/out" 2>&1 ||
+	timeout 600 "$VERBATIM" record -q -o "$t" -- tests/e2e/lib/both "$@" >"$tmp/out" 2>&1 ||
 		{ echo "exit status $?: $(tail -5 "$tmp/out")"; return 1; }
 	whole && "$VERBATIM" check "$t" >"$tmp/found" || { cat "$tmp/found"; return 1; }
 	replayed

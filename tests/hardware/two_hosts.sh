@@ -7,46 +7,49 @@
 export VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
 PORT=18500
 
-# The server on host 1, and as soon as it is there its client on host 2.
-record() { # program, arguments
-	local turn status=1
+# The server on host 1, and as soon as it listens its client on host 2.
+record() { # what shows that it listens, then the command of this host
+	local shows=$1 recorded status
+	shift
+	[ "$host" = 1 ] || await_other "listens.$PORT" || return
+	timeout 600 "$VERBATIM" record -q -o "$t" -- "$@" >"$tmp/out" 2>&1 & recorded=$!
 	if [ "$host" = 1 ]; then
-		timeout 60 "$VERBATIM" record -q -o "$t" -- "$@" >"$tmp/out" 2>&1
-		status=$?
+		until $shows || ! kill -0 $recorded 2>/dev/null; do
+			read -rt 0.05 <> <(:)
+		done
+		: >"$wire/listens.$PORT" # or has ended, so that the client fails, too
 	fi
-	for ((turn = 0; host == 2 && status && turn < 60; turn++)); do
-		timeout 60 "$VERBATIM" record -q -o "$t" -- "$@" "$peer" >"$tmp/out" 2>&1
-		status=$?
-		grep -qi "couldn't connect" "$tmp/out" || break
-	done
+	wait $recorded
+	status=$?
 	[ $status -eq 0 ] || { echo "recording: $status, $(tail -5 "$tmp/out")"; return 1; }
-	is device "$(sql "SELECT group_concat(DISTINCT name) FROM device")" rxe0
+}
+
+record_program() { # program, arguments
+	local to=()
+	[ "$host" = 1 ] || to=("$peer")
+	record 'listens 18515' "$@" "${to[@]}" &&
+		is device "$(sql "SELECT group_concat(DISTINCT name) FROM device")" rxe0
 }
 
 # By the connection manager: the verbs inside are driven.
+listens_by_librdmacm() { rdma resource show cm_id | grep -q LISTEN; }
 record_rping() {
-	local way=(rping -c -a) turn status=1
-	[ "$host" = 2 ] || way=(rping -s -a)
-	for ((turn = 0; status && turn < 60; turn++)); do
-		timeout 60 "$VERBATIM" record -q -o "$t" -- "${way[@]}" 192.168.79.1 -C 20 \
-			>"$tmp/out" 2>&1
-		status=$?
-		[ "$host" = 2 ] || break
-	done
-	[ $status -eq 0 ] || { echo "recording: $status, $(tail -5 "$tmp/out")"; return 1; }
+	local way=(rping -c)
+	[ "$host" = 2 ] || way=(rping -s)
+	record listens_by_librdmacm "${way[@]}" -a 192.168.79.1 -C 20
 }
 
 # How it ended there, too: a half that hangs on one host is seen on both.
 replay_both() {
 	local way=(--peer "$peer:$PORT")
 	[ "$host" = 2 ] || way=(--listen "192.168.79.1:$PORT")
-	timeout 90 "$VERBATIM" replay --device rxe0 "${way[@]}" "$t" >"$tmp/replayed" 2>&1
+	timeout 600 "$VERBATIM" replay --device rxe0 "${way[@]}" "$t" >"$tmp/replayed" 2>&1
 	is status $? 0 && says '^no divergence' "$tmp/replayed" &&
 		! grep 'made [0-9]* peer' "$tmp/replayed" || { head -20 "$tmp/replayed"; return 1; }
 }
 
 replay_alone() { # device
-	timeout 90 "$VERBATIM" replay --device "$1" "$t" >"$tmp/replayed" 2>&1
+	timeout 600 "$VERBATIM" replay --device "$1" "$t" >"$tmp/replayed" 2>&1
 	is status $? 0 && says '^no divergence' "$tmp/replayed" &&
 		says 'made [0-9]* peer' "$tmp/replayed" || { head -20 "$tmp/replayed"; return 1; }
 }
@@ -57,7 +60,7 @@ program() { # name, arguments
 	if [ "$1" = rping ]; then
 		try "$name is recorded" record_rping
 	else
-		try "$name is recorded" record "$@"
+		try "$name is recorded" record_program "$@"
 	fi
 	try "$name is replayed with the other host" replay_both
 	try "$name is replayed alone on rxe0" replay_alone rxe0

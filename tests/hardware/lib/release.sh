@@ -2,7 +2,7 @@
 # libraries made here:
 #
 #	in_own_mounts			runs the whole list once more, with mounts of its own
-#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped: that is
+#	make_root RELEASE PACKAGE...	$root, or 1 after a line that says why it is skipped; it is
 #					find_root RELEASE PACKAGE..., and enter_root
 #	inside COMMAND...		in it, in this folder
 #	shows_the_device, runs_bare, runs_recorded
@@ -81,17 +81,17 @@ shows_the_device() {
 runs_bare() { # program, arguments
 	local face
 	for face in "${faces[@]}"; do
-		$enter timeout 120 env "$face" tests/e2e/lib/both "$@" >"$tmp/out" 2>&1 ||
+		$enter timeout 600 env "$face" tests/e2e/lib/both "$@" >"$tmp/out" 2>&1 ||
 			{ echo "$face: $(tail -n 5 "$tmp/out")"; return 1; }
 	done
 }
 
 runs_recorded() { # program, arguments
 	rm -f "$t"
-	$enter timeout 120 "$VERBATIM" record -q -o "$t" -- tests/e2e/lib/both "$@" \
+	$enter timeout 600 "$VERBATIM" record -q -o "$t" -- tests/e2e/lib/both "$@" \
 		>"$tmp/out" 2>&1 || { tail -n 5 "$tmp/out"; return 1; }
 	is lost "$(inside "$VERBATIM" sql "$t" 'SELECT coalesce(sum(events), 0) FROM loss')" 0 &&
 		inside "$VERBATIM" check "${muted[@]}" "$t" >"$tmp/out" &&
-		inside timeout 120 "$VERBATIM" replay "$t" >"$tmp/out" 2>&1 ||
+		inside timeout 600 "$VERBATIM" replay "$t" >"$tmp/out" 2>&1 ||
 		{ head -n 20 "$tmp/out"; return 1; }
 }
