@@ -1,14 +1,15 @@
 # Sourced by lists that compare what a program printed with what it printed recorded.
 
-# What `plain` makes of a number. perftest sets out to measure the processor's frequency, and says
-# so when a busy machine does not let it; what it divides by that is then inf or nan. Anywhere else
-# these are no numbers, and differ from one.
-number='-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?'
-number_of() { # file
+# Numbers of perftest that a busy machine takes from it. It sets out to measure the processor's
+# frequency, and says so when it cannot; what it divides by that is inf or nan. And it squares
+# deviations from the average latency in an int (print_report_lat of 4.5): with one of more than
+# 46 ms t_stdev is -nan. Anywhere else these are no numbers, and differ from one.
+as_numbers() { # file
+	local each='-?\b(inf|nan)\b' row='(\s+[0-9]+){2}\s+[0-9.]+\s+[0-9]{5,}\.[0-9]+'
 	if grep -q '^Correlation coefficient r^2: .* < 0\.9$' "$1"; then
-		echo "$number|-?\\b(inf|nan)\\b"
+		sed -E "s/$each/0/g" "$1"
 	else
-		echo "$number"
+		sed -E "/t_stdev/,\$ s/^($row(\s+[0-9.]+){2}\s+)$each/\10/" "$1"
 	fi
 }
 
@@ -16,8 +17,9 @@ number_of() { # file
 # disconnection, while it ends; and what perftest says of a processor whose clock varies, or cannot
 # be measured.
 plain() { # file
-	sed -E '/DISCONNECT EVENT|Conflicting CPU frequency|Correlation coefficient r\^2/d
-		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|'"$(number_of "$1")"'/#/g
+	as_numbers "$1" | sed -E '/DISCONNECT EVENT|Conflicting CPU frequency/d
+		/Correlation coefficient r\^2/d
+		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/#/g
 		s/# *[kKMGTnum]?(B|b|bytes|bits|sec|Mpps|msg|us)?(\/sec)?\b/#/g
-		s/#[kmgs]?/#/g; s/[ \t]+/ /g; s/ $//' "$1"
+		s/#[kmgs]?/#/g; s/[ \t]+/ /g; s/ $//'
 }
