@@ -25,6 +25,7 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	const struct ibv_device_attr *limits = profile_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
+	bool receives = qp_receives(attr) && !attr->srq; /* from a queue of its own */
 	int err = 0;
 
 	switch (attr->qp_type) {
@@ -49,10 +50,26 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		return EINVAL;
 	if (attr->srq && to_srq(attr->srq)->tags && attr->qp_type != IBV_QPT_RC)
 		return EINVAL; /* IBV_TM_CAP_RC */
-	if (cap->max_send_wr > max_wr || cap->max_recv_wr > max_wr || cap->max_send_sge > max_sge ||
-	    cap->max_recv_sge > max_sge || cap->max_inline_data > profile_get()->max_inline_data)
+	if (cap->max_send_wr > max_wr || cap->max_send_sge > max_sge ||
+	    cap->max_inline_data > profile_get()->max_inline_data ||
+	    (receives && (cap->max_recv_wr > max_wr || cap->max_recv_sge > max_sge)))
 		return EINVAL;
 	return 0;
+}
+
+/*
+ * With a shared receive queue, what was asked for a queue of its own stays as it was asked for, as
+ * with the kernel's Soft-RoCE; ibv_query_qp() reports 0.
+ */
+static void return_cap(struct ibv_qp_init_attr *attr, const struct ibv_qp_cap *cap)
+{
+	struct ibv_qp_cap asked = attr->cap;
+
+	attr->cap = *cap;
+	if (!attr->srq)
+		return;
+	attr->cap.max_recv_wr = asked.max_recv_wr;
+	attr->cap.max_recv_sge = asked.max_recv_sge;
 }
 
 static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -68,7 +85,7 @@ static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr
 	qp = qp_new(pd, attr);
 	if (!qp)
 		return NULL;
-	attr->cap = qp->init.cap;
+	return_cap(attr, &qp->init.cap);
 	return &qp->ex.qp_base;
 }
 

@@ -145,6 +145,31 @@ TEST(list_stops_at_the_one_that_does_not_fit)
 	exchange_message(s, 0, 1);
 }
 
+/* What is asked for its own receive queue is ignored, beyond all limits too: ibv_create_qp(3). */
+TEST(queue_pair_ignores_room_of_its_own)
+{
+	struct shared *s = *state;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = s->p.b.cq,
+		.recv_cq = s->p.b.cq,
+		.srq = s->srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { 1, UINT32_MAX, 1, UINT32_MAX, 0 },
+	}, got;
+	struct ibv_qp_attr now;
+	struct ibv_qp *qp = ibv_create_qp(s->p.b.pd, &attr);
+
+	assert_non_null(qp);
+	assert_int_equal(attr.cap.max_recv_wr, UINT32_MAX);
+	assert_int_equal(attr.cap.max_recv_sge, UINT32_MAX);
+	assert_int_equal(ibv_query_qp(qp, &now, IBV_QP_CAP, &got), 0);
+	assert_int_equal(got.cap.max_recv_wr, 0);
+	assert_int_equal(now.cap.max_recv_sge, 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	attr.srq = NULL;
+	assert_null(ibv_create_qp(s->p.b.pd, &attr));
+}
+
 TEST(too_many_sges_are_einval)
 {
 	struct shared *s = *state;
