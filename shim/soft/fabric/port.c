@@ -161,7 +161,12 @@ int port_check(const struct ibv_ah_attr *attr)
 
 	if (!port || (port_is_roce(attr->port_num) && !attr->is_global))
 		return EINVAL;
-	return attr->is_global && attr->grh.sgid_index >= link_num_gids(port) ? EINVAL : 0;
+	if (!attr->is_global)
+		return 0;
+	/* as the kernel: EINVAL behind the table, ENODATA within it */
+	if (attr->grh.sgid_index >= port->attr.gid_tbl_len)
+		return EINVAL;
+	return link_has_gid(port, attr->grh.sgid_index) ? 0 : ENODATA;
 }
 
 uint16_t port_pkey(uint32_t num, uint32_t index)

@@ -40,5 +40,5 @@ bool port_reaches(const struct ibv_ah_attr *attr);
 /* Publish our addresses in the fabric, unless they are the default ones. */
 void port_publish(void);
 
-/* 0; EINVAL if no port of ours sends to such an address. */
+/* 0; EINVAL if no port of ours sends to such an address, ENODATA if its source is an empty GID. */
 int port_check(const struct ibv_ah_attr *attr);

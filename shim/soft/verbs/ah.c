@@ -26,13 +26,15 @@ static struct soft_tally count;
 static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 {
 	bool roce = port_is_roce(attr->port_num);
+	int err = port_check(attr);
 
-	if (port_check(attr) || attr->sl > 15 || (!roce && !attr->dlid))
+	if (err)
+		return err;
+	if (attr->sl > 15 || (!roce && !attr->dlid))
 		return EINVAL;
 	if (!attr->is_global)
 		return 0;
-	if (!port_gid(attr->port_num, attr->grh.sgid_index, ret_sgid))
-		return EINVAL;
+	port_gid(attr->port_num, attr->grh.sgid_index, ret_sgid);
 	/* on Ethernet, an address must be resolved */
 	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_has_gid(&attr->grh.dgid)
 		       ? ETIMEDOUT

@@ -165,12 +165,23 @@ static int ignored_attrs(enum ibv_qp_type type)
 	}
 }
 
-static bool alternate_is_valid(const struct ibv_qp_attr *attr)
+static int check_alternate(const struct ibv_qp_attr *attr)
 {
 	const struct port *port = port_at(attr->alt_port_num);
 
-	return port && attr->alt_pkey_index < port->attr.pkey_tbl_len && attr->alt_timeout <= 31 &&
-	       !port_check(&attr->alt_ah_attr);
+	if (!port || attr->alt_pkey_index >= port->attr.pkey_tbl_len || attr->alt_timeout > 31)
+		return EINVAL;
+	return port_check(&attr->alt_ah_attr);
+}
+
+static int check_path(const struct ibv_ah_attr *path)
+{
+	int err = port_check(path);
+
+	if (err)
+		return err;
+	/* on Ethernet, an address must be resolved */
+	return port_is_roce(path->port_num) && !port_has_gid(&path->grh.dgid) ? ETIMEDOUT : 0;
 }
 
 /* As with mlx5, raw packets alone have one. */
@@ -186,6 +197,7 @@ static int check_values(const struct soft_qp *qp, const struct ibv_qp_attr *attr
 {
 	const struct ibv_device_attr *limits = profile_limits();
 	const struct port *port = port_at(mask & IBV_QP_PORT ? attr->port_num : qp->attr.port_num);
+	int err = 0;
 
 	if ((mask & IBV_QP_PORT && !port) ||
 	    (mask & IBV_QP_PKEY_INDEX && (!port || attr->pkey_index >= port->attr.pkey_tbl_len)) ||
@@ -200,22 +212,18 @@ static int check_values(const struct soft_qp *qp, const struct ibv_qp_attr *attr
 	     attr->max_dest_rd_atomic > limits->max_qp_rd_atom) ||
 	    (mask & IBV_QP_DEST_QPN && attr->dest_qp_num >> 24))
 		return EINVAL;
-	if ((mask & IBV_QP_ALT_PATH && !alternate_is_valid(attr)) ||
-	    (mask & IBV_QP_RATE_LIMIT && !rate_is_valid(attr->rate_limit)))
+	if (mask & IBV_QP_RATE_LIMIT && !rate_is_valid(attr->rate_limit))
 		return EINVAL;
+	if (mask & IBV_QP_ALT_PATH)
+		err = check_alternate(attr);
+	if (err)
+		return err;
 	/* an alternate path that is not set cannot be armed */
 	if (mask & IBV_QP_PATH_MIG_STATE && (attr->path_mig_state > IBV_MIG_ARMED ||
 					     (attr->path_mig_state != IBV_MIG_MIGRATED &&
 					      !(mask & IBV_QP_ALT_PATH) && !qp->attr.alt_port_num)))
 		return EINVAL;
-	if (!(mask & IBV_QP_AV))
-		return 0;
-	if (port_check(&attr->ah_attr))
-		return EINVAL;
-	/* on Ethernet, an address must be resolved */
-	return port_is_roce(attr->ah_attr.port_num) && !port_has_gid(&attr->ah_attr.grh.dgid)
-		       ? ETIMEDOUT
-		       : 0;
+	return mask & IBV_QP_AV ? check_path(&attr->ah_attr) : 0;
 }
 
 static void merge_path(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr, int mask)

@@ -204,6 +204,32 @@ TEST(roce_has_addresses_and_no_lid)
 	unsetenv("VERBATIM_SOFT_LINK");
 }
 
+/* As the kernel: ENODATA within the table, EINVAL beyond. */
+TEST(connection_needs_a_source_address)
+{
+	struct end *e = *state;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.ah_attr = { .port_num = 1, .is_global = 1, .dlid = 1 },
+		.alt_ah_attr = { .port_num = 1, .is_global = 1, .dlid = 1 },
+		.alt_port_num = 1,
+	};
+	int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+
+	assert_int_equal(ibv_query_gid(e->context, 1, 0, &attr.ah_attr.grh.dgid), 0);
+	assert_int_equal(to_init(e->qp, 0), 0);
+	attr.ah_attr.grh.sgid_index = 7;
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, rtr), ENODATA);
+	attr.ah_attr.grh.sgid_index = 200;
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, rtr), EINVAL);
+	attr.ah_attr.grh.sgid_index = 0;
+	attr.alt_ah_attr.grh.sgid_index = 7;
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, rtr | IBV_QP_ALT_PATH), ENODATA);
+	assert_int_equal(ibv_modify_qp(e->qp, &attr, rtr), 0);
+}
+
 TEST(ethernet_address_is_resolved)
 {
 	struct end *e = *state;

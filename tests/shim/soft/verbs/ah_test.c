@@ -202,7 +202,7 @@ TEST(addresses_are_checked)
 	attr.sl = 16;
 	expect_refused(p, attr, EINVAL);
 	expect_refused(p, global_attr(&gid, 200), EINVAL);
-	expect_refused(p, global_attr(&gid, 7), EINVAL); /* unset */
+	expect_refused(p, global_attr(&gid, 7), ENODATA); /* unset */
 }
 
 TEST_WITH(addresses_are_resolved_on_roce, datagrams_roce_setup, datagrams_roce_teardown)
