@@ -52,17 +52,16 @@ bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 	uint64_t len;
 
 	clear_list(list);
-	for (; num; num--) {
+	for (; num && length; num--) {
 		one = key_read_sge(sge++);
 		if (!one.length)
 			continue;
-		mr = key_check(seg, pd, 0, access, one.addr, one.length, one.lkey, false);
+		len = one.length < length ? one.length : length;
+		mr = key_check(seg, pd, 0, access, one.addr, len, one.lkey, false);
 		if (!mr)
 			return false;
-		len = one.length < length ? one.length : length;
 		length -= len;
-		if (len)
-			add_entry(list, mr, one.addr, len);
+		add_entry(list, mr, one.addr, len);
 	}
 	return likely(!list->paged) || seg != segment_own ||
 	       copy_list_bring_in(list, access & IBV_ACCESS_LOCAL_WRITE);

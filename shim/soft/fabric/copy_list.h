@@ -17,11 +17,11 @@ struct copy_list {
 };
 
 /*
- * Check @sge against the memory regions of @seg for @access (enum
- * ibv_access_flags, 0 for reading) in protection domain @pd, and list where
- * the first @length bytes of them lie. False if one check fails. In our own
- * segment, pages of on-demand regions are brought in (false if they can't
- * be); a peer's may be missing: @list->paged must go by copy_put() or _get().
+ * Check the first @length bytes of @sge against the memory regions of @seg for @access (enum
+ * ibv_access_flags, 0 for reading) in protection domain @pd, and list where they lie; what is
+ * behind them may be anything, as on hardware. False if one check fails. In our own segment, pages
+ * of on-demand regions are brought in (false if they can't be); a peer's may be missing:
+ * @list->paged must go by copy_put() or _get().
  */
 bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 			 const struct ibv_sge *sge, uint32_t num, uint64_t length,
@@ -33,16 +33,16 @@ static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd, u
 				       struct copy_list *list)
 {
 	struct ibv_sge one = key_read_sge(sge);
-	const struct shm_mr *mr =
-		key_check(seg, pd, 0, access, one.addr, one.length, one.lkey, false);
+	uint64_t len = one.length < length ? one.length : length;
+	const struct shm_mr *mr = key_check(seg, pd, 0, access, one.addr, len, one.lkey, false);
 
-	if (unlikely(!mr || !one.length || mr->access & KEY_SPECIAL))
+	if (unlikely(!mr || !len || mr->access & KEY_SPECIAL))
 		return false;
 	list->count = 1;
 	list->paged = 0;
 	list->nulls = 0;
 	list->iov->iov_base = (void *)(mr->addr + (one.addr - mr->iova));
-	list->iov->iov_len = one.length < length ? one.length : length;
+	list->iov->iov_len = len;
 	return true;
 }
 

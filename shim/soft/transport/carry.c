@@ -273,8 +273,16 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* Our own end, which needs no peer. */
-static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
+/* Eight bytes come back, however long the elements for them are. */
+static void fit_atomic(struct soft_wr *wr)
+{
+	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) &&
+	    wr->length > sizeof(uint64_t))
+		wr->length = sizeof(uint64_t);
+}
+
+static inline int check_buffers(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	if (wr->length > qp->max_msg_sz)
 		return IBV_WC_LOC_LEN_ERR;
@@ -287,7 +295,19 @@ static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct cop
 				    carry_reads_back(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
 				    wr->sge, wr->num_sge, wr->length, list))
 		return IBV_WC_LOC_PROT_ERR;
-	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS : check_request(qp, wr);
+	return IBV_WC_SUCCESS;
+}
+
+/* Our own end, which needs no peer. */
+static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
+{
+	int status;
+
+	if (wr->opcode < IBV_WR_RDMA_READ)
+		return check_buffers(qp, wr, list);
+	fit_atomic(wr);
+	status = check_buffers(qp, wr, list);
+	return status ? status : check_request(qp, wr);
 }
 
 /* The sender of an unreliable queue pair does not learn what happens at the other end. */

@@ -108,9 +108,35 @@ TEST(receive_beyond_its_region)
 	struct pair *p = *state;
 
 	assert_int_equal(recv_at(&p->b, 2, END_BYTES - 4, 8), 0);
-	assert_int_equal(send_at(&p->a, 1, 0, 2), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 5), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_REM_OP_ERR);
 	expect_wc(p->b.cq, 2, IBV_WC_LOC_PROT_ERR);
+}
+
+/* Only what a message fills is looked at. */
+TEST(message_ends_before_its_buffer_leaves_the_region)
+{
+	struct pair *p = *state;
+	struct ibv_sge sge[2] = { sge_of(&p->b, END_BYTES - 4, 4), sge_of(&p->b, 0, 8) };
+	struct ibv_recv_wr wr = { .wr_id = 4, .sg_list = sge, .num_sge = 2 }, *bad;
+
+	memcpy(p->a.buf, "abcd", 4);
+	assert_int_equal(recv_at(&p->b, 2, END_BYTES - 4, 8), 0);
+	sge[1].lkey ^= 0x10;
+	assert_int_equal(ibv_post_recv(p->b.qp, &wr, &bad), 0);
+	assert_int_equal(send_at(&p->a, 1, 0, 4), 0);
+	expect_wc(p->a.cq, 1, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 2, IBV_WC_SUCCESS);
+	assert_memory_equal(p->b.buf + END_BYTES - 4, "abcd", 4);
+	assert_int_equal(send_at(&p->a, 3, 0, 4), 0);
+	expect_wc(p->a.cq, 3, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 4, IBV_WC_SUCCESS);
+	/* nothing of this one */
+	sge[1].length = 8;
+	assert_int_equal(recv_sge(&p->b, 6, sge[1]), 0);
+	assert_int_equal(send_at(&p->a, 5, 0, 0), 0);
+	expect_wc(p->a.cq, 5, IBV_WC_SUCCESS);
+	expect_wc(p->b.cq, 6, IBV_WC_SUCCESS);
 }
 
 TEST(write_with_wrong_key)
@@ -209,6 +235,25 @@ TEST(atomic_of_wrong_length)
 	wr.wr.atomic.rkey = p->b.mr->rkey;
 	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, 0, 4)), 0);
 	expect_wc(p->a.cq, 1, IBV_WC_LOC_LEN_ERR);
+}
+
+/* Its 8 bytes are the first of its elements; what is behind them may lie outside its region. */
+TEST(atomic_with_longer_elements)
+{
+	struct pair *p = *state;
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD };
+	uint64_t *to = (uint64_t *)p->b.buf;
+
+	*to = 41;
+	wr.wr.atomic.remote_addr = (uintptr_t)to;
+	wr.wr.atomic.rkey = p->b.mr->rkey;
+	wr.wr.atomic.compare_add = 1;
+	memset(p->a.buf, 0x55, END_BYTES);
+	assert_int_equal(send_wr(&p->a, wr, sge_of(&p->a, END_BYTES - 16, 4096)), 0);
+	assert_int_equal(expect_wc(p->a.cq, 1, IBV_WC_SUCCESS).byte_len, 8);
+	assert_int_equal(*(uint64_t *)(p->a.buf + END_BYTES - 16), 41);
+	assert_int_equal(p->a.buf[END_BYTES - 8], 0x55);
+	assert_int_equal(*to, 42);
 }
 
 TEST(read_without_responder_resources)

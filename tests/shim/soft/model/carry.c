@@ -46,9 +46,14 @@ static bool brings_data(const struct request *wr)
 	return wr->opcode == IBV_WR_RDMA_READ || is_atomic(wr);
 }
 
+enum { ATOMIC_BYTES = 8 };
+
+/* An atomic brings 8 bytes, whatever room there is for them. */
 static uint32_t length_of(const struct request *wr)
 {
-	return piece_total(wr->sge, wr->num_sge);
+	uint32_t length = piece_total(wr->sge, wr->num_sge);
+
+	return is_atomic(wr) && length > ATOMIC_BYTES ? ATOMIC_BYTES : length;
 }
 
 bool model_mr_allows(const struct model *m, int proc, int pd, uint32_t access,
@@ -63,14 +68,21 @@ bool model_mr_allows(const struct model *m, int proc, int pd, uint32_t access,
 	       piece->off + piece->len <= mr->off + mr->len;
 }
 
+/* May the first @length bytes be used? */
 static bool all_allowed(const struct model *m, int proc, int pd, uint32_t access,
-			const struct request *wr)
+			const struct request *wr, uint32_t length)
 {
+	struct piece piece;
 	int i;
 
-	for (i = 0; i < wr->num_sge; i++)
-		if (wr->sge[i].len && !model_mr_allows(m, proc, pd, access, &wr->sge[i], false))
+	for (i = 0; i < wr->num_sge; i++) {
+		piece = wr->sge[i];
+		if (piece.len > length)
+			piece.len = length;
+		if (piece.len && !model_mr_allows(m, proc, pd, access, &piece, false))
 			return false;
+		length -= piece.len;
+	}
 	return true;
 }
 
@@ -79,9 +91,10 @@ static int check_local(const struct model *m, const struct model_qp *qp, const s
 	if (qp->type == IBV_QPT_UD && length_of(wr) > DATAGRAM_MAX)
 		return IBV_WC_LOC_LEN_ERR;
 	if (!(wr->flags & IBV_SEND_INLINE) &&
-	    !all_allowed(m, qp->proc, qp->pd, brings_data(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr))
+	    !all_allowed(m, qp->proc, qp->pd, brings_data(wr) ? IBV_ACCESS_LOCAL_WRITE : 0, wr,
+			 length_of(wr)))
 		return IBV_WC_LOC_PROT_ERR;
-	if (is_atomic(wr) && length_of(wr) != 8)
+	if (is_atomic(wr) && length_of(wr) != ATOMIC_BYTES)
 		return IBV_WC_LOC_LEN_ERR;
 	if (brings_data(wr) && !qp->max_rd)
 		return IBV_WC_LOC_QP_OP_ERR;
@@ -230,7 +243,7 @@ static int do_send(struct model *m, struct model_qp *qp, struct model_qp *peer,
 	if (length > length_of(to))
 		return too_long(m, peer);
 	pd = peer->srq == NONE ? peer->pd : m->srq[peer->proc][peer->srq].pd;
-	if (!all_allowed(m, peer->proc, pd, IBV_ACCESS_LOCAL_WRITE, to))
+	if (!all_allowed(m, peer->proc, pd, IBV_ACCESS_LOCAL_WRITE, to, length))
 		return fail_recv(m, peer, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	wc = take_request(m, peer, IBV_WC_SUCCESS);
 	describe_wc(&wc, wr);

@@ -153,6 +153,8 @@ static void any_remote(struct dice *d, const struct model *m, const struct model
 	const struct model_qp *peer = &m->qp[qp->dest];
 	uint32_t len = piece_total(wr->sge, wr->num_sge);
 
+	if (wr->opcode > IBV_WR_RDMA_READ && len > 8)
+		len = 8;
 	wr->remote = any_piece(d, m, peer->proc, peer->pd, remote_access(wr->opcode), len);
 	if (wr->remote.len < len) {
 		/* then all of it is shorter */
@@ -199,7 +201,7 @@ void dice_send(struct dice *d, const struct model *m, const struct model_qp *qp,
 	if (wr->opcode <= IBV_WR_SEND_WITH_IMM && len > room && !dice_percent(d, 6))
 		len = dice_roll(d, room + 1);
 	if (wr->opcode > IBV_WR_RDMA_READ)
-		len = 8;
+		len = dice_percent(d, 90) ? 8 : 8 + dice_roll(d, 4096);
 	any_pieces(d, m, qp->proc, qp->pd, brings ? IBV_ACCESS_LOCAL_WRITE : 0, len, wr);
 	if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)
 		any_remote(d, m, qp, wr);
