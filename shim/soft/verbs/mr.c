@@ -66,6 +66,9 @@ int mr_check_memory(const struct mr_range *range)
 		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ? EINVAL : 0;
 	if (from + range->length < from || range->length > profile_limits()->max_mr_size)
 		return EINVAL;
+	/* as the kernel, which has no page to pin then */
+	if (!range->length && !(from % sysconf(_SC_PAGESIZE)))
+		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
 		return pages_bring_in(range->memory, range->length,
 				      range->access & IBV_ACCESS_LOCAL_WRITE);

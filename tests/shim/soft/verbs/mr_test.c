@@ -16,6 +16,22 @@ static int post_rdma(struct end *e, enum ibv_wr_opcode op, struct ibv_sge sge, u
 GROUP(fabric_setup, fabric_teardown);
 FIXTURE(pair_setup, pair_teardown);
 
+/* As the kernel, which must have a page to pin. */
+TEST(region_without_a_page_is_einval)
+{
+	struct pair *p = *state;
+	struct ibv_mr *mr;
+
+	errno = 0;
+	assert_null(ibv_reg_mr(p->b.pd, p->b.buf, 0, ALL_ACCESS));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_reg_mr(p->b.pd, NULL, 0, ALL_ACCESS));
+	assert_int_equal(errno, EINVAL);
+	mr = ibv_reg_mr(p->b.pd, p->b.buf + 64, 0, ALL_ACCESS);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 TEST(zero_based_region_begins_at_zero)
 {
 	struct pair *p = *state;
