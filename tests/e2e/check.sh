@@ -188,10 +188,16 @@ is_clean() {
 	ends 0 && is "$(ask '.findings | length')" 0 && is "$(ask '.first_errors | length')" 0
 }
 
+# A device that lacks some fields of completions.
+record_refused() {
+	echo 'verb=create_cq errno=EOPNOTSUPP' >faults
+	VERBATIM_SOFT_FAULTS=faults record "$apps/no_fallback"
+}
+
 # A process with so few descriptors cannot open the programs, or start the reader of their symbols.
 too_few_descriptors_are_called_so() {
 	local few told=0
-	record "$apps/no_fallback"
+	record_refused
 	for few in 5 6 7 8; do
 		(ulimit -n $few && "$VERBATIM" check t.db >out 2>err)
 		! says "take too long" out >/dev/null && ! says "file not found" out >/dev/null ||
@@ -202,7 +208,7 @@ too_few_descriptors_are_called_so() {
 }
 
 a_failure_that_programs_expect_may_be_the_end() {
-	record "$apps/no_fallback"
+	record_refused
 	is "exit $?" "exit 1" && "$VERBATIM" check t.db | head -24 | tr -s ' \n' ' ' >out &&
 		says "its last verb that failed: ibv_create_cq_ex(context1) = EOPNOTSUPP" out &&
 		says "wc_flags has .*IBV_WC_EX_WITH_TM_INFO.* beyond IBV_WC_STANDARD_FLAGS" out

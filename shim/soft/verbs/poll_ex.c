@@ -140,6 +140,13 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
 }
 
+/* Tags stay in the packet: none is taken out of it. */
+static uint16_t read_cvlan(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return 0;
+}
+
 /* Of a message that a tagged buffer got; else 0. */
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 {
@@ -179,6 +186,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 	V(SLID, read_slid)                          \
 	V(SL, read_sl)                              \
 	V(DLID_PATH_BITS, read_dlid_path_bits)      \
+	V(CVLAN, read_cvlan)                        \
 	V(FLOW_TAG, read_flow_tag)                  \
 	V(TM_INFO, read_tm_info)                    \
 	V(COMPLETION_TIMESTAMP, read_completion_ts) \

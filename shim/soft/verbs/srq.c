@@ -185,7 +185,7 @@ static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr
 											  : 0;
 }
 
-/* What belongs to a type, beside its PD. */
+/* What a type needs beside its PD; more is ignored, as by libmlx5, libmlx4 and librxe. */
 static uint32_t mask_of(enum ibv_srq_type type)
 {
 	switch (type) {
@@ -205,13 +205,12 @@ static enum ibv_srq_type type_of(const struct ibv_srq_init_attr_ex *attr)
 
 static int check_ex(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
 {
-	uint32_t common = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
 	enum ibv_srq_type type = type_of(attr);
 
 	if (attr->comp_mask >= IBV_SRQ_INIT_ATTR_RESERVED || type > IBV_SRQT_TM)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd ||
-	    attr->pd->context != context || (attr->comp_mask & ~common) != mask_of(type))
+	    attr->pd->context != context || (attr->comp_mask & mask_of(type)) != mask_of(type))
 		return EINVAL;
 	switch (type) {
 	case IBV_SRQT_XRC:

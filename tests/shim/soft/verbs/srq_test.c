@@ -170,6 +170,27 @@ TEST(queue_pair_ignores_room_of_its_own)
 	assert_null(ibv_create_qp(s->p.b.pd, &attr));
 }
 
+/* As providers of hardware, and Soft-RoCE. */
+TEST(basic_queue_ignores_what_others_need)
+{
+	struct shared *s = *state;
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { DEPTH, 1, 0 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = s->p.b.pd,
+		.cq = s->p.b.cq,
+	};
+	struct ibv_srq *srq = ibv_create_srq_ex(s->p.b.context, &attr);
+
+	assert_non_null(srq);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	attr.comp_mask |= IBV_SRQ_INIT_ATTR_RESERVED;
+	assert_null(ibv_create_srq_ex(s->p.b.context, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+}
+
 TEST(too_many_sges_are_einval)
 {
 	struct shared *s = *state;
