@@ -247,12 +247,20 @@ static const struct cm_failure {
 	{ "RDMA_CM_EVENT_MULTICAST_ERROR", VERB_rdma_join_multicast, EIO },
 };
 
+/* The peer answered: for connections with a reason of IBA 12.6.7, for datagrams a SIDR status. */
 static const struct {
+	const char *event;
 	int64_t status;
 	const char *because;
-} rejections[] = {
-	{ 8,  "nobody listens at that address and port (status 8, invalid service ID)" },
-	{ 28, "the other program called rdma_reject(), or its backlog was full (status 28)" },
+} refusals[] = {
+	{ "RDMA_CM_EVENT_REJECTED", 8,
+	  "nobody listens at that address and port (status 8, invalid service ID)" },
+	{ "RDMA_CM_EVENT_REJECTED", 28,
+	  "the other program called rdma_reject(), or its backlog was full (status 28)" },
+	{ "RDMA_CM_EVENT_UNREACHABLE", 1,
+	  "nobody listens at that address and port (status 1, service ID not supported)" },
+	{ "RDMA_CM_EVENT_UNREACHABLE", 2,
+	  "the other program called rdma_reject(), or its backlog was full (status 2)" },
 };
 /* clang-format on */
 
@@ -264,11 +272,20 @@ static const struct cm_failure *find_cm_failure(const char *event)
 	return NULL;
 }
 
-static void say_rejection(struct fact *fact, int64_t status)
+/* A request for datagrams that has an answer is not unreachable, whatever the event is called. */
+static int cm_failure_error(const struct cm_failure *row, int64_t status)
 {
-	for (size_t i = 0; i < sizeof(rejections) / sizeof(rejections[0]); i++)
-		if (rejections[i].status == status && fact->error == ECONNREFUSED)
-			fact->because = strdup(rejections[i].because);
+	if (status < 0)
+		return (int)-status;
+	return status && !strcmp(row->event, "RDMA_CM_EVENT_UNREACHABLE") ? ECONNREFUSED
+									  : row->error;
+}
+
+static void explain_refusal(struct fact *fact, const struct cm_failure *row, int64_t status)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		if (refusals[i].status == status && !strcmp(refusals[i].event, row->event))
+			fact->because = strdup(refusals[i].because);
 }
 
 static void name_cm_failure(struct failed *failed, const struct trace_event *event,
@@ -310,8 +327,8 @@ static void take_cm_event(struct failed *failed, const struct trace_event *event
 	fact->thread = event->id.thread;
 	fact->stack = event->call->stack;
 	fact->verb = row->verb;
-	fact->error = status < 0 ? (int)-status : row->error;
-	say_rejection(fact, status);
+	fact->error = cm_failure_error(row, status);
+	explain_refusal(fact, row, status);
 	name_cm_failure(failed, event, fact, row);
 }
 

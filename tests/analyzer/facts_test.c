@@ -82,6 +82,14 @@ static const struct cm_failure {
 	  "RDMA_CM_EVENT_REJECTED of rdma_connect(cm_id1)", ECONNREFUSED, NULL },
 	{ "no answer", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ETIMEDOUT, NULL },
+	{ "no listener for datagrams", RDMA_CM_EVENT_UNREACHABLE, 1,
+	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED,
+	  "nobody listens at that address and port (status 1, service ID not supported)" },
+	{ "datagrams refused", RDMA_CM_EVENT_UNREACHABLE, 2,
+	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED,
+	  "the other program called rdma_reject(), or its backlog was full (status 2)" },
+	{ "datagrams of no queue pair", RDMA_CM_EVENT_UNREACHABLE, 3,
+	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED, NULL },
 };
 
 /* What librdmacm began without an error may end with an event that tells of one. */

@@ -23,14 +23,14 @@ enum cm_type {
 	CM_TYPES,
 };
 
-/* Reasons of a REJ, and states of a SIDR_REP. */
+/* Reasons of a REJ, and statuses of a SIDR_REP: enum ib_cm_sidr_status of the kernel. */
 enum {
 	CM_REJ_INVALID_COMM_ID = 6,
 	CM_REJ_INVALID_SERVICE_ID = 8,
 	CM_REJ_CONSUMER_DEFINED = 28,
 	CM_REJ_VENDOR_OPTION = 35,
-	CM_SIDR_REJECTED = 1,
-	CM_SIDR_UNSUPPORTED = 2,
+	CM_SIDR_UNSUPPORTED = 1,
+	CM_SIDR_REJECTED = 2,
 };
 
 struct cm_msg {
