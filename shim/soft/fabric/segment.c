@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "shim/soft/fabric/directory.h"
@@ -73,6 +74,16 @@ int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size)
 int segment_reserve(void *at, uint64_t size)
 {
 	return segment_reserve_in(segment_own, at, size);
+}
+
+bool segment_has_room(uint64_t size)
+{
+	char path[DIRECTORY_FILE];
+	struct statvfs st;
+
+	directory_file(path, "node", node_self.node, node_self.instance, 0);
+	/* tmpfs has no blocks if it has no limit */
+	return statvfs(path, &st) < 0 || !st.f_blocks || st.f_bavail >= size / st.f_frsize;
 }
 
 static int fill_header(void)

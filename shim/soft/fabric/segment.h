@@ -32,3 +32,6 @@ void *segment_at(struct shm_seg *seg, uint64_t off, uint64_t len);
  */
 int segment_reserve(void *at, uint64_t size);
 int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size);
+
+/* Has the file system room for so many bytes now? For what is reserved later. Any thread. */
+bool segment_has_room(uint64_t size);

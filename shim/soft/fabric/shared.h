@@ -233,6 +233,7 @@ enum {
 	SHM_CQ_STAMPS = 2,
 	SHM_CQ_LOSSY = 4,  /* what does not fit is dropped */
 	SHM_CQ_ASLEEP = 8, /* nobody looks after payload that travels: wake the owner */
+	SHM_CQ_GROWS = 16, /* not all entries have memory */
 };
 
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
@@ -253,6 +254,8 @@ struct shm_cq {
 	uint32_t bounce_ready; /* so many bytes have memory behind them */
 	uint32_t serial;       /* 0: none here */
 	uint32_t written;      /* no payload travels: it is written to memory */
+	uint32_t ready_from;   /* with SHM_CQ_GROWS: the positions that have memory, from here */
+	uint32_t ready;        /* up to here */
 
 	uint32_t cons SHM_ALIGNED;
 	uint32_t bounce_cons;

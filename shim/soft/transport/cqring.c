@@ -16,6 +16,11 @@
  *
  *	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
  *	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
+ *
+ * Programs ask for the longest queue that the device has, half a gigabyte, and use little of it. So
+ * of a long ring, only the first entries have memory, and as many more whenever these are used up,
+ * once around. The entry at prod always has some, because polls read it. Without memory for more,
+ * the queue overruns.
  */
 #include "shim/soft/transport/cqring.h"
 
@@ -31,7 +36,12 @@
 #include "shim/soft/fabric/process.h"
 #include "shim/soft/fabric/segment.h"
 
-enum { BOUNCE_STEP = 32 << 10, UNKNOWN = -1 };
+enum {
+	BOUNCE_STEP = 32 << 10,
+	FIRST_ENTRIES = 32 << 10, /* 4 MiB */
+	MORE_ENTRIES = 1 << 10,
+	UNKNOWN = -1,
+};
 
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 {
@@ -65,6 +75,63 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 	ring->entries = found.entries;
 	ring->bounce = found.bounce;
 	return 0;
+}
+
+/* Put memory behind @num entries from position @pos on; a peer may have written both. */
+static int reserve_entries(const struct cqring *ring, uint32_t pos, uint32_t num)
+{
+	uint32_t slot = pos & ring->mask, left = ring->mask + 1 - slot;
+	uint32_t first = num < left ? num : left;
+	int err;
+
+	err = segment_reserve_in(ring->seg, ring->entries + slot,
+				 (uint64_t)first * sizeof(struct shm_cqe));
+	if (err || first == num)
+		return err;
+	return segment_reserve_in(ring->seg, ring->entries,
+				  (uint64_t)(num - first) * sizeof(struct shm_cqe));
+}
+
+int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t size = ring->mask + 1;
+	int err;
+
+	if (num < FIRST_ENTRIES)
+		num = FIRST_ENTRIES;
+	if (num > size)
+		num = size;
+	if (num < size && !segment_has_room((uint64_t)size * sizeof(struct shm_cqe)))
+		return -ENOMEM;
+	err = reserve_entries(ring, pos, num);
+	if (err < 0)
+		return err;
+	cq->ready_from = pos;
+	cq->ready = pos + num;
+	if (num < size)
+		cq->flags |= SHM_CQ_GROWS;
+	else
+		cq->flags &= ~SHM_CQ_GROWS;
+	return 0;
+}
+
+/* Have the entry at prod, and the one behind it, memory? Under the lock. */
+static bool grow_ring(struct cqring *ring)
+{
+	struct shm_cq *cq = ring->shm;
+	uint32_t size = ring->mask + 1;
+	uint32_t left = cq->ready_from + size - cq->ready;
+	uint32_t num = left < MORE_ENTRIES ? left : MORE_ENTRIES;
+
+	if ((int32_t)(cq->ready - cq->prod) > 1)
+		return true;
+	if (reserve_entries(ring, cq->ready, num) < 0)
+		return false;
+	cq->ready += num;
+	if (num == left)
+		cq->flags &= ~SHM_CQ_GROWS;
+	return true;
 }
 
 static void tell_overrun(struct cqring *ring)
@@ -220,7 +287,8 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken
 	}
 	if (unlikely(taken == LOCK_HALF_DONE))
 		repair_entry(ring);
-	if (unlikely(cq->overrun || !has_room(cq)))
+	if (unlikely(cq->overrun || !has_room(cq)) ||
+	    (unlikely(cq->flags & SHM_CQ_GROWS) && !grow_ring(ring)))
 		return note_overrun(ring);
 	cqe = &ring->entries[cq->prod & ring->mask];
 	cqring_clear(cqe);

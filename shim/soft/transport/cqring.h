@@ -23,6 +23,13 @@ struct cqring {
 /* Look up queue @index of @seg, and check it. 0 or -EPROTO. */
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 
+/*
+ * Put memory behind an empty ring of ours, beginning at position @pos: behind all of it, or, if it
+ * is long, behind the first entries, at least @num; the rest follows as they are used. 0 or
+ * -ENOMEM.
+ */
+int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num);
+
 /* A copy that needs no lock: what a resize may change is looked up again. */
 void cqring_copy(struct cqring *to, const struct cqring *ring);
 
@@ -82,7 +89,7 @@ static inline bool cqring_is_usual(const struct cqring *ring)
 
 	/* a peer can write any number into @rings */
 	return cq->rings == ring->rings && ring->entries && !cq->overrun &&
-	       cq->prod - cq->cons_seen < cq->cqe && !(cq->flags & SHM_CQ_STAMPS);
+	       cq->prod - cq->cons_seen < cq->cqe && !(cq->flags & (SHM_CQ_STAMPS | SHM_CQ_GROWS));
 }
 
 static inline struct shm_cqe *cqring_begin_locked(struct cqring *ring, enum lock_result taken)

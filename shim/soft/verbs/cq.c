@@ -56,27 +56,32 @@ static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init
 {
 	const struct soft_channel *channel = (struct soft_channel *)attr->channel;
 	struct shm_cq *shm = &segment_own->cq[slot];
+	int err = -ENOMEM;
 
 	if (segment_reserve(shm, sizeof(*shm)) < 0)
 		return -ENOMEM;
 	memset(shm, 0, sizeof(*shm));
 	shm->cqe = attr->cqe;
 	shm->size = ring_size(attr->cqe);
-	shm->ring_off = heap_alloc(ring_bytes(shm->size));
+	shm->ring_off = heap_alloc_bare(ring_bytes(shm->size));
 	shm->bounce_off = heap_alloc_bare(SHM_BOUNCE);
-	if (!shm->ring_off || !shm->bounce_off) {
-		heap_free(shm->ring_off, ring_bytes(shm->size));
-		heap_free(shm->bounce_off, SHM_BOUNCE);
-		return -ENOMEM;
-	}
 	shm->serial = cq->serial;
 	shm->flags = flags_of(attr);
 	shm->async = to_context(cq->ex.context)->async;
 	shm->channel = channel ? channel->id : 0;
 	shm->written = !land_runs();
 	cq->shm = shm;
-	cq->ring.ours = !cqring_find(segment_own, slot, &cq->ring);
-	return cq->ring.ours ? 0 : -EPROTO;
+	if (shm->ring_off && shm->bounce_off)
+		err = cqring_find(segment_own, slot, &cq->ring);
+	if (!err)
+		err = cqring_back(&cq->ring, 0, 0);
+	cq->ring.ours = true;
+	if (err < 0) {
+		heap_free(shm->ring_off, ring_bytes(shm->size));
+		heap_free(shm->bounce_off, SHM_BOUNCE);
+		shm->serial = 0;
+	}
+	return err;
 }
 
 static void free_ring(struct soft_cq *cq)
@@ -220,11 +225,17 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 
 	if (cqe < num)
 		return EINVAL;
-	off = heap_alloc(ring_bytes(size));
+	off = heap_alloc_bare(ring_bytes(size));
 	if (!off)
 		return ENOMEM;
 	cq->ring.entries = segment_at(segment_own, off, ring_bytes(size));
 	cq->ring.mask = size - 1;
+	/* and the entry behind them, which polls read */
+	if (cqring_back(&cq->ring, cq->cons, num + 1) < 0) {
+		cq->ring = old;
+		heap_free(off, ring_bytes(size));
+		return ENOMEM;
+	}
 	move_entries(&old, cq, num);
 	cq->shm->ring_off = off;
 	cq->shm->size = size;

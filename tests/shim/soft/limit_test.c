@@ -137,6 +137,75 @@ TEST_WITH(resize_without_memory_is_enomem, small_setup, small_teardown)
 	end_close(&e);
 }
 
+static void resize_mount(const char *options)
+{
+	assert_int_equal(mount("tmpfs", mount_dir, "tmpfs", MS_REMOUNT, options), 0);
+}
+
+enum { LONG_CQE = 40000, DEEP = 32768 };
+
+static struct ibv_qp *make_sender(struct end *e, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { DEEP, 0, 1, 0, 0 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(e->pd, &attr);
+
+	assert_non_null(qp);
+	connect_to(qp, qp->qp_num);
+	return qp;
+}
+
+static void send_all(struct ibv_qp *qp)
+{
+	struct ibv_send_wr *bad,
+		wr = { .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED };
+	int i;
+
+	for (i = 0; i < DEEP; i++)
+		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+}
+
+/* A long queue gets its memory as it is used: without any left it overruns, before its length. */
+TEST_WITH(long_queue_without_memory_overruns, small_setup, small_teardown)
+{
+	struct ibv_async_event event;
+	struct end e = { 0 };
+	struct ibv_qp *qp[2];
+	struct ibv_cq *cq;
+	struct ibv_wc wc;
+	int i;
+
+	need_mount();
+	end_open(&e);
+	assert_null(ibv_create_cq(e.context, LONG_CQE, NULL, NULL, 0));
+	assert_int_equal(errno, ENOMEM);
+	resize_mount("size=32m");
+	cq = ibv_create_cq(e.context, LONG_CQE, NULL, NULL, 0);
+	assert_non_null(cq);
+	for (i = 0; i < 2; i++)
+		qp[i] = make_sender(&e, cq);
+	fill_up();
+	send_all(qp[0]);
+	send_all(qp[1]);
+	assert_int_equal(ibv_get_async_event(e.context, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
+	assert_ptr_equal(event.element.cq, cq);
+	ibv_ack_async_event(&event);
+	for (i = 0; ibv_poll_cq(cq, 1, &wc) == 1; i++)
+		assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_true(i >= DEEP - 1 && i < LONG_CQE);
+	make_room();
+	for (i = 0; i < 2; i++)
+		assert_int_equal(ibv_destroy_qp(qp[i]), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	end_close(&e);
+	resize_mount("size=6m");
+}
+
 static void receive_messages(struct end *e, int fd, struct address yours)
 {
 	char word;
