@@ -93,6 +93,15 @@ for each in rc_verbs ud_verbs; do
 done
 try "UCX rc_verbs put_lat" ucx rc_verbs put_lat -s 8 -d verbatim0:1 -x rc_verbs
 
+# It takes the GID of RoCE v2 with an IPv4 address, and looks at the kind of each datagram.
+ucx_roce() { # transport, or all
+	local -x VERBATIM_SOFT_LINK=roce
+	ucx "$1" tag_lat -s 8
+}
+try "UCX rc_verbs on RoCE" ucx_roce $rc
+try "UCX ud_verbs on RoCE" ucx_roce ud_verbs
+try "UCX on RoCE by its defaults" ucx_roce all
+
 mpicc -O2 -Wall -o "$tmp/mpi_check" tests/e2e/mpi_check.c
 try "Open MPI over UCX" mpi --mca pml ucx --mca osc ucx -x UCX_TLS=$rc,self -x \
 	UCX_NET_DEVICES=verbatim0:1

@@ -170,7 +170,7 @@ int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from
 		.src_qp = qp->shm->qpn,
 		.imm = wr->imm,
 		.slid = ah->slid,
-		.sl = ah->attr.sl,
+		.sl = ah->wc_sl,
 		.flags = SHM_CQE_DATAGRAM,
 		.opcode = IBV_WC_RECV,
 		.wc_flags = imm ? IBV_WC_WITH_IMM : 0,

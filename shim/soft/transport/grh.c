@@ -31,6 +31,13 @@ enum {
 	HOPS = 64,
 };
 
+/*
+ * The kind of a packet of RoCE, which a receiver must learn of its completion (annex A17.4.5.1).
+ * Adapters have no other field for it than the service level, which RoCE does not have; UCX reads
+ * it there. Bit 3: UDP.
+ */
+enum { SL_ROCE_V1 = 0, SL_IPV6 = 8 | 1, SL_IPV4 = 8 | 2 };
+
 /* What lies in front of an IPv4 header. */
 #define IPV4_AT (sizeof(struct ibv_grh) - sizeof(struct iphdr))
 
@@ -76,6 +83,8 @@ void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_typ
 	const struct ibv_global_route *to = &ah->attr.grh;
 	bool v2 = type == IBV_GID_TYPE_ROCE_V2;
 
+	if (type != IBV_GID_TYPE_IB)
+		ah->wc_sl = !v2 ? SL_ROCE_V1 : is_ipv4(sgid) ? SL_IPV4 : SL_IPV6;
 	if (v2 && is_ipv4(sgid)) {
 		ah->ipv4 = true;
 		begin_ipv4(ah, sgid);

@@ -322,6 +322,7 @@ struct soft_ah {
 	bool reachable;
 	bool ipv4;          /* @grh ends in that header */
 	uint8_t extra;      /* bytes that count as payload in it */
+	uint8_t wc_sl;      /* what receivers read as the service level */
 	struct ibv_grh grh; /* all but lengths */
 };
 

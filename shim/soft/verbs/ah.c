@@ -73,6 +73,7 @@ static struct ibv_ah *make_ah(struct ibv_pd *pd, const struct ibv_ah_attr *attr)
 	ah->slid = port_at(attr->port_num)->attr.lid | attr->src_path_bits;
 	ah->multicast = is_multicast(attr);
 	ah->reachable = port_reaches(attr);
+	ah->wc_sl = attr->sl;
 	if (attr->is_global)
 		grh_prepare(ah, &sgid.gid, sgid.type);
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
