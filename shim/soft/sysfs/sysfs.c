@@ -372,25 +372,37 @@ static void show_rate(struct tree *tree, const struct ibv_port_attr *attr)
 		      count_lanes(attr->active_width), name);
 }
 
+/*
+ * The kernel has these files for each entry of the table; reading one is EINVAL if the entry is
+ * empty, or has no interface. So is reading the speed of the loopback interface.
+ */
+static void put_gid_attribute(struct tree *tree, const char *kind, int index, const char *text)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "gid_attrs/%s/%d", kind, index);
+	if (text)
+		put_attribute(tree, name, "%s", text);
+	else
+		put_link(tree, "/sys/class/net/lo/speed", "%s/%s", tree->dir, name);
+}
+
 static void put_gids(struct tree *tree, const struct port *port, const char *dir)
 {
-	bool roce = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	bool roce = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET, set;
 	char name[64];
 	int i;
 
 	enter_folder(tree, "%s", dir);
 	for (i = 0; i < port->attr.gid_tbl_len; i++) {
+		set = link_has_gid(port, i);
 		snprintf(name, sizeof(name), "gids/%d", i);
 		show_gid(tree, name, &port->gid[i].gid);
-		if (!link_has_gid(port, i))
-			continue;
-		snprintf(name, sizeof(name), "gid_attrs/types/%d", i);
-		put_attribute(tree, name, "%s",
-			      port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
-		if (!roce)
-			continue;
-		snprintf(name, sizeof(name), "gid_attrs/ndevs/%d", i);
-		put_attribute(tree, name, "lo");
+		put_gid_attribute(tree, "types", i,
+				  !set                                        ? NULL
+				  : port->gid[i].type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2"
+									      : "IB/RoCE v1");
+		put_gid_attribute(tree, "ndevs", i, set && roce ? "lo" : NULL);
 	}
 	for (i = 0; i < port->attr.pkey_tbl_len; i++) {
 		snprintf(name, sizeof(name), "pkeys/%d", i);
