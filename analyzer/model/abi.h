@@ -24,7 +24,7 @@
 	X(4, WR_RDMA_READ) X(5, WR_ATOMIC_CMP_AND_SWP) X(6, WR_ATOMIC_FETCH_AND_ADD)             \
 	X(7, WR_LOCAL_INV) X(8, WR_BIND_MW)                 \
 	X(11, WR_DRIVER1) X(15, WR_ATOMIC_WRITE)                                                 \
-	X(1 << 0, SEND_FENCE) X(1 << 2, SEND_SOLICITED) X(1 << 3, SEND_INLINE)                   \
+	X(1 << 0, WC_GRH) X(1 << 0, SEND_FENCE) X(1 << 2, SEND_SOLICITED) X(1 << 3, SEND_INLINE) \
 	X(1 << 0, ACCESS_LOCAL_WRITE) X(1 << 1, ACCESS_REMOTE_WRITE) X(1 << 2, ACCESS_REMOTE_READ) \
 	X(1 << 3, ACCESS_REMOTE_ATOMIC) X(1 << 4, ACCESS_MW_BIND) X(1 << 5, ACCESS_ZERO_BASED)   \
 	X(1 << 6, ACCESS_ON_DEMAND)                                                              \

@@ -200,6 +200,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	err = kind == OBJECT_qp || kind == OBJECT_wq || kind == OBJECT_srq
 		      ? qp_created(life, p->call->verb, p->args, p->out)
 		      : 0;
+	if (!err && kind == OBJECT_ah)
+		err = qp_ah_created(life, p->call->verb, p->args);
 	if (!err && kind == OBJECT_qp && life->qp)
 		life->qp->iwarp = device_lists_is_iwarp(&model->device_lists, life->process,
 							life->qp->context);

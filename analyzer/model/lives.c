@@ -191,6 +191,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	take_out(lives, life);
 	free(life->groups);
 	free(life->qp);
+	free(life->path);
 	device_put(life->device);
 	free(life);
 }

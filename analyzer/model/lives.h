@@ -26,6 +26,7 @@ enum life_state {
 struct life_link;
 struct device;
 struct qp;
+struct qp_path;
 struct queue;
 struct queue_cq;
 struct key;
@@ -59,6 +60,7 @@ struct life {
 	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	struct qp *qp;           /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
+	struct qp_path *path;    /* of an AH, the same */
 	struct device *device;   /* of a context: model/device.h; NULL: not known */
 	struct event_id bind;    /* of an MW: the call that bound it last */
 	struct queue *sq, *rq;   /* queue.h; a QP's rq is its SRQ's, if it has one */

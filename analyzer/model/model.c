@@ -205,6 +205,7 @@ static struct life *copy_for(const struct life *life, uint32_t process)
 	copy->peer = NULL;
 	copy->groups = NULL;
 	copy->qp = NULL;
+	copy->path = NULL;
 	copy->device = NULL;
 	copy->pinned = 0;
 	copy->sq = copy->rq = NULL;

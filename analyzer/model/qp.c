@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/device.h"
 #include "core/store/db/args.h"
 
 /* Members of struct ibv_qp_attr, and where they go. */
@@ -129,6 +130,8 @@ static void read_route(const struct json_node *grh, struct qp_path *path)
 			path->hop_limit = (uint8_t)n->number;
 		else if (is_named(n, "traffic_class"))
 			path->traffic_class = (uint8_t)n->number;
+		else if (is_named(n, "flow_label"))
+			path->flow_label = (uint32_t)n->number;
 	}
 }
 
@@ -144,6 +147,10 @@ static void read_path(const struct json_node *av, struct qp_path *path)
 			path->sl = (uint8_t)n->number;
 		else if (is_named(n, "is_global"))
 			path->is_global = (uint8_t)n->number;
+		else if (is_named(n, "src_path_bits"))
+			path->src_path_bits = (uint8_t)n->number;
+		else if (is_named(n, "static_rate"))
+			path->static_rate = (uint8_t)n->number;
 		else if (is_named(n, "port_num"))
 			path->port = (uint8_t)n->number;
 	}
@@ -348,6 +355,66 @@ bool qp_read_path(const struct args *args, struct qp_path *ret_path)
 	if (n)
 		read_path(n, ret_path);
 	return n != NULL;
+}
+
+/* The sender's address, from the header: a GRH, IPv6, or IPv4 in the last 20 bytes. */
+static void turn_route(const struct args *args, struct qp_path *path)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const char *raw;
+	uint8_t gid[QP_GID] = { 0 };
+	int64_t flow = 0;
+	bool ipv4;
+
+	args_get(args, "grh.version_tclass_flow", &flow);
+	ipv4 = flow >> 28 != 6;
+	raw = args_text(args, ipv4 ? "grh.dgid.raw" : "grh.sgid.raw");
+	if (!raw || !gid_parse(raw, gid))
+		return;
+	if (ipv4) {
+		memcpy(path->dgid, mapped, sizeof(mapped));
+		memcpy(path->dgid + sizeof(mapped), gid + 8, sizeof(gid) - sizeof(mapped));
+	} else {
+		memcpy(path->dgid, gid, sizeof(gid));
+		path->flow_label = flow & 0xfffff;
+		path->traffic_class = (uint8_t)(flow >> 20);
+	}
+}
+
+/* As ibv_init_ah_from_wc(3) fills it. */
+static void turn_path(const struct args *args, struct qp_path *path)
+{
+	int64_t dlid = 0, sl = 0, bits = 0, port = 0, flags = 0;
+
+	args_get(args, "wc.slid", &dlid);
+	args_get(args, "wc.sl", &sl);
+	args_get(args, "wc.dlid_path_bits", &bits);
+	args_get(args, "port_num", &port);
+	args_get(args, "wc.wc_flags", &flags);
+	*path = (struct qp_path){ .dlid = (uint16_t)dlid,
+				  .sl = (uint8_t)sl,
+				  .src_path_bits = (uint8_t)bits,
+				  .port = (uint8_t)port,
+				  .is_global = (flags & ABI_WC_GRH) != 0,
+				  .back = true };
+	if (path->is_global)
+		turn_route(args, path);
+}
+
+int qp_ah_created(struct life *life, enum verb verb, const struct args *args)
+{
+	const struct json_node *attr = args_member(args, "attr");
+
+	if (verb != VERB_create_ah_from_wc && !attr)
+		return 0;
+	life->path = malloc(sizeof(*life->path));
+	if (!life->path)
+		return -ENOMEM;
+	if (verb == VERB_create_ah_from_wc)
+		turn_path(args, life->path);
+	else
+		read_path(attr, life->path);
+	return 0;
 }
 
 static void take_attrs(struct qp *qp, const struct json_node *attr)

@@ -27,8 +27,11 @@ enum { QP_UNKNOWN = -1, QP_GID = 16 };
 /* struct ibv_ah_attr */
 struct qp_path {
 	uint8_t port, is_global, sgid_index, hop_limit, sl, traffic_class;
+	uint8_t src_path_bits, static_rate;
 	uint16_t dlid;
+	uint32_t flow_label;
 	uint8_t dgid[QP_GID];
+	bool back; /* to where a datagram came from: sgid_index is not known */
 };
 
 struct qp_cap {
@@ -93,6 +96,9 @@ struct qp_change qp_read_change(const struct life *life, const struct args *args
 
 /* The address of a modify's arguments; false: they have none. */
 bool qp_read_path(const struct args *args, struct qp_path *ret_path);
+
+/* An address handle, @life, was created by @verb with @args. 0 or -ENOMEM. */
+int qp_ah_created(struct life *life, enum verb verb, const struct args *args);
 
 /* A modify of it has begun; it has returned, with success or not. */
 void qp_modify_begins(struct life *life);

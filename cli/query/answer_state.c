@@ -57,6 +57,33 @@ static void add_path(struct table *facts, const struct qp *qp)
 		properties_add(facts, "address", "LID 0x%x, port %u", qp->path.dlid, qp->path.port);
 }
 
+/* The members of struct ibv_ah_attr. */
+static void add_ah(struct table *facts, const struct life *life)
+{
+	const struct qp_path *path = life->path;
+	char gid[48];
+
+	if (!path)
+		return;
+	properties_add(facts, "port_num", "%u", path->port);
+	properties_add(facts, "dlid", "0x%x", path->dlid);
+	properties_add(facts, "sl", "%u", path->sl);
+	properties_add(facts, "src_path_bits", "%u", path->src_path_bits);
+	properties_add(facts, "static_rate", "%u", path->static_rate);
+	properties_add(facts, "is_global", "%u", path->is_global != 0);
+	if (!path->is_global)
+		return;
+	properties_add(facts, "dgid", "%s", gid_text(path->dgid, gid));
+	if (path->back)
+		properties_add(facts, "sgid_index", "of the GID that the datagram was sent to");
+	else
+		properties_add(facts, "sgid_index", "%u", path->sgid_index);
+	properties_add(facts, "flow_label", "0x%x", path->flow_label);
+	properties_add(facts, "traffic_class", "%u", path->traffic_class);
+	if (!path->back)
+		properties_add(facts, "hop_limit", "%u", path->hop_limit);
+}
+
 static void add_mtu(struct table *facts, uint32_t mtu)
 {
 	if (mtu >= 1 && mtu <= 5)
@@ -212,6 +239,7 @@ static void add_life(struct table *facts, const struct view *view, const struct 
 		  life->rq);
 	add_cq(facts, life);
 	add_region(facts, view, life);
+	add_ah(facts, life);
 	add_parents(facts, life);
 	add_children(facts, life);
 	add_moment(facts, view, "made", &life->created);

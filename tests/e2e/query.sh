@@ -195,6 +195,26 @@ what_is_gone_is_told_as_it_was_last() {
 		query state of qp1 in process 1 at end >out && says "gone by then" out &&
 		query state of qp1 in process 1 at 1ns >out && says "not there yet: made by 1:" out
 }
+# Its members are those that it was created with.
+an_address_handle_has_its_attributes() {
+	local filter='.answers[0].state | map(select(.property |
+		IN("port_num", "dlid", "sl", "is_global", "dgid", "sgid_index"))) |
+		map(.property + "=" + .value) | join(" ")' at
+	t=$tmp/datagrams.db
+	VERBATIM_SOFT_LINK=roce "$VERBATIM" record -q -o "$t" -- \
+		"$both" ibv_ud_pingpong -n 10 -g 3 >/dev/null &&
+		at=$(sql "SELECT thread || ':' || n FROM call
+			WHERE verb = 'ibv_create_ah' AND process = 1") &&
+		is "on RoCE" "$(json state of ah1 in process 1 at "$at")" \
+			"port_num=1 dlid=0x0 sl=0 is_global=1 dgid=::ffff:127.0.0.1 sgid_index=3" &&
+		says "not there yet" <(query state of ah1 in process 1 at 1ns)
+}
+# Soft-RoCE's datagram had an IPv4 header.
+an_address_handle_of_a_completion_leads_back() {
+	t=$root/tests/conformance/rxe/udaddy.db
+	query state of ah1 in process 1 >out && says "dgid  *::ffff:192.168.77.1" out &&
+		says "sgid_index  *of the GID that the datagram was sent to" out
+}
 # What a damaged trace, or a program, gives as an MTU.
 an_mtu_that_is_none_is_called_so() {
 	local filter='.answers[0].state[] | select(.property == "path_mtu").value'
@@ -222,6 +242,7 @@ for each in outstanding_is_what_was_posted_less_what_was_retired the_cq_has_what
 	    a_peer_that_is_not_told_yet_is_named a_key_is_known_while_it_lives \
 	    a_window_covers_until_it_is_invalidated_or_bound_again \
 	    an_address_is_covered_as_far_as_the_region_goes \
+	    an_address_handle_has_its_attributes an_address_handle_of_a_completion_leads_back \
 	    what_is_gone_is_told_as_it_was_last an_mtu_that_is_none_is_called_so \
 	    wrong_questions_are_refused; do
 	try $each
