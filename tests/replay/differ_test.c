@@ -86,6 +86,23 @@ TEST(numbers_of_the_device_are_tolerated)
 			 0);
 }
 
+/* Devices return 0, or what was asked for. */
+TEST(receive_capacity_is_ignored_with_an_srq)
+{
+	static const char there[] = "{\"qp_init_attr\":{\"cap\":{\"max_recv_wr\":0}},"
+				    "\"ret\":{\"srq\":%d}}";
+	static const char now[] = "{\"qp_init_attr\":{\"cap\":{\"max_recv_wr\":16}},"
+				  "\"ret\":{\"srq\":%d}}";
+	char recorded[128], replayed[128];
+	int srq;
+
+	for (srq = 0; srq < 2; srq++) {
+		snprintf(recorded, sizeof(recorded), there, srq);
+		snprintf(replayed, sizeof(replayed), now, srq);
+		assert_int_equal(count_differences("create_qp", recorded, replayed), !srq);
+	}
+}
+
 TEST(keys_are_written_as_dump_writes_them)
 {
 	struct outcome *r = make_outcome();
