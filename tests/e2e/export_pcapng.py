@@ -11,7 +11,7 @@ import zlib
 
 FIELDS = ("infiniband.bth.opcode infiniband.bth.psn infiniband.bth.destqp infiniband.aeth.syndrome "
 	  "infiniband.invariant.crc frame.comment infiniband.reth.dmalen infiniband.deth.srcqp "
-	  "frame.interface_name").split()
+	  "frame.interface_name frame.time_epoch").split()
 # tshark takes small payloads for those of RPC, and then finds them malformed
 OPTIONS = ["--disable-protocol", "rpcordma"]
 MTU = {"IBV_MTU_%d" % n: n for n in (256, 512, 1024, 2048, 4096)}
@@ -89,6 +89,20 @@ def expected(verbatim, trace):
 	return packets, naks
 
 
+def times(verbatim, trace):
+	"""When each event was, in ns since 1970."""
+	begin = rows(verbatim, trace, "SELECT value FROM meta WHERE key = 'realtime'")[0]["value"]
+	return {row["event"]: int(begin) + row["time"] for row in rows(
+		verbatim, trace, "SELECT thread || ':' || n AS event, time FROM post UNION "
+		"SELECT thread || ':' || n, time FROM poll")}
+
+
+def nanoseconds(epoch):
+	"""Of a number of seconds with nine decimal places."""
+	seconds, _, rest = epoch.partition(".")
+	return int(seconds) * 10 ** 9 + int((rest + "0" * 9)[:9])
+
+
 def frames(path):
 	"""The bytes of each packet of a pcapng file."""
 	data, at = open(path, "rb").read(), 0
@@ -128,10 +142,11 @@ def compare(verbatim, trace):
 		decoded = decode(file.name)
 		sent = list(frames(file.name))
 	wanted, naks = expected(verbatim, trace)
-	got, refused = [], collections.Counter()
+	got, refused, when = [], collections.Counter(), times(verbatim, trace)
 	for line, frame in zip(decoded, sent):
 		assert not line[0], "malformed: %s" % line
 		assert frame[-4:] == icrc(frame), "ICRC: %s" % line
+		assert nanoseconds(line[10]) == when[line[6].split("[")[0]], "time: %s" % line
 		opcode, psn = int(line[1]), int(line[2])
 		if line[4] and int(line[4], 0) & 0x60:
 			refused[int(line[4], 0), psn] += 1
