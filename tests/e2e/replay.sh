@@ -215,6 +215,8 @@ if command -v sqlite3 >/dev/null; then
 		"@ ibv_poll_cq: wc\[0\].wr_id: recorded 0x4d, replayed 0x1"
 	altered altered_received_length rc_pingpong "wc opcode = 128" "byte_len = 5" \
 		"@ ibv_poll_cq: wc\[0\].byte_len: recorded 5, replayed 4096"
+	altered altered_read_length ib_read_bw "wc opcode = 2 AND status = 0" "byte_len = 5" \
+		"@ ibv_poll_cq: wc\[0\].byte_len: recorded 5, replayed 65536"
 	altered altered_immediate rc_pingpong "wc opcode = 128" "wc_flags = 2, imm = 5" \
 		"@ ibv_poll_cq: wc\[0\].wc_flags: recorded IBV_WC_WITH_IMM (2), replayed 0"
 	altered altered_sent_length rc_pingpong \

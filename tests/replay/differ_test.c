@@ -387,13 +387,64 @@ TEST(a_shared_queue_may_give_another_request)
 	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
-TEST(the_length_of_a_send_is_tolerated)
-{
-	const struct wc there = { .opcode = IBV_WC_SEND, .byte_len = 64 };
-	const struct ibv_wc wc = { .opcode = IBV_WC_SEND, .byte_len = 0 };
+/* The length of a completion, in bytes: what a device need not report is tolerated. */
+/* clang-format off */
+static const struct length {
+	const char *name;
+	int opcode;
+	uint32_t there, here, posted; /* recorded, replayed, and in the buffers of the request */
+	unsigned int diverges;
+} lengths[] = {
+	{ "a_receive_that_is_longer",       IBV_WC_RECV,               64, 65, 128, 1 },
+	{ "a_receive_that_is_as_long",      IBV_WC_RECV,               64, 64, 128, 0 },
+	{ "an_immediate_that_is_shorter",   IBV_WC_RECV_RDMA_WITH_IMM, 64, 63, 128, 1 },
+	{ "an_immediate_that_is_as_long",   IBV_WC_RECV_RDMA_WITH_IMM, 64, 64, 128, 0 },
+	{ "a_read_that_is_longer",          IBV_WC_RDMA_READ,          64, 65, 128, 1 },
+	{ "a_read_that_is_shorter",         IBV_WC_RDMA_READ,          64, 0,  64,  1 },
+	{ "a_read_that_is_as_long",         IBV_WC_RDMA_READ,          64, 64, 64,  0 },
+	{ "a_send_of_no_length_here",       IBV_WC_SEND,               64, 0,  64,  0 },
+	{ "a_send_of_no_length_there",      IBV_WC_SEND,               0,  64, 64,  0 },
+	{ "a_send_of_another_length",       IBV_WC_SEND,               64, 65, 65,  1 },
+	{ "a_send_of_a_length_not_posted",  IBV_WC_SEND,               64, 65, 64,  0 },
+	{ "a_send_of_no_known_length",      IBV_WC_SEND,               64, 65, 0,   0 },
+	{ "a_write_of_another_length",      IBV_WC_RDMA_WRITE,         64, 32, 32,  1 },
+	{ "an_atomic_of_no_length_there",   IBV_WC_COMP_SWAP,          0,  8,  8,   0 },
+};
+/* clang-format on */
 
-	assert_int_equal(count_completions(&there, &wc, 0, false), 0);
+static uint32_t read_no_length(struct ibv_cq_ex *cq)
+{
+	(void)cq;
+	return 0;
 }
+
+static uint64_t count_lengths(const struct length *row, const struct ibv_cq_ex *ex)
+{
+	const struct wc there = { .opcode = row->opcode, .byte_len = row->there };
+	const struct ibv_wc wc = { .opcode = (enum ibv_wc_opcode)row->opcode,
+				   .byte_len = row->here };
+	struct differ_wc d = {
+		.event = here, .there = &there, .here = &wc, .length = row->posted, .ex = ex
+	};
+	struct outcome *r = make_outcome();
+	uint64_t n;
+
+	differ_completion(r, &d);
+	n = outcome_divergences(r);
+	outcome_free(r);
+	return n;
+}
+
+static void length_is_compared(void **state)
+{
+	const struct ibv_cq_ex reads = { .read_byte_len = read_no_length }, none = { 0 };
+	const struct length *row = *state;
+
+	assert_int_equal(count_lengths(row, NULL), row->diverges);
+	assert_int_equal(count_lengths(row, &reads), row->diverges);
+	assert_int_equal(count_lengths(row, &none), 0); /* the program had not asked for it */
+}
+TEST_ROWS(lengths, length_is_compared);
 
 TEST(twenty_are_printed_and_all_counted)
 {
