@@ -145,15 +145,27 @@ TEST(unsignaled_are_retired_by_a_later_one)
 	assert_int_equal(complete_failed(0), 0); /* nothing is left */
 }
 
-TEST(sq_sig_all_signals_all)
+/* A signaled request stays until its own completion, whichever comes first. */
+static void complete_second_first(bool sig_all, uint32_t flags, bool first_stays)
 {
 	uint64_t a, b;
 
-	match_add_qp(match, QP, &(struct match_qp){ .sq_sig_all = true });
-	a = post_send(0, 0);
-	b = post_send(0, 0);
-	assert_int_equal(complete_send(0), a);
-	assert_int_equal(complete_send(0), b);
+	match_add_qp(match, QP, &(struct match_qp){ .sq_sig_all = sig_all });
+	a = post_send(1, flags);
+	b = post_send(2, flags);
+	assert_int_equal(complete_send(2), b);
+	assert_int_equal(complete_send(1), first_stays ? a : 0);
+}
+
+TEST(sq_sig_all_signals_all)
+{
+	complete_second_first(true, 0, true);
+}
+
+TEST(without_sq_sig_all_the_flag_decides)
+{
+	complete_second_first(false, 0, false);
+	complete_second_first(false, IBV_SEND_SIGNALED, true);
 }
 
 TEST(poll_with_an_early_time_takes_nothing_away)

@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "core/store/chunk/abi.h"
+#include "core/store/db/args.h"
 #include "core/store/write/outstanding.h"
 #include "core/wire/desc.h"
 #include "tests/test.h"
 
 enum { A = 0xa, B = 0xb, SRQ = 0x5, CQ_A = 0xca, CQ_B = 0xcb, NUMBER_A = 17, NUMBER_B = 18 };
-enum { SEND, QUIET, WRITE }; /* a signaled send, an unsignaled one, a signaled write */
+enum { SEND, QUIET, WRITE, WRITE_QUIET }; /* sends and writes, signaled and not */
 
 static struct outstanding *o;
 
@@ -63,8 +64,8 @@ static void post_some(uint32_t process, uint64_t n, uint64_t queue, enum verb ve
 	event.post.bad = accepted < count ? (accepted + 1) & 0x1ff : 0;
 	for (uint16_t i = 0; i < count; i++)
 		event.wrs[i] = (struct event_wr){ .wr_id = wr_id + i,
-						  .opcode = kind == WRITE ? 0 : ABI_WR_SEND,
-						  .flags = kind == QUIET ? 0 : ABI_SEND_SIGNALED };
+						  .opcode = kind < WRITE ? ABI_WR_SEND : 0,
+						  .flags = kind % 2 ? 0 : ABI_SEND_SIGNALED };
 	assert_int_equal(outstanding_post(o, &at, &event.post, 0), 0);
 }
 
@@ -189,6 +190,65 @@ TEST(unsignaled_sends_go_with_the_next_signaled)
 	poll_received(5, 2);
 	assert_left("1:3 post 9, 1:4 post 10, 1:5 poll 9, 2:3 post 3");
 }
+
+/* Completions of two threads are read in another order: what is signaled stays until its own. */
+TEST(sq_sig_all_signals_all)
+{
+	const struct outstanding_qp qp = {
+		.number = NUMBER_A, .send_cq = CQ_A, .recv_cq = CQ_A, .sq_sig_all = true
+	};
+
+	assert_int_equal(outstanding_create_qp(o, 1, A, &qp, 0), 0);
+	for (uint64_t n = 1; n <= 3; n++)
+		send_one(n, WRITE_QUIET, 6 + n);
+	poll_sent(4, 8);
+	assert_left("1:1 post 7, 1:3 post 9");
+}
+
+TEST(without_sq_sig_all_the_flag_decides)
+{
+	send_one(1, WRITE_QUIET, 7);
+	send_one(2, WRITE, 8);
+	poll_sent(3, 8);
+	assert_left("");
+}
+
+/* sq_sig_all of either way to make a queue pair: it is read from the arguments of the call. */
+static const struct made {
+	const char *name;
+	enum verb verb;
+	const char *in;
+	const char *left;
+} mades[] = {
+	{ "sq_sig_all_of_create_qp", VERB_create_qp, "{\"qp_init_attr\":{\"sq_sig_all\":1}}",
+	  "1:1 post 7" },
+	{ "sq_sig_all_of_create_qp_ex", VERB_create_qp_ex,
+	  "{\"qp_init_attr_ex\":{\"sq_sig_all\":1}}", "1:1 post 7" },
+	{ "no_sq_sig_all_of_create_qp", VERB_create_qp, "{\"qp_init_attr\":{\"sq_sig_all\":0}}",
+	  "" },
+};
+
+static void sq_sig_all_is_read(void **state)
+{
+	static const char out[] = "{\"ret\":{\"qp_num\":17,\"send_cq\":202,\"recv_cq\":202}}";
+	const struct made *row = *state;
+	struct args *made = args_new(out, strlen(out)), *in = args_new(row->in, strlen(row->in));
+	const struct outstanding_call call = {
+		.process = 1, .verb = row->verb, .handle = A, .in = in, .out = made
+	};
+
+	assert_int_equal(outstanding_new(&o), 0);
+	assert_true(outstanding_needs_args(row->verb));
+	assert_int_equal(outstanding_call(o, &call), 0);
+	send_one(1, WRITE_QUIET, 7);
+	send_one(2, WRITE, 8);
+	poll_sent(3, 8);
+	assert_left(row->left);
+	outstanding_free(o);
+	args_unref(in);
+	args_unref(made);
+}
+TEST_ROWS(mades, sq_sig_all_is_read);
 
 TEST(completion_that_is_read_before_its_post_waits_for_it)
 {
