@@ -9,6 +9,7 @@
 #include "tests/test.h"
 
 enum { A = 0xa, B = 0xb, SRQ = 0x5, CQ_A = 0xca, CQ_B = 0xcb, NUMBER_A = 17, NUMBER_B = 18 };
+enum { STALE = 1000000000 };              /* ns after which a completion is expected no more */
 enum { SEND, QUIET, WRITE, WRITE_QUIET }; /* sends and writes, signaled and not */
 
 static struct outstanding *o;
@@ -271,6 +272,107 @@ TEST(completions_of_a_whole_ring_wait_for_their_posts)
 		send_one(1 + i, WRITE, 0);
 	assert_left("");
 	assert_true(outstanding_is_whole(o, 2 * N));
+}
+
+static size_t count_left(void)
+{
+	struct outstanding_item *items;
+	size_t count;
+
+	assert_int_equal(outstanding_list(o, 1000, &items, &count), 0);
+	free(items);
+	return count;
+}
+
+/* So that a thread whose posts are never read takes no more memory than that. */
+TEST(oldest_of_too_many_early_completions_is_given_up)
+{
+	enum { MOST = 1 << 16, MORE = 3 };
+
+	for (uint64_t i = 0; i < MOST; i++)
+		poll_sent(1 + i, i);
+	assert_int_equal(count_left(), MOST);
+	for (uint64_t i = MOST; i < MOST + MORE; i++)
+		poll_sent(1 + i, i);
+	assert_int_equal(count_left(), MOST);
+	send_one(MOST + 10, WRITE, MORE - 1); /* which is gone */
+	assert_int_equal(count_left(), MOST + 1);
+	send_one(MOST + 11, WRITE, MORE);
+	assert_int_equal(count_left(), MOST);
+}
+
+/* Another queue pair has as much room for itself. */
+TEST(early_completions_of_one_number_take_no_room_of_another)
+{
+	enum { MOST = 1 << 16 };
+
+	poll_one(2, 1, 7, 0, ABI_WC_SUCCESS);
+	for (uint64_t i = 0; i <= MOST; i++)
+		poll_sent(2 + i, i);
+	assert_int_equal(count_left(), MOST + 1);
+	post_some(2, MOST + 10, B, VERB_post_send, WRITE, 7, 1, 1);
+	assert_int_equal(count_left(), MOST);
+}
+
+static const struct early_row {
+	const char *name;
+	uint64_t others; /* completions before it, of requests that are not read */
+	uint64_t after;  /* ns from the completion to the post */
+	bool found;
+} earlies[] = {
+	{ "early_completion_behind_63_others", 63, 100, true },
+	{ "early_completion_behind_64_others", 64, 100, false },
+	{ "early_completion_a_second_ago", 0, STALE, true },
+};
+
+static void early_completion_is_found(void **state)
+{
+	const struct early_row *row = *state;
+
+	connect_both(NULL);
+	for (uint64_t i = 0; i < row->others; i++)
+		poll_sent(1, 1000 + i);
+	poll_sent(1, 7);
+	send_one(1 + row->after, WRITE, 7);
+	assert_int_equal(count_left(), row->others + (row->found ? 0 : 2));
+	free_all(NULL);
+}
+TEST_ROWS(earlies, early_completion_is_found);
+
+/* A post tidies up: what it does not match, and is older than a second, is expected no more. */
+TEST(early_completions_get_stale)
+{
+	poll_sent(1, 1000);
+	send_one(1 + STALE, WRITE, 7);
+	assert_int_equal(count_left(), 2);
+	send_one(2 + STALE, WRITE, 8);
+	assert_int_equal(count_left(), 2);
+	send_one(3 + STALE, WRITE, 1000); /* its completion is gone */
+	assert_int_equal(count_left(), 3);
+}
+
+TEST(early_completion_is_awaited_for_a_second)
+{
+	poll_sent(1, 1000);
+	assert_false(outstanding_is_whole(o, STALE));
+	assert_true(outstanding_is_whole(o, 1 + STALE));
+	poll_sent(5, 1001); /* the last one counts */
+	assert_false(outstanding_is_whole(o, 4 + STALE));
+	assert_true(outstanding_is_whole(o, 5 + STALE));
+}
+
+/* A receive of a shared queue may complete by any number of its process. */
+TEST(early_completion_of_a_shared_queue_waits_for_it)
+{
+	create_qp(B, NUMBER_B, CQ_B, SRQ, false);
+	assert_int_equal(outstanding_create_srq(o, 2, SRQ, 0), 0);
+	poll_received(1, 5);
+	poll_sent(1, 5);
+	assert_int_equal(count_left(), 2);
+	post_some(2, 2, SRQ, VERB_post_srq_recv, SEND, 5, 1, 1);
+	assert_int_equal(count_left(), 1);
+	send_one(2, WRITE, 5);
+	assert_int_equal(count_left(), 0);
 }
 
 TEST(message_whose_post_was_not_read_yet_makes_it_incomplete)
