@@ -370,6 +370,32 @@ TEST(of_an_error_only_status_and_wr_id_count)
 	assert_int_equal(count_completions(&there, &wc, 6, false), 1);
 }
 
+/* On RoCE the kind of the packet, which the GID decides. */
+TEST(a_service_level_diverges_unless_it_is_the_kind_of_a_packet)
+{
+	const struct wc there = { .opcode = IBV_WC_RECV, .wc_flags = IBV_WC_GRH, .sl = 10 };
+	struct ibv_wc wc = { .opcode = IBV_WC_RECV, .wc_flags = IBV_WC_GRH, .sl = 9 };
+	struct differ_wc d = {
+		.event = here,
+		.verb = VERB_poll_cq,
+		.type = IBV_QPT_UD,
+		.there = &there,
+		.here = &wc,
+	};
+	struct outcome *r = make_outcome();
+
+	differ_completion(r, &d);
+	assert_int_equal(outcome_divergences(r), 0);
+	wc.sl = 3;
+	differ_completion(r, &d);
+	assert_int_equal(outcome_divergences(r), 1);
+	wc.sl = 9;
+	wc.wc_flags = 0;
+	differ_completion(r, &d);
+	assert_true(outcome_divergences(r) > 1);
+	outcome_free(r);
+}
+
 TEST(a_status_diverges)
 {
 	const struct wc there = { .status = IBV_WC_WR_FLUSH_ERR };
