@@ -19,7 +19,7 @@ static const struct relations relations = { .of = of, .nobjects = OBJECTS };
 static struct receives *receives;
 static uint64_t last; /* step */
 
-static int begin(void **state)
+static int receives_begin(void **state)
 {
 	(void)state;
 	memcpy(of, usual, sizeof(of));
@@ -27,14 +27,14 @@ static int begin(void **state)
 	return receives_new(&relations, OBJECTS, &receives);
 }
 
-static int end(void **state)
+static int receives_end(void **state)
 {
 	(void)state;
 	receives_free(receives);
 	return 0;
 }
 
-FIXTURE(begin, end);
+FIXTURE(receives_begin, receives_end);
 
 static void post_as(enum verb verb, uint32_t object, int opcode, uint32_t n, int ret)
 {

@@ -14,8 +14,8 @@ bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
 
 /*
  * Would RDMA to or from @list, memory of the receiver, overtake payload of earlier messages that is
- * not there yet? It waits until the receiver has brought it in; if that takes long, the request is to
- * be tried again (CARRY_LATER).
+ * not there yet? It waits until the receiver has brought it in; if that takes long, the request is
+ * to be tried again (CARRY_LATER).
  */
 static inline bool travel_overtaken(struct soft_remote *r, const struct copy_list *list)
 {
