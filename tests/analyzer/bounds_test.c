@@ -135,6 +135,39 @@ TEST(hours_are_no_less_sure)
 	bounds_fini(&bounds);
 }
 
+/* The corners are known: what may be is no more and no less than between them. */
+TEST(the_room_is_found_to_the_nanosecond)
+{
+	struct bounds bounds = { 0 };
+	struct bounds_line line;
+
+	for (int64_t time = 0; time <= SECOND; time += SECOND) {
+		bounds_at_least(&bounds, 400, time);
+		bounds_at_most(&bounds, 600, time);
+	}
+	assert_true(bounds_solve(&bounds, span, &line));
+	assert_true(fabs(line.offset - 500) < 1e-3);
+	assert_true(fabs(line.error - 100) < 1e-3);
+	assert_true(fabs(line.drift * SECOND) < 1e-3);
+	assert_true(fabs(line.drift_error * SECOND - 200) < 1e-3);
+	bounds_fini(&bounds);
+}
+
+/* A drift of more than that is none of two clocks. */
+TEST(the_drift_is_bounded_where_bounds_are_not)
+{
+	struct bounds bounds = { 0 };
+	struct bounds_line line;
+
+	bounds_at_least(&bounds, 400, 0);
+	bounds_at_most(&bounds, 600, 0);
+	assert_true(bounds_solve(&bounds, span, &line));
+	assert_true(fabs(line.drift) < 1e-9);
+	assert_true(fabs(line.drift_error - 2e-4) < 1e-9);
+	assert_true(fabs(line.error - 100 - 2e-4 * SECOND) < 1);
+	bounds_fini(&bounds);
+}
+
 /* What is behind other bounds at one time is before them at the drift that is found. */
 TEST(no_bound_of_many_is_broken)
 {

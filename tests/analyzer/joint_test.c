@@ -555,6 +555,123 @@ static void times_are_bounded(void **state)
 }
 TEST_ROWS(damages, times_are_bounded);
 
+/*
+ * Three machines, of which the second is connected with both others: the clock of each is known from
+ * any of them on, in two steps.
+ */
+static const struct chain {
+	const char *name;
+	int order[3];
+	double fast[2]; /* the second one's next to the first's, the third's next to the second's */
+} chains[] = {
+	{ "from_one_end", { 0, 1, 2 }, { 0, 0 } },
+	{ "from_the_other_end", { 2, 1, 0 }, { 0, 0 } },
+	{ "from_the_middle", { 1, 0, 2 }, { 0, 0 } },
+	{ "the_farthest_before_the_next", { 0, 2, 1 }, { 0, 0 } },
+	{ "with_drift", { 0, 1, 2 }, { 50e-6, 80e-6 } },
+	{ "with_drift_from_the_other_end", { 2, 0, 1 }, { 50e-6, -80e-6 } },
+};
+
+/* The first of @two connects to the second: by other numbers than the pair before. */
+static void connect_pair(struct two *two, uint32_t number)
+{
+	fill_end(&ends[0], number, number);
+	fill_end(&ends[1], number + 1, number + 2);
+	for (int i = 0; i < 2; i++)
+		make_end(take_turn(two, i, 0), i);
+	connect_end(take_turn(two, 0, 0), 0, number + 1, (uint16_t)(number + 1), FAR);
+	connect_end(take_turn(two, 1, 0), 1, number, (uint16_t)number, FAR);
+	for (int i = 0; i < 2; i++)
+		register_as(take_turn(two, i, 0), i, &ends[i].mr, FAR);
+}
+
+/* Two pairs of neighbours: the second of the first pair is the first of the other. */
+static void tell_chain(struct story stories[3], const struct chain *chain, unsigned int seed)
+{
+	struct two *two = calloc(1, sizeof(*two));
+
+	for (int i = 0; i < 3; i++) {
+		story_begin(&stories[i]);
+		assert_int_equal(story_thread(&stories[i], PEER, 0, 0), 1);
+		stories[i].now += (uint64_t)i * AHEAD;
+	}
+	for (int pair = 0; pair < 2; pair++) {
+		memcpy(two->s, &stories[pair], sizeof(two->s));
+		two->fast = chain->fast[pair];
+		connect_pair(two, 0x41 + 16 * (uint32_t)pair);
+		exchange_slowly(two, seed + (unsigned int)pair);
+		memcpy(&stories[pair], two->s, sizeof(two->s));
+	}
+	free(two);
+}
+
+/* What the clock of machine @i has when the first one's has @time. */
+static double time_of(const struct chain *chain, int i, double time)
+{
+	for (int pair = 0; pair < i; pair++)
+		time = AHEAD + time * (1 + chain->fast[pair]);
+	return time;
+}
+
+/* What is reached in two steps may be wrong by both. */
+static void expect_more_doubt(const struct trace *trace, const struct chain *chain)
+{
+	size_t near = chain->order[1] == 1 ? 1 : 2;
+
+	if (chain->order[0] == 1)
+		return;
+	assert_true(trace_clock(trace, 3 - near).error > trace_clock(trace, near).error);
+	assert_true(trace_clock(trace, 3 - near).drift_error >
+		    trace_clock(trace, near).drift_error);
+}
+
+static void steps_are_added_up(void **state)
+{
+	static const char *const boots[3] = { NULL, "second", "third" };
+	struct story *stories = calloc(3, sizeof(*stories)),
+		     *in_order = calloc(3, sizeof(*in_order));
+	const struct chain *chain = *state;
+	struct trace *trace;
+
+	tell_chain(stories, chain, 11);
+	for (int i = 0; i < 3; i++)
+		finish_story(&stories[i], boots[i]);
+	/* the time of day of the third is as wrong again */
+	damage_story(&stories[2],
+		     "UPDATE meta SET value = value + 10000000000 WHERE key = 'realtime'");
+	for (int i = 0; i < 3; i++)
+		memcpy(&in_order[i], &stories[chain->order[i]], sizeof(*stories));
+	open_stories(in_order, 3, &trace);
+	assert_int_equal(clocks_join(trace), 0);
+	for (size_t i = 1; i < 3; i++) {
+		struct trace_clock clock = trace_clock(trace, i), first = trace_clock(trace, 0);
+		double rate = (1 + clock.drift) / (1 + first.drift);
+
+		assert_int_equal(clock.source, CLOCK_ESTIMATED);
+		assert_int_equal(clock.pairs, 1);
+		assert_true(clock.messages > 0 && !clock.contradicts);
+		assert_true(clock.error < 3 * NEAR);
+		for (double time = 0; time < 9e9; time += 2e9) {
+			double its = time_of(chain, chain->order[i], time);
+			double other = time_of(chain, chain->order[0], time);
+
+			assert_true(fabs((double)trace_clock_time(&clock, (int64_t)its) -
+					 (double)trace_clock_time(&first, (int64_t)other)) <=
+				    (double)clock.error);
+		}
+		rate *= time_of(chain, chain->order[i], 1e9) - time_of(chain, chain->order[i], 0);
+		rate /= time_of(chain, chain->order[0], 1e9) - time_of(chain, chain->order[0], 0);
+		assert_true(fabs(rate - 1) <= clock.drift_error);
+	}
+	expect_more_doubt(trace, chain);
+	trace_close(trace);
+	for (int i = 0; i < 3; i++)
+		unlink(stories[i].path);
+	free(stories);
+	free(in_order);
+}
+TEST_ROWS(chains, steps_are_added_up);
+
 TEST(names_are_of_the_trace_while_it_is_open)
 {
 	char text[PROCESS_TEXT], id[32];
