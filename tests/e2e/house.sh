@@ -82,6 +82,7 @@ what_cannot_be_tried_has_failed() {
 try "layers hold" scripts/check-layers
 try "words hold" scripts/check-words
 try "list is complete" scripts/check-verbs "$BUILD"
+try "mutants that nobody can see are mutants" scripts/mutate --check
 try removed_verb_is_missed
 try headers_of_a_prefix_are_read
 try guest_needs_libc_only
