@@ -1,5 +1,5 @@
 # Verbatim. `make`, `make test`, `make test-hardware`, `make demo`, `make bench`, `make soak`,
-# `make install PREFIX=...`, `make deb`
+# `make mutants N=30`, `make install PREFIX=...`, `make deb`
 # SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart.
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -261,6 +261,16 @@ test-hardware: deps
 	scripts/vm --links both --prepare || [ $$? -eq 77 ]
 	BUILD=$(BUILD) JOBS=1 scripts/run-tests tests/hardware/$(HARDWARE)
 
+# N changes of the code, each of which a test should notice (scripts/mutate): SEED chooses which,
+# SINCE=COMMIT takes lines that have changed since then, ROOMS some folders
+N     ?= 30
+SINCE ?=
+ROOMS ?=
+
+mutants: deps
+	$(MAKE) -j$$(nproc) tests
+	scripts/mutate --number $(N) --seed $(SEED) $(SINCE:%=--since %) $(ROOMS)
+
 demo: deps
 	$(MAKE) -j$$(nproc) all $(BUILD)/tests/apps/demo_bug
 	BUILD=$(BUILD) scripts/demo
@@ -317,7 +327,7 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test test-hardware demo bench soak fuzzers fuzz fuzz-table fuzz-columns \
-	install deb test-deb clean
+.PHONY: all tests deps test test-hardware mutants demo bench soak fuzzers fuzz fuzz-table \
+	fuzz-columns install deb test-deb clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
