@@ -265,6 +265,29 @@ TEST(a_post_waits_for_the_poll_that_made_room)
 	assert_true(waits_for(&next, 2, poll.seq));
 }
 
+/* A few threads are told apart; of more, the latest poll stands for all. */
+TEST(a_post_waits_for_the_polls_of_all_threads_that_made_room)
+{
+	for (uint32_t pollers = 1; pollers < PLAYERS - 1; pollers++) {
+		struct step polls[PLAYERS], next;
+
+		end_score(NULL);
+		assert_int_equal(begin_score(NULL), 0);
+		for (uint32_t i = 0; i < pollers; i++)
+			score_post(1, VERB_post_send, QP);
+		for (uint32_t i = 0; i < pollers; i++) {
+			polls[i] =
+				poll_one(2 + i, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+		}
+		next = score_post(1, VERB_post_send, QP);
+		for (uint32_t i = 0; i < pollers; i++)
+			assert_true(waits_for(&next, 2 + i, polls[i].seq) ||
+				    waits_for(&next, EVERY_PLAYER, polls[pollers - 1].seq));
+		assert_true(pollers <= 3 ? !waits_for(&next, EVERY_PLAYER, 1)
+					 : waits_for(&next, EVERY_PLAYER, 1));
+	}
+}
+
 TEST(a_poll_waits_for_the_post_of_another_thread)
 {
 	struct step send = score_post(1, VERB_post_send, QP);
