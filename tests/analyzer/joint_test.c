@@ -556,8 +556,8 @@ static void times_are_bounded(void **state)
 TEST_ROWS(damages, times_are_bounded);
 
 /*
- * Three machines, of which the second is connected with both others: the clock of each is known from
- * any of them on, in two steps.
+ * Three machines, of which the second is connected with both others: the clock of each is known
+ * from any of them on, in two steps.
  */
 static const struct chain {
 	const char *name;

@@ -117,8 +117,8 @@ TEST(receives_that_are_not_taken_stay)
 	static const uint32_t sizes[] = { FIRST - 1, FIRST, FIRST + 1, 2 * FIRST, 2 * FIRST + 1 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		end(NULL);
-		begin(NULL);
+		receives_end(NULL);
+		receives_begin(NULL);
 		post_receives(sizes[i]);
 		for (uint64_t step = 1; step <= sizes[i]; step++) {
 			send_messages(1);
