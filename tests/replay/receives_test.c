@@ -144,8 +144,8 @@ TEST(receives_that_are_too_many_are_not_counted)
 	post_receives(MOST);
 	send_messages(1);
 	expect_step(1);
-	end(NULL);
-	begin(NULL);
+	receives_end(NULL);
+	receives_begin(NULL);
 	post_receives(MOST + 1);
 	send_messages(1);
 	expect_none();
@@ -169,11 +169,11 @@ static void opcode_decides(void **state)
 {
 	const struct opcode *row = *state;
 
-	begin(NULL);
+	receives_begin(NULL);
 	post_receives(1);
 	post_as(VERB_post_send, QP, row->opcode, 1, 0);
 	expect_step(row->takes ? 1 : 0);
-	end(NULL);
+	receives_end(NULL);
 }
 TEST_ROWS(opcodes, opcode_decides);
 
@@ -275,7 +275,7 @@ static void doubt_is_told(void **state)
 {
 	const struct doubt *row = *state;
 
-	begin(NULL);
+	receives_begin(NULL);
 	post_receives(2);
 	send_messages(1);
 	expect_step(1);
@@ -284,7 +284,7 @@ static void doubt_is_told(void **state)
 		expect_step(1);
 	else
 		expect_none();
-	end(NULL);
+	receives_end(NULL);
 }
 TEST_ROWS(doubts, doubt_is_told);
 
