@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct ibv_wc_tm_info) <= SHM_CQE_INLINE, "it fits an entr
 /* Begin the completion of a tag; NULL if the queue overruns. */
 static struct shm_cqe *begin_matched(struct soft_remote *r, uint32_t slot, int status)
 {
-	struct shm_cqe *cqe = cqring_begin(&r->cq);
+	struct shm_cqe *cqe = cqring_begin_sure(&r->cq);
 
 	if (!cqe)
 		return NULL;

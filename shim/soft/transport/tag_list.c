@@ -188,7 +188,7 @@ static int delete_tag(struct soft_tags *tags, uint32_t handle)
 
 static void complete_op(struct soft_srq *srq, const struct ibv_ops_wr *wr, int opcode, int status)
 {
-	struct shm_cqe *cqe = cqring_begin(&srq->cq->ring);
+	struct shm_cqe *cqe = cqring_begin_sure(&srq->cq->ring);
 
 	if (!cqe)
 		return; /* its owner has been told */
