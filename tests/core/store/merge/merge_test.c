@@ -229,6 +229,26 @@ static void meta_is_of_all(void **state)
 }
 TEST_ROWS(metas, meta_is_of_all);
 
+static int64_t count_indexes(const char *of)
+{
+	sqlite3 *db;
+	int64_t n;
+
+	assert_int_equal(sql_open(of, SQLITE_OPEN_READONLY, &db), 0);
+	n = sql_int(db, "SELECT count(*) FROM sqlite_master WHERE type = 'index'", 0);
+	sqlite3_close(db);
+	return n;
+}
+
+TEST(it_has_the_indexes_of_a_trace)
+{
+	struct trace *joint = join_with_clocks();
+
+	trace_close(merge_traces(joint));
+	trace_close(joint);
+	assert_int_equal(count_indexes(merged_path), count_indexes(paths[0]));
+}
+
 TEST(what_was_merged_is_not_merged_again)
 {
 	struct trace *joint = join_with_clocks(), *merged = merge_traces(joint);

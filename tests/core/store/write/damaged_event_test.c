@@ -1,0 +1,211 @@
+/*
+ * Events with impossible sizes or values, which a program that overwrote its ring may have left:
+ * the writer counts each as damaged, and takes what is just possible.
+ */
+#include <errno.h>
+
+#include "core/store/write/writer.h"
+#include "tests/core/store/make_events.h"
+#include "tests/test.h"
+
+static char path[256];
+static struct writer *writer;
+static struct maker m;
+
+static void begin(void)
+{
+	make_now = 1000;
+	snprintf(path, sizeof(path), "%s", make_path("damaged.db"));
+	writer = make_writer(path);
+	make_thread(&m, writer, 0, 100, 101);
+	make_process(&m, 1, 0, 0, 0);
+}
+
+static void end(void)
+{
+	make_end(&m);
+	assert_int_equal(writer_finish(writer), 0);
+	unlink(path);
+}
+
+/* A field of @bytes at @at. */
+struct field {
+	size_t at, bytes;
+	uint64_t value;
+};
+
+static void put_field(uint8_t *event, const struct field *field)
+{
+	memcpy(event + field->at, &field->value, field->bytes); /* of a little-endian machine */
+}
+
+/* What the writer says of an event of @words; its memory ends where it does. */
+static int tell_event(enum event_type type, size_t words, const struct field *fields, size_t n)
+{
+	struct event_head head = { .words = (uint16_t)words,
+				   .type = type,
+				   .flags = type == EVENT_CALL ? EVENT_CUT : 0, /* no arguments */
+				   .ticks = make_now++ };
+	uint8_t *event = calloc(words ? words : 1, 8);
+	int err;
+
+	assert_non_null(event);
+	memcpy(event, &head, words * 8 < sizeof(head) ? words * 8 : sizeof(head));
+	for (size_t i = 0; i < n; i++)
+		if (fields[i].at + fields[i].bytes <= words * 8)
+			put_field(event, &fields[i]);
+	err = writer_event(writer, m.thread, (const struct event_head *)(void *)event);
+	free(event);
+	return err;
+}
+
+#define WORDS(type)       (sizeof(struct type) / 8)
+#define FIELD(type, name) offsetof(struct type, name), sizeof(((struct type *)0)->name)
+#define MOST(type, name, n)          \
+	{                            \
+		FIELD(type, name), n \
+	}
+
+/* clang-format off */
+static const struct bound {
+	const char *name;
+	enum event_type type;
+	size_t words;
+	struct field most; /* one more is too many */
+	struct field also; /* what else is not 0 */
+} bounds[] = {
+	{ "paths_of_a_process", EVENT_PROCESS, WORDS(event_process) + 2,
+	  MOST(event_process, exe_bytes, 16), { 0 } },
+	{ "arguments_of_a_process", EVENT_PROCESS, WORDS(event_process) + 2,
+	  MOST(event_process, cmd_bytes, 6), MOST(event_process, exe_bytes, 10) },
+	{ "environment_of_a_process", EVENT_PROCESS, WORDS(event_process) + 2,
+	  MOST(event_process, environ_bytes, 6), MOST(event_process, exe_bytes, 10) },
+	{ "path_of_a_module", EVENT_MODULE, WORDS(event_module) + 2,
+	  MOST(event_module, path_bytes, 16), { 0 } },
+	{ "build_id_of_a_module", EVENT_MODULE, WORDS(event_module) + 2,
+	  MOST(event_module, build_id_bytes, 6), MOST(event_module, path_bytes, 10) },
+	{ "way_of_a_fork", EVENT_FORK, WORDS(event_fork),
+	  MOST(event_fork, how, FORK_HOWS - 1), { 0 } },
+	{ "frames_of_a_fork", EVENT_FORK, WORDS(event_fork) + 3,
+	  MOST(event_fork, nframes, 3), { 0 } },
+	{ "descriptors_of_a_fork", EVENT_FORK, WORDS(event_fork) + 4,
+	  MOST(event_fork, ndescriptors, 2), { 0 } },
+	{ "descriptors_behind_frames", EVENT_FORK, WORDS(event_fork) + 4,
+	  MOST(event_fork, ndescriptors, 1), MOST(event_fork, nframes, 2) },
+	{ "descriptors_that_are_listed", EVENT_FORK, WORDS(event_fork) + 40,
+	  MOST(event_fork, ndescriptors, EVENT_FORK_DESCRIPTORS), { 0 } },
+	{ "way_of_an_exit", EVENT_EXIT, WORDS(event_exit),
+	  MOST(event_exit, how, EXIT_HOWS - 1), { 0 } },
+	{ "verb_of_a_call", EVENT_CALL, WORDS(event_call),
+	  MOST(event_call, verb, VERB_COUNT - 1), { 0 } },
+	{ "frames_of_a_call", EVENT_CALL, WORDS(event_call) + 3,
+	  MOST(event_call, nframes, 3), { 0 } },
+	{ "arguments_of_a_call", EVENT_CALL, WORDS(event_call) + 3,
+	  MOST(event_call, nargs, 2), MOST(event_call, nframes, 1) },
+	{ "values_of_a_return", EVENT_RETURN, WORDS(event_return) + 2,
+	  MOST(event_return, nouts, 2), { 0 } },
+	{ "frames_of_a_site", EVENT_SITE, WORDS(event_site) + 3,
+	  MOST(event_site, nframes, 3), MOST(event_site, site, 1) },
+	{ "kind_of_a_mark", EVENT_MARK, WORDS(event_mark),
+	  MOST(event_mark, kind, MARK_KINDS - 1), { 0 } },
+	{ "text_of_a_mark", EVENT_MARK, WORDS(event_mark) + 2,
+	  MOST(event_mark, bytes, 16), { 0 } },
+	{ "what_could_not_be_seen", EVENT_BLIND, WORDS(event_blind),
+	  MOST(event_blind, what, BLIND_KINDS - 1), { 0 } },
+	{ "what_took_memory", EVENT_MEMORY, WORDS(event_memory),
+	  MOST(event_memory, what, MEMORY_WHATS - 1), { 0 } },
+	{ "frames_where_it_was_taken", EVENT_MEMORY, WORDS(event_memory) + 3,
+	  MOST(event_memory, nframes, 3), { 0 } },
+	{ "why_a_thread_waited", EVENT_WAITED, WORDS(event_waited),
+	  MOST(event_waited, why, WAITED_WHYS - 1), MOST(event_waited, times, 1) },
+	{ "what_was_misused", EVENT_MISUSE, WORDS(event_misuse),
+	  MOST(event_misuse, what, MISUSES - 1), { 0 } },
+	{ "field_that_was_misused", EVENT_MISUSE, WORDS(event_misuse),
+	  MOST(event_misuse, field, CQ_FIELDS - 1), { 0 } },
+	{ "frames_of_a_misuse", EVENT_MISUSE, WORDS(event_misuse) + 3,
+	  MOST(event_misuse, nframes, 3), { 0 } },
+	{ "way_round_the_verbs", EVENT_DIRECT, WORDS(event_direct),
+	  MOST(event_direct, how, DIRECT_HOWS - 1), { 0 } },
+	{ "name_of_a_function", EVENT_DIRECT, WORDS(event_direct) + 2,
+	  MOST(event_direct, bytes, 16), { 0 } },
+	{ "length_of_such_a_name", EVENT_DIRECT, WORDS(event_direct) + 16,
+	  MOST(event_direct, bytes, 63), { 0 } },
+};
+
+static const struct shortest {
+	const char *name;
+	enum event_type type;
+	size_t words;
+	struct field also;
+} shortests[] = {
+	{ "a_process", EVENT_PROCESS, WORDS(event_process), { 0 } },
+	{ "a_module", EVENT_MODULE, WORDS(event_module), { 0 } },
+	{ "a_fork", EVENT_FORK, WORDS(event_fork), { 0 } },
+	{ "a_thread", EVENT_THREAD, WORDS(event_thread), { 0 } },
+	{ "a_child", EVENT_SPAWNED, WORDS(event_spawned), { 0 } },
+	{ "an_exit", EVENT_EXIT, WORDS(event_exit), { 0 } },
+	{ "a_call", EVENT_CALL, WORDS(event_call), { 0 } },
+	{ "a_return", EVENT_RETURN, WORDS(event_return), { 0 } },
+	{ "a_site", EVENT_SITE, WORDS(event_site), MOST(event_site, site, 1) },
+	{ "a_poll", EVENT_POLL, WORDS(event_poll), { 0 } },
+	{ "a_request_for_an_event", EVENT_NOTIFY, WORDS(event_notify), { 0 } },
+	{ "a_count", EVENT_COUNT, WORDS(event_count), { 0 } },
+	{ "a_blind_spot", EVENT_BLIND, WORDS(event_blind), { 0 } },
+	{ "a_mark", EVENT_MARK, WORDS(event_mark), { 0 } },
+	{ "a_loss_of_memory", EVENT_MEMORY, WORDS(event_memory), { 0 } },
+	{ "a_wait", EVENT_WAITED, WORDS(event_waited), MOST(event_waited, times, 1) },
+	{ "a_misuse", EVENT_MISUSE, WORDS(event_misuse), { 0 } },
+	{ "a_way_round", EVENT_DIRECT, WORDS(event_direct), { 0 } },
+};
+/* clang-format on */
+
+static void bound_is_exact(void **state)
+{
+	const struct bound *row = *state;
+	struct field fields[2] = { row->also, row->most };
+
+	begin();
+	assert_int_equal(tell_event(row->type, row->words, fields, 2), 0);
+	fields[1].value++;
+	assert_int_equal(tell_event(row->type, row->words, fields, 2), -EBADMSG);
+	fields[1].value = UINT64_MAX;
+	assert_int_equal(tell_event(row->type, row->words, fields, 2), -EBADMSG);
+	end();
+}
+TEST_ROWS(bounds, bound_is_exact);
+
+static void length_is_exact(void **state)
+{
+	const struct shortest *row = *state;
+
+	begin();
+	assert_int_equal(tell_event(row->type, row->words, &row->also, 1), 0);
+	assert_int_equal(tell_event(row->type, row->words - 1, &row->also, 1), -EBADMSG);
+	end();
+}
+TEST_ROWS(shortests, length_is_exact);
+
+TEST(event_of_no_type_is_damaged)
+{
+	begin();
+	assert_int_equal(tell_event(EVENT_TYPES, 4, NULL, 0), -EBADMSG);
+	end();
+}
+
+TEST(site_and_wait_begin_at_one)
+{
+	begin();
+	assert_int_equal(tell_event(EVENT_SITE, WORDS(event_site), NULL, 0), -EBADMSG);
+	assert_int_equal(tell_event(EVENT_WAITED, WORDS(event_waited), NULL, 0), -EBADMSG);
+	end();
+}
+
+TEST(wait_of_ages_is_damaged)
+{
+	struct field fields[2] = { MOST(event_waited, times, 1), MOST(event_waited, ticks, 0) };
+
+	begin();
+	fields[1].value = 1ull << 62;
+	assert_int_equal(tell_event(EVENT_WAITED, WORDS(event_waited), fields, 2), -EBADMSG);
+	end();
+}
