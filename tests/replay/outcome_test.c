@@ -291,3 +291,48 @@ TEST(what_differs_where_no_verb_is_called_is_told)
 	outcome_json(r, json);
 	fclose(json);
 }
+
+/* What was counted, in the summary: of one, and of several. */
+static const struct summary {
+	const char *name;
+	enum outcome_count count;
+	uint64_t n;
+	const char *says; /* NULL: nothing of it */
+} summaries[] = {
+	{ "no_payload", OUTCOME_PAYLOADS, 0, NULL },
+	{ "one_payload", OUTCOME_PAYLOADS, 1, "compared what was received 1 time\n" },
+	{ "two_payloads", OUTCOME_PAYLOADS, 2, "compared what was received 2 times\n" },
+	{ "no_fault", OUTCOME_FAULTS, 0, NULL },
+	{ "one_fault", OUTCOME_FAULTS, 1,
+	  "1 recorded error or event that the traffic does not cause was caused" },
+	{ "two_faults", OUTCOME_FAULTS, 2,
+	  "2 recorded errors or events that the traffic does not cause were caused" },
+	{ "none_unpolled", OUTCOME_UNPOLLED, 0, NULL },
+	{ "one_unpolled", OUTCOME_UNPOLLED, 1,
+	  "1 completion came that the recorded program had not asked for when it ended\n" },
+	{ "two_unpolled", OUTCOME_UNPOLLED, 2,
+	  "2 completions came that the recorded program had not asked for when it ended\n" },
+};
+
+static void count_is_said(void **state)
+{
+	static const char *const words[OUTCOME_COUNTS] = { [OUTCOME_PAYLOADS] = "compared",
+							   [OUTCOME_FAULTS] = "caused",
+							   [OUTCOME_UNPOLLED] = "asked for" };
+	const struct summary *row = *state;
+	struct outcome *r;
+	char *text = NULL;
+	size_t size;
+	FILE *to;
+
+	assert_int_equal(outcome_new(&r), 0);
+	outcome_count(r, row->count, row->n);
+	to = open_memstream(&text, &size);
+	outcome_text(r, to);
+	fclose(to);
+	if (!strstr(text, row->says ? row->says : words[row->count]) == (row->says != NULL))
+		fail_msg("\"%s\": %s", row->says ? row->says : words[row->count], text);
+	free(text);
+	outcome_free(r);
+}
+TEST_ROWS(summaries, count_is_said);

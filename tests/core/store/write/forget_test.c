@@ -182,6 +182,24 @@ TEST(processes_that_have_ended_go_with_what_they_had)
 	sqlite3_close(db);
 }
 
+/* A child of the trace needs it; one that never called a verb has no row of its own. */
+TEST(forks_go_but_for_those_of_children_that_are_there)
+{
+	struct maker child;
+
+	begin_world();
+	for (uint32_t seq = 1; seq <= 3; seq++)
+		make_fork(&maker, seq);
+	make_thread(&child, writer, 1, 200, 200);
+	make_process(&child, 100, 100, 2, make_now);
+	cut_and_forget();
+	assert_int_equal(count_rows(writer_db(writer), "fork"), 1);
+	assert_int_equal(sql_int(writer_db(writer), "SELECT fork_seq FROM fork", -1), 2);
+	make_end(&child);
+	make_end(&maker);
+	assert_int_equal(writer_finish(writer), 0);
+}
+
 TEST(an_object_file_goes_when_another_is_mapped_there)
 {
 	begin_world();
