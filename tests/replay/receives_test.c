@@ -19,7 +19,7 @@ static const struct relations relations = { .of = of, .nobjects = OBJECTS };
 static struct receives *receives;
 static uint64_t last; /* step */
 
-static int receives_begin(void **state)
+static int begin_receives(void **state)
 {
 	(void)state;
 	memcpy(of, usual, sizeof(of));
@@ -27,14 +27,14 @@ static int receives_begin(void **state)
 	return receives_new(&relations, OBJECTS, &receives);
 }
 
-static int receives_end(void **state)
+static int end_receives(void **state)
 {
 	(void)state;
 	receives_free(receives);
 	return 0;
 }
 
-FIXTURE(receives_begin, receives_end);
+FIXTURE(begin_receives, end_receives);
 
 static void post_as(enum verb verb, uint32_t object, int opcode, uint32_t n, int ret)
 {
@@ -117,8 +117,8 @@ TEST(receives_that_are_not_taken_stay)
 	static const uint32_t sizes[] = { FIRST - 1, FIRST, FIRST + 1, 2 * FIRST, 2 * FIRST + 1 };
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		receives_end(NULL);
-		receives_begin(NULL);
+		end_receives(NULL);
+		begin_receives(NULL);
 		post_receives(sizes[i]);
 		for (uint64_t step = 1; step <= sizes[i]; step++) {
 			send_messages(1);
@@ -144,8 +144,8 @@ TEST(receives_that_are_too_many_are_not_counted)
 	post_receives(MOST);
 	send_messages(1);
 	expect_step(1);
-	receives_end(NULL);
-	receives_begin(NULL);
+	end_receives(NULL);
+	begin_receives(NULL);
 	post_receives(MOST + 1);
 	send_messages(1);
 	expect_none();
@@ -169,11 +169,11 @@ static void opcode_decides(void **state)
 {
 	const struct opcode *row = *state;
 
-	receives_begin(NULL);
+	begin_receives(NULL);
 	post_receives(1);
 	post_as(VERB_post_send, QP, row->opcode, 1, 0);
 	expect_step(row->takes ? 1 : 0);
-	receives_end(NULL);
+	end_receives(NULL);
 }
 TEST_ROWS(opcodes, opcode_decides);
 
@@ -275,7 +275,7 @@ static void doubt_is_told(void **state)
 {
 	const struct doubt *row = *state;
 
-	receives_begin(NULL);
+	begin_receives(NULL);
 	post_receives(2);
 	send_messages(1);
 	expect_step(1);
@@ -284,7 +284,7 @@ static void doubt_is_told(void **state)
 		expect_step(1);
 	else
 		expect_none();
-	receives_end(NULL);
+	end_receives(NULL);
 }
 TEST_ROWS(doubts, doubt_is_told);
 

@@ -14,7 +14,7 @@ static struct maker m;
 static struct trace *trace;
 static struct relations relations;
 
-static int begin(void **state)
+static int begin_story(void **state)
 {
 	(void)state;
 	make_now = 1000;
@@ -26,7 +26,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end_story(void **state)
 {
 	(void)state;
 	relations_fini(&relations);
@@ -34,7 +34,7 @@ static int end(void **state)
 	return unlink(path);
 }
 
-FIXTURE(begin, end);
+FIXTURE(begin_story, end_story);
 
 /* All events of the story until now. */
 static void note_all(void)
@@ -164,12 +164,12 @@ static void type_decides(void **state)
 	const struct reliability *row = *state;
 	uint32_t id;
 
-	begin(NULL);
+	begin_story(NULL);
 	make_qp(row->type, NULL, 1, 1);
 	note_all();
 	assert_int_equal(qp_relation(2, &id)->unreliable, row->unreliable);
 	assert_false(qp_relation(1, &id)->unreliable);
-	end(NULL);
+	end_story(NULL);
 }
 TEST_ROWS(reliabilities, type_decides);
 
@@ -189,7 +189,7 @@ static void state_decides(void **state)
 	const struct relation *of;
 	uint32_t id, last;
 
-	begin(NULL);
+	begin_story(NULL);
 	make_modify(&m, &world, IBV_QPS_ERR);
 	make_modify(&m, &world, IBV_QPS_RESET);
 	make_modify(&m, &world, IBV_QPS_INIT);
@@ -199,7 +199,7 @@ static void state_decides(void **state)
 	of = qp_relation(1, &id);
 	assert_int_equal(of->stopped, row->stops);
 	assert_int_equal(of->end.n, row->stops ? last : last - 4);
-	end(NULL);
+	end_story(NULL);
 }
 TEST_ROWS(stops, state_decides);
 

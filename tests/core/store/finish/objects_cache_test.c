@@ -17,7 +17,7 @@ static struct lineage lineages[2] = { { 0, INT64_MAX, 0 }, { 1, FORKED, FORKED }
 static struct objects objects;
 static struct objects_cache cache, empty;
 
-static void add(enum object_kind kind, uint32_t parent, uint32_t number, int64_t time)
+static void add_object(enum object_kind kind, uint32_t parent, uint32_t number, int64_t time)
 {
 	list[objects.count] = (struct object){ .id = objects.count + 1,
 					       .process = 1,
@@ -35,20 +35,20 @@ static int make_objects(void **state)
 	(void)state;
 	objects = (struct objects){ .list = list, .lineages = lineages, .nlineages = 2 };
 	cache = empty;
-	add(OBJECT_context, 0, 0, 1);
-	add(OBJECT_context, 0, 1, 1);
-	add(OBJECT_cq, CONTEXT_A, 2, 1);
-	add(OBJECT_pd, CONTEXT_A, 3, 1);
-	add(OBJECT_pd, CONTEXT_B, 4, 1);
+	add_object(OBJECT_context, 0, 0, 1);
+	add_object(OBJECT_context, 0, 1, 1);
+	add_object(OBJECT_cq, CONTEXT_A, 2, 1);
+	add_object(OBJECT_pd, CONTEXT_A, 3, 1);
+	add_object(OBJECT_pd, CONTEXT_B, 4, 1);
 	while (objects.count < CQ_B - 1)
-		add(OBJECT_pd, CONTEXT_A, 5 + objects.count, 1);
-	add(OBJECT_cq, CONTEXT_B, 5 + objects.count, 1);
+		add_object(OBJECT_pd, CONTEXT_A, 5 + objects.count, 1);
+	add_object(OBJECT_cq, CONTEXT_B, 5 + objects.count, 1);
 	for (uint32_t n = 1; n <= NUMBERS; n++)
-		add(OBJECT_qp, PD_A, n, 10);
+		add_object(OBJECT_qp, PD_A, n, 10);
 	for (uint32_t n = 1; n <= NUMBERS; n++)
-		add(OBJECT_qp, PD_B, n, 20);
+		add_object(OBJECT_qp, PD_B, n, 20);
 	for (uint32_t n = 1; n <= NUMBERS; n++)
-		add(OBJECT_qp, PD_A, n, 30);
+		add_object(OBJECT_qp, PD_A, n, 30);
 	return objects_index(&objects);
 }
 

@@ -12,7 +12,7 @@ static char path[256];
 static struct writer *writer;
 static struct maker m;
 
-static void begin(void)
+static void begin_program(void)
 {
 	make_now = 1000;
 	snprintf(path, sizeof(path), "%s", make_path("damaged.db"));
@@ -21,7 +21,7 @@ static void begin(void)
 	make_process(&m, 1, 0, 0, 0);
 }
 
-static void end(void)
+static void end_program(void)
 {
 	make_end(&m);
 	assert_int_equal(writer_finish(writer), 0);
@@ -164,13 +164,13 @@ static void bound_is_exact(void **state)
 	const struct bound *row = *state;
 	struct field fields[2] = { row->also, row->most };
 
-	begin();
+	begin_program();
 	assert_int_equal(tell_event(row->type, row->words, fields, 2), 0);
 	fields[1].value++;
 	assert_int_equal(tell_event(row->type, row->words, fields, 2), -EBADMSG);
 	fields[1].value = UINT64_MAX;
 	assert_int_equal(tell_event(row->type, row->words, fields, 2), -EBADMSG);
-	end();
+	end_program();
 }
 TEST_ROWS(bounds, bound_is_exact);
 
@@ -178,34 +178,34 @@ static void length_is_exact(void **state)
 {
 	const struct shortest *row = *state;
 
-	begin();
+	begin_program();
 	assert_int_equal(tell_event(row->type, row->words, &row->also, 1), 0);
 	assert_int_equal(tell_event(row->type, row->words - 1, &row->also, 1), -EBADMSG);
-	end();
+	end_program();
 }
 TEST_ROWS(shortests, length_is_exact);
 
 TEST(event_of_no_type_is_damaged)
 {
-	begin();
+	begin_program();
 	assert_int_equal(tell_event(EVENT_TYPES, 4, NULL, 0), -EBADMSG);
-	end();
+	end_program();
 }
 
 TEST(site_and_wait_begin_at_one)
 {
-	begin();
+	begin_program();
 	assert_int_equal(tell_event(EVENT_SITE, WORDS(event_site), NULL, 0), -EBADMSG);
 	assert_int_equal(tell_event(EVENT_WAITED, WORDS(event_waited), NULL, 0), -EBADMSG);
-	end();
+	end_program();
 }
 
 TEST(wait_of_ages_is_damaged)
 {
 	struct field fields[2] = { MOST(event_waited, times, 1), MOST(event_waited, ticks, 0) };
 
-	begin();
+	begin_program();
 	fields[1].value = 1ull << 62;
 	assert_int_equal(tell_event(EVENT_WAITED, WORDS(event_waited), fields, 2), -EBADMSG);
-	end();
+	end_program();
 }
