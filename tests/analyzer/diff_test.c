@@ -304,6 +304,28 @@ TEST(one_run_a_side_is_no_verdict)
 	assert_int_equal(verdict_of("RDMA_WRITE 64 B p50"), DIFF_UNCLEAR);
 }
 
+/* However many the other side has. */
+TEST(one_run_on_either_side_is_no_verdict)
+{
+	const size_t sides[][2] = { { 1, 3 }, { 3, 1 }, { 1, 2 }, { 2, 1 } };
+
+	for (int i = 0; i < RUNS; i++) {
+		add_latency(before[i], 1, 0.01);
+		add_latency(after[i], 100, 0.01);
+	}
+	for (size_t i = 0; i < sizeof(sides) / sizeof(*sides); i++) {
+		struct diff_side a = { before, sides[i][0] }, b = { after, sides[i][1] };
+
+		diff_free(diff);
+		diff = NULL;
+		assert_int_equal(diff_runs(&a, &b, 10, &diff), 0);
+		assert_int_equal(diff->regressions, 0);
+		assert_int_equal(verdict_of("RDMA_WRITE 64 B p50"), DIFF_UNCLEAR);
+		assert_false(find_change("RDMA_WRITE 64 B p50")->has_bounds);
+	}
+	assert_int_equal(compare_runs(2)->regressions > 0, true);
+}
+
 /* 0.5 % of all are expected, on the side that is an alarm. */
 TEST(times_alike_are_alarms_as_often_as_the_confidence_says)
 {
