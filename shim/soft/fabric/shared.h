@@ -244,16 +244,16 @@ struct shm_cq {
 	uint32_t cqe;       /* it overruns exactly there */
 	uint32_t cons_seen; /* when last read: spares the line */
 	uint32_t flags;
-	uint32_t overrun;
-	uint32_t rings; /* how many rings it has had */
-	uint32_t size;  /* slots, a power of two */
+	uint16_t overrun;
+	uint16_t written; /* no payload travels: it is written to memory */
+	uint32_t rings;   /* how many rings it has had */
+	uint32_t size;    /* slots, a power of two */
 	uint64_t ring_off;
 	uint64_t bounce_off;
 	uint32_t bounce_prod; /* bytes */
 	uint32_t bounce_seen;
 	uint32_t bounce_ready; /* so many bytes have memory behind them */
 	uint32_t serial;       /* 0: none here */
-	uint32_t written;      /* no payload travels: it is written to memory */
 	uint32_t ready_from;   /* with SHM_CQ_GROWS: the positions that have memory, from here */
 	uint32_t ready;        /* up to here */
 

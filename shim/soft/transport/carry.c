@@ -282,8 +282,11 @@ static void fit_atomic(struct soft_wr *wr)
 		wr->length = sizeof(uint64_t);
 }
 
-static inline int check_buffers(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
+/* Our own end, which needs no peer. */
+static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
+	if (unlikely(wr->opcode > IBV_WR_RDMA_READ))
+		fit_atomic(wr);
 	if (wr->length > qp->max_msg_sz)
 		return IBV_WC_LOC_LEN_ERR;
 	if (wr->flags & IBV_SEND_INLINE) {
@@ -295,19 +298,7 @@ static inline int check_buffers(struct soft_qp *qp, struct soft_wr *wr, struct c
 				    carry_reads_back(wr->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0,
 				    wr->sge, wr->num_sge, wr->length, list))
 		return IBV_WC_LOC_PROT_ERR;
-	return IBV_WC_SUCCESS;
-}
-
-/* Our own end, which needs no peer. */
-static inline int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
-{
-	int status;
-
-	if (wr->opcode < IBV_WR_RDMA_READ)
-		return check_buffers(qp, wr, list);
-	fit_atomic(wr);
-	status = check_buffers(qp, wr, list);
-	return status ? status : check_request(qp, wr);
+	return wr->opcode < IBV_WR_RDMA_READ ? IBV_WC_SUCCESS : check_request(qp, wr);
 }
 
 /* The sender of an unreliable queue pair does not learn what happens at the other end. */

@@ -92,7 +92,8 @@ static inline bool cqring_is_usual(const struct cqring *ring)
 	       cq->prod - cq->cons_seen < cq->cqe && !(cq->flags & (SHM_CQ_STAMPS | SHM_CQ_GROWS));
 }
 
-static inline struct shm_cqe *cqring_begin_locked(struct cqring *ring, enum lock_result taken)
+static ALWAYS_INLINE struct shm_cqe *cqring_begin_locked(struct cqring *ring,
+							 enum lock_result taken)
 {
 	struct shm_cqe *cqe;
 
@@ -108,7 +109,7 @@ static inline struct shm_cqe *cqring_begin_locked(struct cqring *ring, enum lock
  * cqring_commit(). NULL: another process is stopped while it adds one (@ring->stuck), and nothing
  * is locked; or the queue overruns, and its owner has been told.
  */
-static inline struct shm_cqe *cqring_begin(struct cqring *ring)
+static ALWAYS_INLINE struct shm_cqe *cqring_begin(struct cqring *ring)
 {
 	return cqring_begin_locked(ring, lock_take_live(&ring->shm->lock));
 }
@@ -119,7 +120,7 @@ static inline struct shm_cqe *cqring_begin_sure(struct cqring *ring)
 	return cqring_begin_locked(ring, lock_take(&ring->shm->lock) ? LOCK_HALF_DONE : LOCK_TAKEN);
 }
 
-static inline void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
+static ALWAYS_INLINE void cqring_commit(struct cqring *ring, struct shm_cqe *cqe, bool solicited)
 {
 	struct shm_cq *cq = ring->shm;
 	uint32_t next = cq->prod + 1;

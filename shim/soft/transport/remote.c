@@ -211,10 +211,18 @@ static inline bool is_connected(struct soft_qp *qp, struct soft_remote *r)
 	return r->shm->dest_qpn == qp->shm->qpn && does_answer(qp, r, qp->shm->dest_qpn);
 }
 
-static bool take_live(struct soft_remote *r, struct lock *lock)
+static bool wait_live(struct soft_remote *r, struct lock *lock)
 {
-	r->stuck = lock_take_live(lock) == LOCK_STUCK;
+	r->stuck = lock_wait_live(lock) == LOCK_STUCK;
 	return !r->stuck;
+}
+
+/* @r->stuck is for those who fail: it is only written where something is unusual. */
+static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
+{
+	if (unlikely(r->stuck))
+		r->stuck = false;
+	return likely(lock_try(lock)) || wait_live(r, lock);
 }
 
 /* The shared queue may have grown; one of XRC may be gone. */

@@ -113,8 +113,8 @@ static const uint8_t wc_opcode[] = {
 /* clang-format on */
 
 /* The completion @cqe, which was begun, of the request at next. */
-static inline void commit_completion(struct soft_qp *qp, const struct soft_wr *wr, int status,
-				     struct shm_cqe *cqe)
+static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct soft_wr *wr,
+					    int status, struct shm_cqe *cqe)
 {
 	cqe->status = status;
 	cqe->opcode = wc_opcode[wr->opcode];
@@ -151,8 +151,8 @@ static inline bool is_silent(const struct soft_wr *wr, int status)
 }
 
 /* The request at next is over; @cqe: its completion, which was begun, or NULL. */
-static inline void complete_request(struct soft_qp *qp, struct soft_wr *wr, int status,
-				    struct shm_cqe *cqe)
+static ALWAYS_INLINE void complete_request(struct soft_qp *qp, struct soft_wr *wr, int status,
+					   struct shm_cqe *cqe)
 {
 	if (unlikely(qp->shm->counted))
 		count_sent(qp, wr, status);
@@ -233,23 +233,40 @@ static bool owe_completion(struct soft_qp *qp, int status)
 	return false;
 }
 
-/* False: it waits. */
-static inline bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
+/* The queue of its completion overruns, or another process is stopped while it adds one. */
+static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
-	struct cqring *cq = &qp->send_cq->ring;
-	bool silent = is_silent(wr, status);
-	struct shm_cqe *cqe = silent ? NULL : cqring_begin(cq);
-
-	if (unlikely(!cqe && !silent && cq->stuck))
+	if (qp->send_cq->ring.stuck)
 		return owe_completion(qp, status);
 	qp->sq.owes = false;
 	qp->sq.wait = WAIT_NONE;
+	complete_request(qp, wr, status, NULL);
+	sq_fail(qp);
+	return true;
+}
+
+/* False: it waits. */
+static ALWAYS_INLINE bool finish_now(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	struct shm_cqe *cqe = NULL;
+
+	if (!is_silent(wr, status)) {
+		cqe = cqring_begin(&qp->send_cq->ring);
+		if (unlikely(!cqe))
+			return finish_without(qp, wr, status);
+	}
+	qp->sq.owes = false;
+	qp->sq.wait = WAIT_NONE;
 	complete_request(qp, wr, status, cqe);
-	if (unlikely(!cqe && !silent))
-		sq_fail(qp);
-	else if (unlikely(status != IBV_WC_SUCCESS))
+	if (unlikely(status != IBV_WC_SUCCESS))
 		stop_queue(qp);
 	return true;
+}
+
+/* Those that had to wait. */
+static bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
+{
+	return finish_now(qp, wr, status);
 }
 
 /* The retries have run out: there may be another path. */
@@ -313,7 +330,7 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 	status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 	if (unlikely(qp->sq.rate) && status >= 0)
 		pace_sent(&qp->sq, wr->length);
-	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_request(qp, wr, status);
+	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_now(qp, wr, status);
 }
 
 void sq_drained(struct soft_qp *qp)

@@ -28,23 +28,6 @@ static bool has_landed(const struct soft_remote *r)
 	       (int32_t)(__atomic_load_n(&cq->landed, __ATOMIC_ACQUIRE) - r->travels.pos) > 0;
 }
 
-/* Remember roughly where all of it goes: from the first byte to the last. */
-void travel_note(struct soft_remote *r, const struct copy_list *to)
-{
-	uintptr_t from, end;
-	unsigned int i;
-
-	for (i = 0; i < to->count; i++) {
-		from = (uintptr_t)to->iov[i].iov_base;
-		end = from + to->iov[i].iov_len;
-		if (r->travels.from > from || !r->travels.to)
-			r->travels.from = from;
-		if (r->travels.to < end)
-			r->travels.to = end;
-	}
-	r->travels.pos = r->cq.shm->prod;
-}
-
 static bool ranges_meet(const struct iovec *a, uintptr_t from, uintptr_t to)
 {
 	uintptr_t base = (uintptr_t)a->iov_base;

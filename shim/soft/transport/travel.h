@@ -6,8 +6,25 @@
 #include "shim/soft/fabric/copy_list.h"
 #include "shim/soft/transport/objects.h"
 
-/* The entry that is being added carries payload for @to. */
-void travel_note(struct soft_remote *r, const struct copy_list *to);
+/*
+ * The entry that is being added carries payload for @to. Remember roughly where all of it goes:
+ * from the first byte to the last.
+ */
+static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_list *to)
+{
+	uintptr_t from, end;
+	unsigned int i;
+
+	for (i = 0; i < to->count; i++) {
+		from = (uintptr_t)to->iov[i].iov_base;
+		end = from + to->iov[i].iov_len;
+		if (unlikely(r->travels.from > from || !r->travels.to))
+			r->travels.from = from;
+		if (unlikely(r->travels.to < end))
+			r->travels.to = end;
+	}
+	r->travels.pos = r->cq.shm->prod;
+}
 
 /* As travel_overtaken(), where anything travels. */
 bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
