@@ -14,9 +14,9 @@ const char *words_span(int64_t ns, char text[32])
 {
 	if (ns < 10000)
 		snprintf(text, 32, "%" PRId64 " ns", ns);
-	else if (ns < 1000000)
+	else if (ns < 999950) /* 1000.0 us is 1.0 ms */
 		snprintf(text, 32, "%.1f us", (double)ns / 1e3);
-	else if (ns < 1000000000)
+	else if (ns < 999950000)
 		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
 	else
 		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
