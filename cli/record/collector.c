@@ -28,7 +28,8 @@
 
 enum {
 	FLUSH_NS = 700000000, /* between commits */
-	STEP_NS = 200000,     /* of the program's time, where the rings are read evenly */
+	STEP_NS = 200000,     /* of the program's time, where the rings are read evenly: at most */
+	EVENT_NS = 100,       /* a thread does not make events faster, for longer than a moment */
 	FAR_NS = 1000000000,  /* an event is not so much later than now */
 	EVEN_NS = 20000000,   /* of our own, for as many of these steps as there are */
 	LAST_ROUNDS = 1000,   /* limit, while threads still write although the session is closed */
@@ -56,6 +57,7 @@ struct collector {
 	struct ring_search search;
 	uint64_t flushed;          /* CLOCK_MONOTONIC of the last commit */
 	int64_t seen;              /* time of the trace: see collector_seen() */
+	uint64_t at_once;          /* events between two calls of the next one, about */
 	int (*between)(void *arg); /* NULL: rings are read one after the other */
 	void *arg;
 	uint64_t even; /* ticks: see collector_even() */
@@ -158,8 +160,10 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 	return 0;
 }
 
-void collector_keep_even(struct collector *c, int (*between)(void *arg), void *arg)
+void collector_keep_even(struct collector *c, uint64_t at_once, int (*between)(void *arg),
+			 void *arg)
 {
+	c->at_once = at_once;
 	c->between = between;
 	c->arg = arg;
 	c->even = clock_ticks(c->session->clock.kind);
@@ -212,15 +216,21 @@ static uint64_t next_ticks(struct collector *c)
 	return first;
 }
 
-static int find_fullest(const struct collector *c)
+/* How long the threads that have something need for as many events as may come at once. */
+static int find_fullest(const struct collector *c, uint64_t *ret_step_ns)
 {
+	unsigned int threads = 1;
 	int fullest = 0;
+	uint64_t step;
 
 	for (unsigned int i = 0; i < c->nfeeds; i++) {
 		int percent = feed_fill(&c->feeds[i]);
 
 		fullest = percent > fullest ? percent : fullest;
+		threads += percent > 0;
 	}
+	step = c->at_once / threads * EVENT_NS;
+	*ret_step_ns = step < EVENT_NS ? EVENT_NS : step < STEP_NS ? step : STEP_NS;
 	return fullest;
 }
 
@@ -231,9 +241,11 @@ static int find_fullest(const struct collector *c)
 static int drain_evenly(struct collector *c, uint64_t now)
 {
 	const struct clock *clock = &c->session->clock;
-	const uint64_t step = ticks_of(clock, STEP_NS), far = ticks_of(clock, FAR_NS);
 	const uint64_t start = clock_monotonic();
-	int fullest = find_fullest(c), err = 0;
+	uint64_t step_ns, step, far = ticks_of(clock, FAR_NS);
+	int fullest = find_fullest(c, &step_ns), err = 0;
+
+	step = ticks_of(clock, step_ns);
 
 	while (!err && clock_monotonic() - start < EVEN_NS) {
 		uint64_t first = next_ticks(c);

@@ -25,11 +25,12 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 int collector_drain(struct collector *collector);
 
 /*
- * Read all rings in the order of time, a bit at a time, and call @between after each: then the
- * writer has all that the rings hold up to collector_even(), in ticks, and nothing later. @between
- * returns 0, or -errno of the writer, which collector_drain() returns.
+ * Read all rings in the order of time, some @at_once events at a time, and call @between after
+ * each: then the writer has all that the rings hold up to collector_even(), in ticks, and nothing
+ * later. @between returns 0, or -errno of the writer, which collector_drain() returns.
  */
-void collector_keep_even(struct collector *collector, int (*between)(void *arg), void *arg);
+void collector_keep_even(struct collector *collector, uint64_t at_once, int (*between)(void *arg),
+			 void *arg);
 uint64_t collector_even(const struct collector *collector);
 
 /* Give the writer what all rings hold up to @ticks, new ones, too. Returns 0 or -errno. */

@@ -21,9 +21,9 @@
 #include "core/wire/log.h"
 
 enum {
-	TRIES = 16,     /* of names for a copy */
-	CUTS = 8,       /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
-	PATIENCE = 100, /* steps for threads to come to the end of a post, where size matters */
+	TRIES = 16,   /* of names for a copy */
+	CUTS = 8,     /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
+	STEPS = 4096, /* bytes of the limit for each event that is read before it is looked at */
 };
 
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
@@ -115,17 +115,21 @@ static int tend_flight(struct retention *retention)
 	return writer_error(retention->writer);
 }
 
-enum { PATIENCE_NS = 2000000000 }; /* the same of rotation: threads wait for processors */
+/* How long threads may need to come to the end of a post: they wait for processors. */
+enum {
+	FLIGHT_NS = 20000000, /* of the program's time: its file grows meanwhile */
+	PATIENCE_NS = 2000000000,
+};
 
 /* Is a thread within a post to be waited for? Without it, a trace has a completion of no post. */
-static bool has_patience(struct retention *retention)
+static bool has_patience(struct retention *retention, int64_t time)
 {
-	uint64_t now = clock_monotonic();
+	int64_t now = retention->flight ? time : (int64_t)clock_monotonic();
 
-	if (!retention->refused++)
+	if (!retention->refused)
 		retention->refused_at = now;
-	return retention->flight ? retention->refused <= PATIENCE
-				 : now - retention->refused_at < PATIENCE_NS;
+	retention->refused = true;
+	return now - retention->refused_at < (retention->flight ? FLIGHT_NS : PATIENCE_NS);
 }
 
 /* Cut the trace where the rings have been read up to. -EAGAIN: a thread is within a post. */
@@ -139,9 +143,9 @@ static int cut_trace(struct retention *retention)
 
 	if (err)
 		return err;
-	if (!writer_is_cuttable(retention->writer, time) && has_patience(retention))
+	if (!writer_is_cuttable(retention->writer, time) && has_patience(retention, time))
 		return -EAGAIN;
-	retention->refused = 0;
+	retention->refused = false;
 	return writer_cut(retention->writer, time);
 }
 
@@ -256,9 +260,12 @@ static int cut_if_due(void *arg)
 
 void retention_start(struct retention *retention)
 {
+	uint64_t most = retention_most(retention);
+
 	retention->begun = clock_monotonic();
 	if (retention_cuts(retention))
-		collector_keep_even(retention->collector, cut_if_due, retention);
+		collector_keep_even(retention->collector, most ? most / STEPS : UINT32_MAX,
+				    cut_if_due, retention);
 }
 
 uint64_t retention_most(const struct retention *retention)

@@ -32,9 +32,9 @@ struct retention {
 	uint64_t carried;    /* bytes that it began with */
 	uint64_t again;      /* bytes at which a rotation that failed is due again; 0: none did */
 	struct writer_alarms seen;
-	unsigned int refused; /* cuts, since the last one, within a post */
-	uint64_t refused_at;  /* CLOCK_MONOTONIC: the first of them */
-	bool told;            /* that what is needed is more than there is room for */
+	bool refused;       /* a cut is due, but a thread is within a post */
+	int64_t refused_at; /* since then; of a flight by the trace's clock, else CLOCK_MONOTONIC */
+	bool told;          /* that what is needed is more than there is room for */
 };
 
 /* From now on the collector cuts the trace where that is due. */

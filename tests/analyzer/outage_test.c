@@ -80,7 +80,7 @@ static const struct window {
 	{ "failed_when_it_was_told",          0,             DOWN,            ", 0 ns before" },
 	{ "failed_before_it_was_told",        0,             DOWN - 20 * MS,  ", 20.0 ms later" },
 	{ "failed_just_less_than_a_second_before", -2 * (int64_t)LATE, DOWN - LATE + 1,
-	  " ms later" },
+	  ", 1.00 s later" },
 	{ "failed_a_second_before",           -2 * (int64_t)LATE, DOWN - LATE, NULL },
 };
 /* clang-format on */
