@@ -251,10 +251,11 @@ static int drain_evenly(struct collector *c, uint64_t now)
 		uint64_t first = next_ticks(c);
 		uint64_t until = first < now - step ? first + step : now;
 
+		/* a ring that was found late catches up at once */
+		until = until > c->even ? until : c->even;
 		/* a time that is not possible must not hold its ring up */
 		err = drain_until(c, first != UINT64_MAX && first > now + far ? first : until);
-		if (until > c->even)
-			c->even = until;
+		c->even = until;
 		if (!err)
 			err = c->between(c->arg);
 		if (until >= now)

@@ -110,13 +110,16 @@ bool ring_search_waiting(const struct ring_search *search)
 	return search->known < session_count_rings(search->session);
 }
 
-/* Missing rings come first: processes and threads are numbered in the order they began. */
+/*
+ * Missing rings come first: processes and threads are numbered in the order they began. A recent
+ * one may be there by now: that no newer one was given does not make it wait.
+ */
 int ring_search_new(struct ring_search *search)
 {
 	uint32_t given = session_count_rings(search->session);
 
 	if (search->known >= given)
-		return 0;
+		return ring_search_recent(search);
 	for (; search->known < given; search->known++) {
 		if (vec_reserve(search->missing, search->size, search->nmissing + 1))
 			return log_err(-ENOMEM, "take in ring %u", search->known);

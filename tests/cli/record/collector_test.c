@@ -133,6 +133,67 @@ TEST(number_without_a_ring_holds_nothing_up)
 	ring_close(&slow);
 }
 
+TEST(ring_that_comes_after_its_number_is_read_at_once)
+{
+	uint32_t number = next_number();
+	struct ring ring;
+
+	assert_int_equal(collector_drain(collector), 0);
+	make_ring(&ring, number);
+	put_event(&ring);
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(count_taken(), 1);
+	ring_close(&ring);
+}
+
+static uint64_t taken_at_once; /* what the writer had at the first look */
+
+static int look_between(void *arg)
+{
+	(void)arg;
+	if (!taken_at_once)
+		taken_at_once = count_taken();
+	return 0;
+}
+
+/* Its events are older than what was read before: no cut may come between them. */
+TEST(ring_that_is_found_late_catches_up_at_once)
+{
+	uint64_t end = clock_monotonic() + 10000000;
+	struct ring ring;
+
+	taken_at_once = 0;
+	make_ring(&ring, next_number());
+	put_event(&ring);
+	while (clock_monotonic() < end)
+		;
+	put_event(&ring);
+	collector_keep_even(collector, 1, look_between, NULL); /* all up to now was read */
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(taken_at_once, 2);
+	ring_close(&ring);
+}
+
+/* A bit at a time, however much there is. */
+TEST(rings_are_read_evenly)
+{
+	uint64_t end;
+	struct ring ring;
+
+	taken_at_once = 0;
+	collector_keep_even(collector, 1, look_between, NULL);
+	make_ring(&ring, next_number());
+	for (int i = 0; i < 3; i++) {
+		put_event(&ring);
+		for (end = clock_monotonic() + 20000; clock_monotonic() < end;)
+			;
+	}
+	assert_true(collector_drain(collector) > 0);
+	assert_int_equal(taken_at_once, 1);
+	assert_int_equal(count_taken(), 3);
+	ring_close(&ring);
+}
+
 TEST(closed_ring_is_read_to_its_end_and_removed)
 {
 	struct ring ring;
