@@ -53,7 +53,7 @@ all: $(BUILD)/verbatim $(LIBS)
 
 LISTS   = $(patsubst %,core/wire/%.list,verbs structs data)
 
-$(GEN): scripts/gen-verbs scripts/data_list.py $(LISTS)
+$(GEN): scripts/gen-verbs scripts/args_list.py scripts/data_list.py $(LISTS)
 	CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/gen-verbs $(LISTS) $(BUILD)/gen
 
 $(BUILD)/obj/gen/verbs_gen.o: $(GEN)

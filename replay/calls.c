@@ -77,10 +77,10 @@ static int note_base(struct replica *replica, const struct call *call, const uin
 
 	if (err)
 		return err;
-	args_get(call->args, "addr", &addr);
-	args_get(call->args, "iova", &iova);
-	args_get(call->args, "access", &access);
-	args_get(call->args, "length", &length);
+	args_get(call->args, ARG(addr), &addr);
+	args_get(call->args, ARG(iova), &iova);
+	args_get(call->args, ARG(access), &access);
+	args_get(call->args, ARG(length), &length);
 	if (call->verb != VERB_rereg_mr || (args[1] & IBV_REREG_MR_CHANGE_TRANSLATION))
 		replica->implicit = memory_is_all((uint64_t)addr, (uint64_t)length);
 	if (access & IBV_ACCESS_ZERO_BASED)
@@ -168,7 +168,7 @@ static void note_vectors(struct replica *replica, const struct call *call)
 {
 	int64_t vectors = 0;
 
-	if (!args_parse(call->out) && args_get(call->out, "ret.num_comp_vectors", &vectors) &&
+	if (!args_parse(call->out) && args_get(call->out, ARG(ret.num_comp_vectors), &vectors) &&
 	    vectors > 0 && vectors <= INT_MAX)
 		replica->vectors_there = (int)vectors;
 }
@@ -230,7 +230,7 @@ static int note_srq_number(struct replay *r, const struct call *call, const uint
 	const uint32_t *here = (void *)(uintptr_t)args[1];
 	int64_t there;
 
-	if (!here || !args_get(call->out, "srq_num", &there))
+	if (!here || !args_get(call->out, ARG(srq_num), &there))
 		return 0;
 	return map_put(&r->srqns, (uint64_t)there, *here);
 }
@@ -243,7 +243,7 @@ static int note_new_keys(struct replay *r, const struct call *call, const uint64
 	const struct ibv_mr *mr = (void *)(uintptr_t)args[0];
 	int64_t lkey, rkey;
 
-	if (!args_get(call->out, "mr.lkey", &lkey) || !args_get(call->out, "mr.rkey", &rkey))
+	if (!args_get(call->out, ARG(mr.lkey), &lkey) || !args_get(call->out, ARG(mr.rkey), &rkey))
 		return 0;
 	replica->number = mr->lkey;
 	replica->rkey = mr->rkey;
@@ -321,7 +321,7 @@ static uint32_t find_destroyed(struct replay *r, const struct trace_event *event
 	const struct object *o;
 	int64_t handle = 0;
 
-	args_get(event->call->args, field->name, &handle);
+	args_value(args_field(event->call->args, field), &handle);
 	o = trace_object_at(r->trace, event->process, field->object, (uint64_t)handle,
 			    event->call->begin);
 	return o && handle ? o->id : 0;
@@ -409,7 +409,7 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 	struct replica *replica;
 	int64_t qp = 0;
 
-	args_get(event->call->args, "qp", &qp);
+	args_get(event->call->args, ARG(qp), &qp);
 	o = trace_object_at(r->trace, event->process, OBJECT_qp, (uint64_t)qp, event->time);
 	replica = o ? replica_of(r, o->id) : NULL;
 	if (replica && replica->qp && replica->qp->type == IBV_QPT_RAW_PACKET)
@@ -527,7 +527,7 @@ static bool passes_no_descriptor(const struct call *call)
 	int64_t fd = 0;
 
 	return call->verb == VERB_reg_dmabuf_mr && call->failed && !args_parse(call->args) &&
-	       args_get(call->args, "fd", &fd) && fd < 0;
+	       args_get(call->args, ARG(fd), &fd) && fd < 0;
 }
 
 /* Why the call is not replayed, or NULL. */

@@ -33,23 +33,15 @@ static const char no_event[] = "a request for an event that returned without one
 #define CUT_SHARE    50000000  /* to wait if it may be of a queue pair that is not driven */
 #define OUTSIDE_NS   200000000 /* to wait for what no verb causes: it may happen all the same */
 
-static uint64_t find_number(const struct args *args, const char *path)
-{
-	int64_t value = 0;
-
-	args_get(args, path, &value);
-	return (uint64_t)value;
-}
-
 /* A number among the results of a call. */
-static uint64_t find_result(const struct call *call, const char *path)
+static uint64_t find_result(const struct call *call, enum arg arg)
 {
-	return find_number(call->out, path);
+	return args_number(call->out, arg);
 }
 
-static uint64_t find_argument(const struct call *call, const char *path)
+static uint64_t find_argument(const struct call *call, enum arg arg)
 {
-	return find_number(call->args, path);
+	return args_number(call->args, arg);
 }
 
 static struct replica *find_object(struct replay *r, const struct trace_event *event,
@@ -204,7 +196,7 @@ static bool await_cq_event(struct replay *r, const struct replica *channel, stru
 static void compare_context(struct replay *r, const struct trace_event *event,
 			    const struct replica *cq)
 {
-	uint64_t there = find_result(event->call, "cq_context"), here;
+	uint64_t there = find_result(event->call, ARG(cq_context)), here;
 
 	if (!cq->handle)
 		return;
@@ -237,8 +229,9 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
 		return 0;
 	}
-	channel = find_object(r, event, OBJECT_comp_channel, find_argument(call, "channel"), &id);
-	cq = find_object(r, event, OBJECT_cq, find_result(call, "cq"), &id);
+	channel =
+		find_object(r, event, OBJECT_comp_channel, find_argument(call, ARG(channel)), &id);
+	cq = find_object(r, event, OBJECT_cq, find_result(call, ARG(cq)), &id);
 	if (!channel || !channel->handle)
 		return skip_event(r, event, channel, "its completion channel is not there");
 	if (!cq || !cq->handle)
@@ -255,8 +248,8 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	uint32_t id;
-	struct replica *cq = find_object(r, event, OBJECT_cq, find_argument(call, "cq"), &id);
-	unsigned int n = (unsigned int)find_argument(call, "nevents");
+	struct replica *cq = find_object(r, event, OBJECT_cq, find_argument(call, ARG(cq)), &id);
+	unsigned int n = (unsigned int)find_argument(call, ARG(nevents));
 
 	if (!cq || !cq->handle)
 		return skip_event(r, event, cq, "its completion queue is not there");
@@ -371,7 +364,7 @@ static struct ibv_async_event async_here(const struct call *call, enum ibv_event
 	struct ibv_async_event async = { .event_type = type };
 
 	if (kind_of_event(type) == OBJECT_device)
-		async.element.port_num = (int)find_result(call, "event.element");
+		async.element.port_num = (int)find_result(call, ARG(event.element));
 	else
 		async.element.qp = (struct ibv_qp *)element;
 	return async;
@@ -381,7 +374,7 @@ static struct ibv_async_event async_here(const struct call *call, enum ibv_event
 static void compare_port(struct replay *r, const struct trace_event *event, uint32_t context,
 			 const struct ibv_async_event *here)
 {
-	uint64_t there = find_result(event->call, "event.port_num");
+	uint64_t there = find_result(event->call, ARG(event.port_num));
 
 	if (kind_of_event(here->event_type) != OBJECT_device ||
 	    here->event_type == IBV_EVENT_DEVICE_FATAL || outcome_is_other_device(r->outcome))
@@ -432,7 +425,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 int events_get_async(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum ibv_event_type type = (enum ibv_event_type)find_result(call, "event.event_type");
+	enum ibv_event_type type = (enum ibv_event_type)find_result(call, ARG(event.event_type));
 	const struct replica *about;
 	struct replica *context;
 	uint32_t id;
@@ -441,8 +434,8 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
 		return 0;
 	}
-	about = element_here(r, event, type, find_result(call, "event.element"));
-	context = find_object(r, event, OBJECT_context, find_argument(call, "context"), &id);
+	about = element_here(r, event, type, find_result(call, ARG(event.element)));
+	context = find_object(r, event, OBJECT_context, find_argument(call, ARG(context)), &id);
 	if (!context || !context->handle)
 		return skip_event(r, event, context, "its context is not there");
 	if ((!about || !about->handle) && kind_of_event(type) != OBJECT_device)
@@ -464,9 +457,9 @@ static void ack_async(struct async **at)
 int events_ack_async(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum ibv_event_type type = (enum ibv_event_type)find_argument(call, "event.event_type");
+	enum ibv_event_type type = (enum ibv_event_type)find_argument(call, ARG(event.event_type));
 	const struct replica *about =
-		element_here(r, event, type, find_argument(call, "event.element"));
+		element_here(r, event, type, find_argument(call, ARG(event.element)));
 	struct async **at = find_async(r, 0, type, about ? about->handle : NULL, true);
 
 	outcome_called(r->outcome, call->verb);

@@ -33,8 +33,8 @@ static uint32_t device_id(const struct replay *r, uint32_t object)
 static int learn_port(struct replay *r, const struct call *call, const struct args *in,
 		      const struct args *out)
 {
-	uint8_t port = (uint8_t)recorded_number(in, "port_num");
-	uint16_t lid = (uint16_t)recorded_number(out, "port_attr.lid");
+	uint8_t port = (uint8_t)args_number(in, ARG(port_num));
+	uint16_t lid = (uint16_t)args_number(out, ARG(port_attr.lid));
 
 	return devices_recorded_lid(r->devices, recorded_device_name(r, call->object), port, lid)
 		       ?: peers_told_lid(r->peers, device_id(r, call->object), port, lid);
@@ -53,32 +53,27 @@ static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port
 }
 
 static int learn_entry(struct replay *r, const struct call *call, uint8_t port, int64_t index,
-		       const struct args *out, const char *entry)
+		       const char *raw, const struct json_node *type)
 {
-	char raw[64], type[64];
 	int64_t value;
 
-	snprintf(raw, sizeof(raw), "%s.gid.raw", entry);
-	snprintf(type, sizeof(type), "%s.gid_type", entry);
-	return learn_one_gid(r, call, port, index, args_text(out, raw),
-			     args_get(out, type, &value) ? gid_kind_of((enum ibv_gid_type)value)
-							 : GID_UNTYPED);
+	return learn_one_gid(r, call, port, index, raw,
+			     args_value(type, &value) ? gid_kind_of((enum ibv_gid_type)value)
+						      : GID_UNTYPED);
 }
 
 static int learn_gids(struct replay *r, const struct call *call, const struct args *out)
 {
-	char entry[32], path[64];
 	int64_t port, index;
 	int err = 0;
 
-	for (int i = 0; i < 256 && !err; i++) {
-		snprintf(entry, sizeof(entry), "entries[%d]", i);
-		snprintf(path, sizeof(path), "%s.port_num", entry);
-		if (!args_get(out, path, &port))
+	for (size_t i = 0; i < 256 && !err; i++) {
+		if (!args_get_at(out, ARG(entries.port_num), i, &port))
 			break;
-		snprintf(path, sizeof(path), "%s.gid_index", entry);
-		err = args_get(out, path, &index)
-			      ? learn_entry(r, call, (uint8_t)port, index, out, entry)
+		err = args_get_at(out, ARG(entries.gid_index), i, &index)
+			      ? learn_entry(r, call, (uint8_t)port, index,
+					    args_text_at(out, ARG(entries.gid.raw), i),
+					    args_find_at(out, ARG(entries.gid_type), i))
 			      : 0;
 	}
 	return err;
@@ -89,8 +84,8 @@ static int learn_memory(struct replay *r, const struct trace_event *event, const
 	struct memory *memory = r->memory[event->process];
 	bool range =
 		event->call->verb == VERB_dontfork_range || event->call->verb == VERB_dofork_range;
-	uint64_t addr = recorded_number(in, range ? "base" : "addr");
-	uint64_t length = recorded_number(in, range ? "size" : "length");
+	uint64_t addr = args_number(in, range ? ARG(base) : ARG(addr));
+	uint64_t length = args_number(in, range ? ARG(size) : ARG(length));
 
 	if (!range && memory_is_all(addr, length))
 		r->implicit[event->process] = r->any_implicit = true;
@@ -182,9 +177,9 @@ static int learn_modify_qp(struct replay *r, const struct call *call, const stru
 	struct ibv_ah_attr av = recorded_address(in, true);
 	int64_t dest, port;
 
-	if (args_get(in, "attr.port_num", &port))
+	if (args_get(in, ARG(attr.port_num), &port))
 		peers_use_port(r->peers, call->object, (uint8_t)port);
-	return args_get(in, "attr.dest_qp_num", &dest)
+	return args_get(in, ARG(attr.dest_qp_num), &dest)
 		       ? peers_connect(r->peers, call->object, (uint32_t)dest, &av)
 		       : 0;
 }
@@ -192,15 +187,12 @@ static int learn_modify_qp(struct replay *r, const struct call *call, const stru
 static int learn_transports(struct replay *r, const struct args *out)
 {
 	const char *name;
-	char path[64];
 	int64_t type;
 
-	for (int i = 0; i < 256; i++) {
-		snprintf(path, sizeof(path), "ret[%d].transport_type", i);
-		if (!args_get(out, path, &type))
+	for (size_t i = 0; i < 256; i++) {
+		if (!args_get_at(out, ARG(ret.transport_type), i, &type))
 			break;
-		snprintf(path, sizeof(path), "ret[%d].name", i);
-		name = args_text(out, path);
+		name = args_text_at(out, ARG(ret.name), i);
 		if (name && type == IBV_TRANSPORT_IWARP)
 			devices_recorded_iwarp(r->devices, name);
 	}
@@ -222,10 +214,10 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_query_device:
 	case VERB_query_device_ex:
 		if (!call->failed && call->out)
-			devices_recorded_attr(r->devices, recorded_device_name(r, call->object),
-					      call->out,
-					      call->verb == VERB_query_device ? "device_attr."
-									      : "attr.orig_attr.");
+			devices_recorded_attr(
+				r->devices, recorded_device_name(r, call->object), call->out,
+				call->verb == VERB_query_device ? ARG(device_attr)
+								: ARG(attr.orig_attr));
 		return 0;
 	case VERB_reg_mr:
 	case VERB_reg_mr_iova:
@@ -242,12 +234,14 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_query_port_compat:
 		return learn_port(r, call, in, out);
 	case VERB_query_gid:
-		return learn_one_gid(r, call, (uint8_t)recorded_number(in, "port_num"),
-				     (int64_t)recorded_number(in, "index"),
-				     args_text(out, "gid.raw"), GID_UNTYPED);
+		return learn_one_gid(r, call, (uint8_t)args_number(in, ARG(port_num)),
+				     (int64_t)args_number(in, ARG(index)),
+				     args_text(out, ARG(gid.raw)), GID_UNTYPED);
 	case VERB_query_gid_ex:
-		return learn_entry(r, call, (uint8_t)recorded_number(in, "port_num"),
-				   (int64_t)recorded_number(in, "gid_index"), out, "entry");
+		return learn_entry(r, call, (uint8_t)args_number(in, ARG(port_num)),
+				   (int64_t)args_number(in, ARG(gid_index)),
+				   args_text(out, ARG(entry.gid.raw)),
+				   args_find(out, ARG(entry.gid_type)));
 	case VERB_query_gid_table:
 		return learn_gids(r, call, out);
 	default:

@@ -175,14 +175,11 @@ static void lower_caps(struct translation *t, const struct device *device, struc
 }
 
 /* A size that was granted, where that is more than what was asked for. */
-static void raise_size(const struct translation *t, const char *prefix, const char *name,
-		       uint32_t *size)
+static void raise_size(const struct translation *t, enum arg arg, uint32_t *size)
 {
-	char path[64];
 	int64_t granted;
 
-	snprintf(path, sizeof(path), "%s.%s", prefix, name);
-	if (args_get(t->event->call->out, path, &granted) && granted > *size &&
+	if (args_get(t->event->call->out, arg, &granted) && granted > *size &&
 	    granted <= UINT32_MAX)
 		*size = (uint32_t)granted;
 }
@@ -191,17 +188,20 @@ static void raise_size(const struct translation *t, const char *prefix, const ch
  * Another device may grant less than the recorded one did, and the program used what it was
  * granted; so that is asked for. translate_lower() takes it back.
  */
-static void raise_caps(struct translation *t, const char *prefix, struct ibv_qp_cap *cap)
+static void raise_caps(struct translation *t, bool ex, struct ibv_qp_cap *cap)
 {
+#define CAP(member) \
+	(ex ? ARG(qp_init_attr_ex.cap.member) : ARG(qp_init_attr.cap.member)), &cap->member
 	if (!can_lower(t))
 		return;
 	t->cap = cap;
 	t->asked = *cap;
-	raise_size(t, prefix, "max_send_wr", &cap->max_send_wr);
-	raise_size(t, prefix, "max_recv_wr", &cap->max_recv_wr);
-	raise_size(t, prefix, "max_send_sge", &cap->max_send_sge);
-	raise_size(t, prefix, "max_recv_sge", &cap->max_recv_sge);
-	raise_size(t, prefix, "max_inline_data", &cap->max_inline_data);
+	raise_size(t, CAP(max_send_wr));
+	raise_size(t, CAP(max_recv_wr));
+	raise_size(t, CAP(max_send_sge));
+	raise_size(t, CAP(max_recv_sge));
+	raise_size(t, CAP(max_inline_data));
+#undef CAP
 }
 
 static void create_qp(struct translation *t, uint64_t *a)
@@ -211,7 +211,7 @@ static void create_qp(struct translation *t, uint64_t *a)
 
 	if (!pd || !attr)
 		return;
-	raise_caps(t, "qp_init_attr.cap", &attr->cap);
+	raise_caps(t, false, &attr->cap);
 	lower_caps(t, devices_of(t->r->devices, pd->context), &attr->cap);
 }
 
@@ -221,7 +221,7 @@ static void create_qp_ex(struct translation *t, uint64_t *a)
 
 	if (!a[0] || !attr)
 		return;
-	raise_caps(t, "qp_init_attr_ex.cap", &attr->cap);
+	raise_caps(t, true, &attr->cap);
 	lower_caps(t, devices_of(t->r->devices, to_pointer(a[0])), &attr->cap);
 }
 

@@ -42,7 +42,7 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 	int64_t there = 0;
 
 	reg_mr(t, a);
-	if (args_get(t->event->call->args, "addr", &there) && (uint64_t)there == a[3])
+	if (args_get(t->event->call->args, ARG(addr), &there) && (uint64_t)there == a[3])
 		a[3] = a[1];
 }
 

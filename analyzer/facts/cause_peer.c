@@ -68,13 +68,13 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 
 	if (!noted->astray.handle || noted->astray.rtr.id.thread ||
 	    event->process != noted->cause.process || call->handle != noted->astray.handle ||
-	    !args_get(call->args, "attr.qp_state", &state) || state != ABI_QPS_RTR)
+	    !args_get(call->args, ARG(attr.qp_state), &state) || state != ABI_QPS_RTR)
 		return;
 	object = trace_object_at(causes->trace, event->process, OBJECT_qp, call->handle,
 				 event->time);
 	if (!object || object->id != noted->cause.qp)
 		return;
-	args_get(call->args, "attr.dest_qp_num", &number);
+	args_get(call->args, ARG(attr.dest_qp_num), &number);
 	noted->astray.rtr = moment_of(event);
 	noted->astray.told = (uint32_t)number;
 }

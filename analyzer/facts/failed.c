@@ -150,8 +150,8 @@ static struct fact *last_refusal(struct failed *failed, const struct search *sea
 static bool asks_for_inline(const struct call *call, int64_t *ret_bytes)
 {
 	return (call->verb == VERB_create_qp || call->verb == VERB_create_qp_ex) &&
-	       (args_get(call->args, "qp_init_attr.cap.max_inline_data", ret_bytes) ||
-		args_get(call->args, "qp_init_attr_ex.cap.max_inline_data", ret_bytes));
+	       (args_get(call->args, ARG(qp_init_attr.cap.max_inline_data), ret_bytes) ||
+		args_get(call->args, ARG(qp_init_attr_ex.cap.max_inline_data), ret_bytes));
 }
 
 /* It has asked for less than it was refused. */
@@ -206,14 +206,14 @@ static bool is_fatal(const char *type)
 
 static void take_event(struct failed *failed, struct model *model, const struct trace_event *event)
 {
-	const char *type = args_text(event->call->out, "event.event_type");
+	const char *type = args_text(event->call->out, ARG(event.event_type));
 	char text[TEXT], name[64];
 	struct fact *fact;
 	int64_t value = 0;
 
 	if (!is_fatal(type))
 		return;
-	args_get(event->call->out, "event.event_type", &value);
+	args_get(event->call->out, ARG(event.event_type), &value);
 	fact = fact_count(failed->facts, FACT_FATAL, fact_key((uint64_t)value, event->process, 0),
 			  event->process);
 	if (!fact || fact->what)
@@ -291,13 +291,13 @@ static void explain_refusal(struct fact *fact, const struct cm_failure *row, int
 static void name_cm_failure(struct failed *failed, const struct trace_event *event,
 			    struct fact *fact, const struct cm_failure *row)
 {
-	const char *to = args_text(event->call->out, "event.dst_addr");
+	const char *to = args_text(event->call->out, ARG(event.dst_addr));
 	const struct object *id = NULL;
 	int64_t handle = 0;
 
 	if (to && !strcmp(to, "none"))
 		to = NULL;
-	if (args_get(event->call->out, "event.id", &handle))
+	if (args_get(event->call->out, ARG(event.id), &handle))
 		id = trace_object_at(failed->trace, event->process, OBJECT_cm_id, (uint64_t)handle,
 				     event->call->end);
 	if (asprintf(&fact->what, "%s of %s(%s%s%s)", row->event, verb_infos[row->verb].name,
@@ -308,13 +308,13 @@ static void name_cm_failure(struct failed *failed, const struct trace_event *eve
 static void take_cm_event(struct failed *failed, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
-	const struct cm_failure *row = find_cm_failure(args_text(out, "event.event"));
+	const struct cm_failure *row = find_cm_failure(args_text(out, ARG(event.event)));
 	struct fact *fact;
 	int64_t status = 0;
 
 	if (!row)
 		return;
-	args_get(out, "event.status", &status);
+	args_get(out, ARG(event.status), &status);
 	fact = fact_count(failed->facts, FACT_FAILED,
 			  fact_key((uint64_t)row->verb << 32 | (uint32_t)status,
 				   find_place(failed, event->call->stack), 1),

@@ -80,11 +80,11 @@ void outages_event(struct outages *outages, const struct trace_event *event)
 	struct outage *open, *place;
 	int64_t type, context, port = 0;
 
-	if (!call->out || !call->args || !args_get(call->out, "event.event_type", &type) ||
+	if (!call->out || !call->args || !args_get(call->out, ARG(event.event_type), &type) ||
 	    (type != PORT_ERR && type != PORT_ACTIVE && type != DEVICE_FATAL) ||
-	    !args_get(call->args, "context", &context))
+	    !args_get(call->args, ARG(context), &context))
 		return;
-	if (type != DEVICE_FATAL && !args_get(call->out, "event.port_num", &port))
+	if (type != DEVICE_FATAL && !args_get(call->out, ARG(event.port_num), &port))
 		return;
 	now.context = (uint64_t)context;
 	now.port = (uint32_t)port;

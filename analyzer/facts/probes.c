@@ -7,9 +7,9 @@
 
 #include "core/wire/probe.h"
 
-static bool get_argument(const void *call, const char *name, int64_t *ret_value)
+static bool get_argument(const void *call, const struct field_info *field, int64_t *ret_value)
 {
-	return args_get(((const struct call *)call)->args, name, ret_value);
+	return args_value(args_field(((const struct call *)call)->args, field), ret_value);
 }
 
 bool probe_is(const struct call *call, int error)

@@ -116,9 +116,9 @@ static void note_first(int64_t *time, int64_t now)
 		*time = now;
 }
 
-static void take_address(char own[ADDRESS], const struct args *out, const char *path)
+static void take_address(char own[ADDRESS], const struct args *out, enum arg arg)
 {
-	const char *text = args_text(out, path);
+	const char *text = args_text(out, arg);
 
 	if (text)
 		snprintf(own, ADDRESS, "%s", text);
@@ -127,14 +127,14 @@ static void take_address(char own[ADDRESS], const struct args *out, const char *
 static void begin_call(struct clock_cm *cm, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct cm_end *end = find_end(cm, event->process, args_number(call->args, "id"));
+	struct cm_end *end = find_end(cm, event->process, args_number(call->args, ARG(id)));
 
 	if (!end)
 		return;
 	switch (call->verb) {
 	case VERB_rdma_connect:
 		note_first(&end->connect, event->time);
-		end->given = (uint32_t)args_number(call->args, "conn_param.qp_num");
+		end->given = (uint32_t)args_number(call->args, ARG(conn_param.qp_num));
 		break;
 	case VERB_rdma_accept:
 		note_first(&end->accept, event->time);
@@ -158,7 +158,7 @@ static void begin_call(struct clock_cm *cm, const struct trace_event *event)
 /* Each has an event before it does what matters here: ADDR_RESOLVED, or a request. */
 static struct cm_end *end_of_event(struct clock_cm *cm, const struct trace_event *event, bool made)
 {
-	uint64_t id = args_number(event->call->out, "event.id");
+	uint64_t id = args_number(event->call->out, ARG(event.id));
 	struct cm_end *end = made ? NULL : find_end(cm, event->process, id);
 
 	return end ?: add_end(cm, event->process, id);
@@ -167,24 +167,25 @@ static struct cm_end *end_of_event(struct clock_cm *cm, const struct trace_event
 static void take_request(struct cm_end *end, const struct args *out)
 {
 	end->passive = true;
-	end->number = (uint32_t)args_number(out, "event.conn.qp_num")
-			      ?: (uint32_t)args_number(out, "event.ud.qp_num");
+	end->number = (uint32_t)args_number(out, ARG(event.conn.qp_num))
+			      ?: (uint32_t)args_number(out, ARG(event.ud.qp_num));
 }
 
 static void take_event(struct clock_cm *cm, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
-	const char *name = args_text(out, "event.event"), *type = args_text(out, "event.qp_type");
+	const char *name = args_text(out, ARG(event.event)),
+		   *type = args_text(out, ARG(event.qp_type));
 	bool made = name && !strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST");
 	struct cm_end *end = name ? end_of_event(cm, event, made) : NULL;
 	int64_t now = event->call->end, status = 0;
 
 	if (!end)
 		return;
-	take_address(end->own, out, "event.src_addr");
-	take_address(end->other, out, "event.dst_addr");
+	take_address(end->own, out, ARG(event.src_addr));
+	take_address(end->other, out, ARG(event.dst_addr));
 	end->datagram = type && !strcmp(type, "IBV_QPT_UD");
-	args_get(out, "event.status", &status);
+	args_get(out, ARG(event.status), &status);
 	if (made) {
 		take_request(end, out);
 		end->request = now;
@@ -211,7 +212,7 @@ static void end_call(struct clock_cm *cm, const struct trace_event *event)
 	if (call->verb == VERB_rdma_get_cm_event)
 		take_event(cm, event);
 	else if (call->verb == VERB_rdma_destroy_id || call->verb == VERB_rdma_destroy_ep)
-		map_remove(&cm->by_id, id_key(event->process, args_number(call->args, "id")));
+		map_remove(&cm->by_id, id_key(event->process, args_number(call->args, ARG(id))));
 }
 
 int clock_cm_event(struct clock_cm *cm, const struct trace_event *event)

@@ -163,9 +163,9 @@ static struct gram_ah *find_ah(const struct clock_datagrams *grams, uint32_t pro
 	return ah && ah->process == process && ah->handle == handle ? ah : NULL;
 }
 
-static void read_gid(struct gram_ah *ah, const struct args *args, const char *path)
+static void read_gid(struct gram_ah *ah, const struct args *args, enum arg arg)
 {
-	const char *hex = args_text(args, path);
+	const char *hex = args_text(args, arg);
 
 	ah->known = hex && gid_parse(hex, ah->dgid);
 }
@@ -176,13 +176,13 @@ static void read_address(struct gram_ah *ah, const struct call *call)
 	bool back = call->verb == VERB_create_ah_from_wc;
 	int64_t lid;
 
-	ah->is_global = back ? args_number(call->args, "wc.wc_flags") & WITH_GRH
-			     : args_number(call->args, "attr.is_global") != 0;
+	ah->is_global = back ? args_number(call->args, ARG(wc.wc_flags)) & WITH_GRH
+			     : args_number(call->args, ARG(attr.is_global)) != 0;
 	if (ah->is_global) {
-		read_gid(ah, call->args, back ? "grh.sgid.raw" : "attr.grh.dgid.raw");
+		read_gid(ah, call->args, back ? ARG(grh.sgid.raw) : ARG(attr.grh.dgid.raw));
 		return;
 	}
-	ah->known = args_get(call->args, back ? "wc.slid" : "attr.dlid", &lid) && lid;
+	ah->known = args_get(call->args, back ? ARG(wc.slid) : ARG(attr.dlid), &lid) && lid;
 	ah->dlid = ah->known ? (uint16_t)lid : 0;
 }
 

@@ -19,9 +19,9 @@
 #include "core/wire/log.h"
 
 static struct life *find_live(struct model *model, const struct trace_event *event,
-			      const struct args *args, const char *path, enum object_kind kind)
+			      const struct args *args, enum arg arg, enum object_kind kind)
 {
-	struct life *life = model_argument(model, event, args, path, kind);
+	struct life *life = model_argument(model, event, args, arg, kind);
 
 	return life && life->state == LIFE_LIVE && !life->inherited ? life : NULL;
 }
@@ -43,7 +43,7 @@ static int enter_call(struct model *model, const struct trace_event *event)
 		model->nin_cm = thread + 1;
 	}
 	if (begins && event->call->args)
-		args_get(event->call->args, "id", &id);
+		args_get(event->call->args, ARG(id), &id);
 	model->in_cm[thread] = (struct cm_call){ begins, (uint64_t)id };
 	return 0;
 }
@@ -89,7 +89,7 @@ static int make_object(struct model *model, const struct trace_event *event, enu
 
 static const char *event_name(const struct args *args)
 {
-	const char *name = args_text(args, "event.event");
+	const char *name = args_text(args, ARG(event.event));
 
 	return name ? name : "";
 }
@@ -103,8 +103,8 @@ static struct life *debtor_of(struct model *model, const struct trace_event *eve
 	if (!strncmp(name, "RDMA_CM_EVENT_MULTICAST", 23))
 		return NULL;
 	return model_argument(model, event, args,
-			      strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST") ? "event.id"
-									    : "event.listen_id",
+			      strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST") ? ARG(event.id)
+									    : ARG(event.listen_id),
 			      OBJECT_cm_id);
 }
 
@@ -119,11 +119,11 @@ static int event_is_got(struct model *model, const struct trace_event *event)
 		id->got = moment_of(event);
 	}
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
-	    !args_get(out, "event.id", &new))
+	    !args_get(out, ARG(event.id), &new))
 		return 0;
 	return make_object(
 		model, event, OBJECT_cm_id, (uint64_t) new,
-		find_live(model, event, event->call->args, "channel", OBJECT_cm_channel));
+		find_live(model, event, event->call->args, ARG(channel), OBJECT_cm_channel));
 }
 
 static void event_is_acked(struct model *model, const struct trace_event *event)
@@ -137,8 +137,8 @@ static void event_is_acked(struct model *model, const struct trace_event *event)
 static int id_moves(struct model *model, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
-	struct life *id = find_live(model, event, args, "id", OBJECT_cm_id);
-	struct life *channel = find_live(model, event, args, "channel", OBJECT_cm_channel);
+	struct life *id = find_live(model, event, args, ARG(id), OBJECT_cm_id);
+	struct life *channel = find_live(model, event, args, ARG(channel), OBJECT_cm_channel);
 
 	if (!id)
 		return 0;
@@ -169,7 +169,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 	if (effect == EFFECT_CREATE)
 		return make_object(
 			model, event, verb_infos[call->verb].object, call->handle,
-			find_live(model, event, call->args, "channel", OBJECT_cm_channel));
+			find_live(model, event, call->args, ARG(channel), OBJECT_cm_channel));
 	if (call->verb == VERB_rdma_get_cm_event && call->out)
 		return event_is_got(model, event);
 	return call->verb == VERB_rdma_migrate_id ? id_moves(model, event) : 0;

@@ -60,8 +60,8 @@ static struct life *async_element(struct model *model, const struct parsed *p,
 	enum object_kind kind;
 	int64_t type, element;
 
-	if (!args_get(args, "event.event_type", &type) ||
-	    !args_get(args, "event.element", &element))
+	if (!args_get(args, ARG(event.event_type), &type) ||
+	    !args_get(args, ARG(event.element), &element))
 		return NULL;
 	kind = async_kind(type);
 	if (kind == OBJECT_COUNT)
@@ -78,13 +78,15 @@ struct life *control_element(struct model *model, const struct trace_event *even
 
 static void call_uses(struct model *model, const struct parsed *p)
 {
-	const struct handle_list *list = &model->handles.args[p->call->verb];
+	const struct handle_list *list = handles_given(p->call->verb);
 
-	for (unsigned int i = 0; i < list->n; i++)
+	for (unsigned int i = 0; i < list->n; i++) {
+		const struct handle *handle = &list->handles[i];
+
 		watcher_use(&model->watcher, p->event, p->call->verb,
-			    model_argument(model, p->event, p->args, list->paths[i].path,
-					   list->paths[i].kind),
-			    list->paths[i].path, 0);
+			    model_argument(model, p->event, p->args, handle->arg, handle->kind),
+			    arg_path(handle->arg), 0);
+	}
 	if (p->call->verb == VERB_ack_async_event)
 		watcher_use(&model->watcher, p->event, p->call->verb,
 			    async_element(model, p, p->args), "event.element", 0);
@@ -92,14 +94,14 @@ static void call_uses(struct model *model, const struct parsed *p)
 
 /* Creations */
 
-static int link_paths(struct model *model, const struct parsed *p, const struct args *args,
-		      const struct handle_list *list, struct life *life)
+static int link_handles(struct model *model, const struct parsed *p, const struct args *args,
+			const struct handle_list *list, struct life *life)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; i < list->n && !err; i++) {
-		struct life *parent = model_argument(model, p->event, args, list->paths[i].path,
-						     list->paths[i].kind);
+		struct life *parent = model_argument(model, p->event, args, list->handles[i].arg,
+						     list->handles[i].kind);
 
 		if (parent && parent != life && !parent->inherited &&
 		    (parent->state == LIFE_LIVE || parent->state == LIFE_DYING))
@@ -111,17 +113,12 @@ static int link_paths(struct model *model, const struct parsed *p, const struct 
 /* The only array of handles. */
 static int link_wqs(struct model *model, const struct parsed *p, struct life *table)
 {
-	char path[HANDLE_PATH];
+	const struct json_node *n = json_first(args_find(p->args, ARG(init_attr.ind_tbl)));
 	int64_t handle;
 	int err = 0;
 
-	for (unsigned int i = 0; !err; i++) {
-		struct life *wq;
-
-		snprintf(path, sizeof(path), "init_attr.ind_tbl[%u]", i);
-		if (!p->args || !args_get(p->args, path, &handle))
-			break;
-		wq = model_find(model, p->event->process, OBJECT_wq, (uint64_t)handle);
+	for (; !err && args_value(n, &handle); n = json_next(n)) {
+		struct life *wq = model_find(model, p->event->process, OBJECT_wq, (uint64_t)handle);
 		if (wq && wq->state == LIFE_LIVE)
 			err = life_link(wq, table);
 	}
@@ -194,7 +191,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
 	control_name(model, life, p->call->object);
 	keys_note_parents(model, life, p->call);
-	if (kind == OBJECT_mr && p->out && args_get(p->out, "ret.length", &bytes))
+	if (kind == OBJECT_mr && p->out && args_get(p->out, ARG(ret.length), &bytes))
 		life->bytes = (uint64_t)bytes;
 	lives_add(&model->lives, life);
 	err = kind == OBJECT_qp || kind == OBJECT_wq || kind == OBJECT_srq
@@ -211,13 +208,13 @@ static int creation_returns(struct model *model, const struct parsed *p)
 		err = peer_add(&model->peers, life,
 			       model_find(model, life->process, OBJECT_context, life->context));
 	if (!err)
-		err = link_paths(model, p, p->args, &model->handles.args[p->call->verb], life);
+		err = link_handles(model, p, p->args, handles_given(p->call->verb), life);
 	if (!err)
 		err = link_to_id(model, p->event, life);
 	if (!err && kind == OBJECT_cq)
 		err = make_wake(model, life);
 	if (!err)
-		err = link_paths(model, p, p->out, &model->handles.made[kind], life);
+		err = link_handles(model, p, p->out, handles_made(kind), life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)
 		err = link_wqs(model, p, life);
 	return err < 0 ? log_err(err, "model of live objects") : 0;
@@ -225,24 +222,24 @@ static int creation_returns(struct model *model, const struct parsed *p)
 
 /* Verbs that change which object depends on which */
 
-static struct life *find_argument(struct model *model, const struct parsed *p, const char *path,
+static struct life *find_argument(struct model *model, const struct parsed *p, enum arg arg,
 				  enum object_kind kind)
 {
-	struct life *life = model_argument(model, p->event, p->args, path, kind);
+	struct life *life = model_argument(model, p->event, p->args, arg, kind);
 
 	return life && life->state == LIFE_LIVE ? life : NULL;
 }
 
 static int mw_is_bound(struct model *model, const struct parsed *p)
 {
-	struct life *mw = find_argument(model, p, "mw", OBJECT_mw);
-	struct life *mr = find_argument(model, p, "mw_bind.bind_info.mr", OBJECT_mr);
+	struct life *mw = find_argument(model, p, ARG(mw), OBJECT_mw);
+	struct life *mr = find_argument(model, p, ARG(mw_bind.bind_info.mr), OBJECT_mr);
 	int64_t length = 0;
 
 	if (!mw)
 		return 0;
 	life_unlink_kind(mw, OBJECT_mr);
-	if (!mr || !args_get(p->args, "mw_bind.bind_info.length", &length) || !length)
+	if (!mr || !args_get(p->args, ARG(mw_bind.bind_info.length), &length) || !length)
 		return 0;
 	mw->bind = p->event->id;
 	model->binds = true;
@@ -251,14 +248,14 @@ static int mw_is_bound(struct model *model, const struct parsed *p)
 
 static int mr_is_registered_anew(struct model *model, const struct parsed *p)
 {
-	struct life *mr = find_argument(model, p, "mr", OBJECT_mr);
-	struct life *pd = find_argument(model, p, "pd", OBJECT_pd);
+	struct life *mr = find_argument(model, p, ARG(mr), OBJECT_mr);
+	struct life *pd = find_argument(model, p, ARG(pd), OBJECT_pd);
 	int64_t flags = 0, length;
 
 	if (!mr)
 		return 0;
-	args_get(p->args, "flags", &flags);
-	if (args_get(p->args, "length", &length) && length)
+	args_get(p->args, ARG(flags), &flags);
+	if (args_get(p->args, ARG(length), &length) && length)
 		mr->bytes = (uint64_t)length;
 	if (!pd || !(flags & REREG_CHANGE_PD))
 		return 0;
@@ -269,11 +266,11 @@ static int mr_is_registered_anew(struct model *model, const struct parsed *p)
 /* The group of an attach or detach as one number. */
 static uint64_t group_key(const struct parsed *p)
 {
-	const char *gid = args_text(p->args, "gid.raw");
+	const char *gid = args_text(p->args, ARG(gid.raw));
 	uint64_t h = 0xcbf29ce484222325ull;
 	int64_t lid = 0;
 
-	args_get(p->args, "lid", &lid);
+	args_get(p->args, ARG(lid), &lid);
 	while (gid && *gid)
 		h = (h ^ (unsigned char)*gid++) * 0x100000001b3ull;
 	return h ^ (uint64_t)lid << 48;
@@ -281,7 +278,7 @@ static uint64_t group_key(const struct parsed *p)
 
 static int mcast_changes(struct model *model, const struct parsed *p)
 {
-	struct life *qp = find_argument(model, p, "qp", OBJECT_qp);
+	struct life *qp = find_argument(model, p, ARG(qp), OBJECT_qp);
 
 	if (!qp)
 		return 0;
@@ -333,7 +330,7 @@ static void event_is_got(struct model *model, const struct parsed *p)
 
 	if (!p->out)
 		return;
-	life = completion ? model_argument(model, p->event, p->out, "cq", OBJECT_cq)
+	life = completion ? model_argument(model, p->event, p->out, ARG(cq), OBJECT_cq)
 			  : async_element(model, p, p->out);
 	if (!life)
 		return;
@@ -343,7 +340,7 @@ static void event_is_got(struct model *model, const struct parsed *p)
 		return;
 	}
 	life->async_events++;
-	if (args_get(p->out, "event.event_type", &type))
+	if (args_get(p->out, ARG(event.event_type), &type))
 		qp_async(life, p->event, type);
 }
 
@@ -371,8 +368,8 @@ static void events_are_acked(struct model *model, const struct parsed *p)
 			ack_events(life, &life->async_events, 1, p);
 		return;
 	}
-	life = model_argument(model, p->event, p->args, "cq", OBJECT_cq);
-	if (!life || !args_get(p->args, "nevents", &n))
+	life = model_argument(model, p->event, p->args, ARG(cq), OBJECT_cq);
+	if (!life || !args_get(p->args, ARG(nevents), &n))
 		return;
 	ack_events(life, &life->events, (uint64_t)n, p);
 	if (!life->cq)
@@ -395,7 +392,7 @@ static int wait_begins(struct model *model, const struct parsed *p)
 {
 	int64_t channel = 0;
 
-	args_get(p->args, "channel", &channel);
+	args_get(p->args, ARG(channel), &channel);
 	return wake_waits(model, p->event, (uint64_t)channel);
 }
 
@@ -410,7 +407,7 @@ static int wait_ends(struct model *model, const struct trace_event *event)
 	wake_got(model, event,
 		 event->call->failed || !p.out
 			 ? NULL
-			 : model_argument(model, p.event, p.out, "cq", OBJECT_cq));
+			 : model_argument(model, p.event, p.out, ARG(cq), OBJECT_cq));
 	return 0;
 }
 
@@ -434,7 +431,7 @@ int control_call(struct model *model, const struct trace_event *event)
 		err = wait_begins(model, &p);
 	/* another thread may poll its completion before it returns */
 	if (p.call->verb == VERB_bind_mw && !p.call->failed && p.call->end >= 0)
-		err = queues_bind(model, find_argument(model, &p, "qp", OBJECT_qp), event);
+		err = queues_bind(model, find_argument(model, &p, ARG(qp), OBJECT_qp), event);
 	return err;
 }
 

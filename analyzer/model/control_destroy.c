@@ -55,7 +55,7 @@ static struct life *find_older(struct model *model, const struct trace_event *ev
 int control_destroy_begins(struct model *model, const struct trace_event *event)
 {
 	enum verb verb = event->call->verb;
-	const char *self = handles_self(verb);
+	enum arg self = handles_self(verb);
 	struct pending *pending;
 	struct life *life;
 
@@ -141,7 +141,7 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 static void usurp_object(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	const char *self = handles_self(call->verb);
+	enum arg self = handles_self(call->verb);
 	struct life *copy, *own;
 
 	if (!self || call->failed)

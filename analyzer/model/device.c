@@ -43,8 +43,8 @@ static void take_limits(struct device *device, const struct json_node *attr)
 
 static void take_port(struct device *device, const struct call *call)
 {
-	const struct json_node *number = args_member(call->args, "port_num");
-	const struct json_node *n = json_first(args_member(call->out, "port_attr"));
+	const struct json_node *number = args_find(call->args, ARG(port_num));
+	const struct json_node *n = json_first(args_find(call->out, ARG(port_attr)));
 	struct device_port *port;
 
 	if (!n || !number || number->number < 1 || number->number > DEVICE_PORTS)
@@ -136,11 +136,11 @@ static int take_entry(struct device *device, const struct json_node *entry)
 
 static int take_gid(struct device *device, const struct call *call)
 {
-	const struct json_node *port = args_member(call->args, "port_num");
-	const struct json_node *index = args_member(call->args, "index");
+	const struct json_node *port = args_find(call->args, ARG(port_num));
+	const struct json_node *index = args_find(call->args, ARG(index));
 	struct device_gid gid = { .type = -1 };
 
-	if (!port || !index || !read_raw(args_member(call->out, "gid"), gid.raw))
+	if (!port || !index || !read_raw(args_find(call->out, ARG(gid)), gid.raw))
 		return 0;
 	gid.port = (uint32_t)port->number;
 	gid.index = (uint32_t)index->number;
@@ -149,8 +149,8 @@ static int take_gid(struct device *device, const struct call *call)
 
 static int take_table(struct device *device, const struct call *call)
 {
-	const struct json_node *entries = args_member(call->out, "entries");
-	const struct json_node *most = args_member(call->args, "max_entries");
+	const struct json_node *entries = args_find(call->out, ARG(entries));
+	const struct json_node *most = args_find(call->args, ARG(max_entries));
 	int err = 0;
 
 	if (!entries)
@@ -189,7 +189,7 @@ int device_learn(struct device **device, const struct call *call)
 	case VERB_query_gid:
 		return take_gid(*device, call);
 	case VERB_query_gid_ex:
-		return take_entry(*device, args_member(call->out, "entry"));
+		return take_entry(*device, args_find(call->out, ARG(entry)));
 	case VERB_query_gid_table:
 		return take_table(*device, call);
 	default:

@@ -91,7 +91,7 @@ static void add_device(struct device_list *list, const struct json_node *device)
 
 static int add_list(struct device_lists *lists, const struct trace_event *event)
 {
-	const struct json_node *devices = args_member(event->call->out, "ret");
+	const struct json_node *devices = args_find(event->call->out, ARG(ret));
 	struct device_list *list;
 
 	if (event->call->failed || !devices || devices->kind != JSON_ARRAY)
@@ -127,7 +127,7 @@ static void forget_freed(struct device_lists *lists)
 
 static void free_list(struct device_lists *lists, const struct trace_event *event)
 {
-	const struct json_node *address = args_member(event->call->args, "list");
+	const struct json_node *address = args_find(event->call->args, ARG(list));
 	struct device_list *list = lists->lists;
 
 	while (list && address &&
@@ -148,7 +148,7 @@ static int add_open(struct device_lists *lists, const struct trace_event *event)
 	struct device_open *open;
 	int64_t device;
 
-	if (event->call->failed || !args_get(event->call->out, "ret.device", &device))
+	if (event->call->failed || !args_get(event->call->out, ARG(ret.device), &device))
 		return 0;
 	open = calloc(1, sizeof(*open));
 	if (!open)
@@ -201,7 +201,7 @@ static bool is_stale(const struct device_lists *lists, const struct trace_event 
 	int64_t device;
 	int found = -1;
 
-	if (!args_get(event->call->args, "device", &device) ||
+	if (!args_get(event->call->args, ARG(device), &device) ||
 	    is_open(lists, event->process, (uint64_t)device))
 		return false;
 	for (const struct device_list *l = lists->lists; l; l = l->next) {

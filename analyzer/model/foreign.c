@@ -51,34 +51,34 @@ static const struct life *find_other(struct model *model, uint32_t process, uint
 
 void foreign_check(struct model *model, const struct trace_event *event)
 {
-	const struct handle_list *list = &model->handles.args[event->call->verb];
+	const struct handle_list *list = handles_given(event->call->verb);
 	struct model_foreign foreign = { .event = event };
-	int64_t handle;
+	int64_t value;
 
 	if (verb_infos[event->call->verb].effect != EFFECT_CREATE || model->keys.shared)
 		return;
 	for (unsigned int i = 0; i < list->n; i++) {
-		const struct handle_path *path = &list->paths[i];
+		const struct handle *handle = &list->handles[i];
 		const struct life *life;
 
-		if (!args_get(event->call->args, path->path, &handle) || !handle ||
-		    path->kind == OBJECT_device)
+		if (!args_get(event->call->args, handle->arg, &value) || !value ||
+		    handle->kind == OBJECT_device)
 			continue;
-		life = model_find(model, event->process, path->kind, (uint64_t)handle);
+		life = model_find(model, event->process, handle->kind, (uint64_t)value);
 		if (life && (!is_judged(life) || !context_of(life)))
 			return;
-		foreign.path = path->path;
-		foreign.kind = path->kind;
-		foreign.handle = (uint64_t)handle;
+		foreign.path = arg_path(handle->arg);
+		foreign.kind = handle->kind;
+		foreign.handle = (uint64_t)value;
 		if (life && !foreign.first) {
 			foreign.first = life;
 		} else if (life && context_of(life) != context_of(foreign.first)) {
 			foreign.object = life;
 			model->watcher.foreign(model->watcher.arg, &foreign);
 			return;
-		} else if (!life && foreign.first && is_listed(path->kind) &&
+		} else if (!life && foreign.first && is_listed(handle->kind) &&
 			   is_whole(model, event, foreign.first)) {
-			foreign.object = find_other(model, event->process, (uint64_t)handle);
+			foreign.object = find_other(model, event->process, (uint64_t)value);
 			model->watcher.foreign(model->watcher.arg, &foreign);
 			return;
 		}

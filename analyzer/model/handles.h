@@ -1,32 +1,27 @@
 #pragma once
 /*
- * Where the arguments of each verb name an object, by path.
+ * Where the arguments of each verb name an object.
  *
- * Made from the descriptors of core/wire/desc.h, so a verb that is added to the
- * list is known here, too. Constant once made; any thread.
+ * Made from the lists, so a verb that is added to them is known here, too. Not here: arrays of
+ * handles. There is only one, ibv_rwq_ind_table_init_attr.ind_tbl: control.c. Constant; any thread.
  */
-#include "core/wire/desc.h"
+#include "core/store/db/args.h"
 
-enum { HANDLE_PATH = 64 };
-
-struct handle_path {
-	char path[HANDLE_PATH]; /* "qp_init_attr.send_cq"; for args_get() */
+struct handle {
+	enum arg arg;
 	enum object_kind kind;
 };
 
 struct handle_list {
 	unsigned int n;
-	struct handle_path *paths;
+	const struct handle *handles;
 };
 
-struct handles {
-	struct handle_list args[VERB_COUNT];   /* of what goes in */
-	struct handle_list made[OBJECT_COUNT]; /* of a new object's fields: "ret.pd" */
-};
+/* Of what goes in. */
+const struct handle_list *handles_given(enum verb verb);
 
-/* Returns 0 or -ENOMEM. */
-int handles_init(struct handles *handles);
-void handles_fini(struct handles *handles);
+/* Of a new object's fields: "ret.pd". */
+const struct handle_list *handles_made(enum object_kind kind);
 
-/* The name of the argument that @verb acts on: "qp"; NULL if there is none. */
-const char *handles_self(enum verb verb);
+/* The argument that @verb acts on; ARG_NONE if there is none. */
+enum arg handles_self(enum verb verb);

@@ -22,11 +22,11 @@ enum { ERR_INPUT = -1, ERR_DONT_FORK_NEW = -2 };
 
 enum { ENDLESS = 1ull << 62 }; /* longer than any memory: an implicit region */
 
-static uint64_t read_number(const struct args *args, const char *path, uint64_t otherwise)
+static uint64_t read_number(const struct args *args, enum arg arg, uint64_t otherwise)
 {
 	int64_t value;
 
-	return args && args_get(args, path, &value) ? (uint64_t)value : otherwise;
+	return args && args_get(args, arg, &value) ? (uint64_t)value : otherwise;
 }
 
 /* The protection domain below a parent domain. */
@@ -39,11 +39,11 @@ static uint64_t base_pd(struct model *model, uint32_t process, uint64_t handle)
 
 void keys_note_parents(struct model *model, struct life *life, const struct call *call)
 {
-	uint64_t pd = read_number(call->out, "ret.pd", read_number(call->args, "pd", 0));
+	uint64_t pd = read_number(call->out, ARG(ret.pd), read_number(call->args, ARG(pd), 0));
 
-	life->context = read_number(call->out, "ret.context", 0);
+	life->context = read_number(call->out, ARG(ret.context), 0);
 	if (call->verb == VERB_alloc_parent_domain)
-		pd = read_number(call->args, "attr.pd", 0);
+		pd = read_number(call->args, ARG(attr.pd), 0);
 	life->pd = pd                        ? base_pd(model, life->process, pd)
 		   : life->kind == OBJECT_pd ? life->handle
 					     : 0;
@@ -55,21 +55,21 @@ void keys_note_parents(struct model *model, struct life *life, const struct call
 static void set_range(struct key *key, const struct call *call)
 {
 	const struct args *args = call->args;
-	uint64_t addr = read_number(args, "addr", read_number(call->out, "ret.addr", 0));
+	uint64_t addr = read_number(args, ARG(addr), read_number(call->out, ARG(ret.addr), 0));
 
-	key->length = read_number(args, "length", read_number(call->out, "ret.length", 0));
-	key->access = (uint32_t)read_number(args, "access", ~0u);
+	key->length = read_number(args, ARG(length), read_number(call->out, ARG(ret.length), 0));
+	key->access = (uint32_t)read_number(args, ARG(access), ~0u);
 	key->memory = key->addr = addr;
 	switch (call->verb) {
 	case VERB_reg_mr:
 		break;
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:
-		key->addr = read_number(args, "iova", addr);
+		key->addr = read_number(args, ARG(iova), addr);
 		break;
 	case VERB_reg_dmabuf_mr:
 	case VERB_mlx5dv_reg_dmabuf_mr:
-		key->memory = key->addr = read_number(args, "iova", 0);
+		key->memory = key->addr = read_number(args, ARG(iova), 0);
 		break;
 	case VERB_reg_dm_mr:
 		key->any = !(key->access & ABI_ACCESS_ZERO_BASED);
@@ -101,11 +101,11 @@ static int region_is_made(struct model *model, const struct trace_event *event)
 	key->process = event->process;
 	key->object = call->object;
 	key->handle = call->handle;
-	key->lkey = (uint32_t)read_number(call->out, "ret.lkey", 0);
-	key->rkey = (uint32_t)read_number(call->out, "ret.rkey", 0);
-	key->context = read_number(call->out, "ret.context", 0);
+	key->lkey = (uint32_t)read_number(call->out, ARG(ret.lkey), 0);
+	key->rkey = (uint32_t)read_number(call->out, ARG(ret.rkey), 0);
+	key->context = read_number(call->out, ARG(ret.context), 0);
 	key->pd = base_pd(model, event->process,
-			  read_number(call->out, "ret.pd", read_number(call->args, "pd", 0)));
+			  read_number(call->out, ARG(ret.pd), read_number(call->args, ARG(pd), 0)));
 	key->created = moment_of(event);
 	if (key->kind == OBJECT_mr)
 		set_range(key, call);
@@ -128,7 +128,7 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 {
 	struct key *key = key_of_call(model, event, OBJECT_mr);
 	const struct call *call = event->call;
-	uint64_t flags = read_number(call->args, "flags", 0);
+	uint64_t flags = read_number(call->args, ARG(flags), 0);
 
 	if (!key)
 		return 0;
@@ -140,18 +140,18 @@ static int region_is_changed(struct model *model, const struct trace_event *even
 		return 0;
 	key->state = KEY_LIVE;
 	if (flags & CHANGE_ACCESS)
-		key->access = (uint32_t)read_number(call->args, "access", ~0u);
+		key->access = (uint32_t)read_number(call->args, ARG(access), ~0u);
 	if (flags & CHANGE_TRANSLATION) {
-		key->memory = read_number(call->args, "addr", 0);
+		key->memory = read_number(call->args, ARG(addr), 0);
 		key->addr = key->access & ABI_ACCESS_ZERO_BASED ? 0 : key->memory;
-		key->length = read_number(call->args, "length", 0);
+		key->length = read_number(call->args, ARG(length), 0);
 		key->any = key->length >= ENDLESS;
 	}
 	if (flags & CHANGE_PD)
-		key->pd = base_pd(model, event->process, read_number(call->args, "pd", 0));
+		key->pd = base_pd(model, event->process, read_number(call->args, ARG(pd), 0));
 	return keys_rename(&model->keys, key,
-			   (uint32_t)read_number(call->out, "mr.lkey", key->lkey),
-			   (uint32_t)read_number(call->out, "mr.rkey", key->rkey));
+			   (uint32_t)read_number(call->out, ARG(mr.lkey), key->lkey),
+			   (uint32_t)read_number(call->out, ARG(mr.rkey), key->rkey));
 }
 
 /* Whether the window is bound is decided when its completion comes, which is not waited for. */
@@ -161,17 +161,18 @@ static int window_is_bound(struct model *model, const struct trace_event *event)
 	const struct call *call = event->call;
 	struct key_bind bind = {
 		.at = moment_of(event),
-		.qp = read_number(call->args, "qp", 0),
-		.addr = read_number(call->args, "mw_bind.bind_info.addr", 0),
-		.access = (uint32_t)read_number(call->args, "mw_bind.bind_info.mw_access_flags", 0),
+		.qp = read_number(call->args, ARG(qp), 0),
+		.addr = read_number(call->args, ARG(mw_bind.bind_info.addr), 0),
+		.access = (uint32_t)read_number(call->args, ARG(mw_bind.bind_info.mw_access_flags),
+						0),
 	};
 
 	if (!key || call->failed)
 		return 0;
-	bind.length = read_number(call->args, "mw_bind.bind_info.length", 1);
+	bind.length = read_number(call->args, ARG(mw_bind.bind_info.length), 1);
 	bind.ends = !bind.length;
 	return window_bind(&model->keys, key, &bind,
-			   (uint32_t)read_number(call->out, "mw.rkey", key->rkey));
+			   (uint32_t)read_number(call->out, ARG(mw.rkey), key->rkey));
 }
 
 static void context_is_closed(struct model *model, const struct trace_event *event)

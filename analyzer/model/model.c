@@ -78,7 +78,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	model->doubt = trace ? find_doubt(trace) : 0;
 	model->peers.trace = trace;
 	model->whole_from = trace ? trace_whole_from(trace) : INT64_MIN;
-	if (handles_init(&model->handles) < 0 || lives_init(&model->lives) < 0) {
+	if (lives_init(&model->lives) < 0) {
 		model_free(model);
 		return log_err(-ENOMEM, "model of live objects");
 	}
@@ -114,7 +114,6 @@ void model_free(struct model *model)
 	keys_fini(&model->keys);
 	lives_fini(&model->lives);
 	peer_fini(&model->peers);
-	handles_fini(&model->handles);
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
 	free(model->hots);
@@ -143,7 +142,8 @@ static int on_post(struct model *model, const struct trace_event *event)
 		model_find(model, event->process, verb_infos[post->verb].object, post->handle);
 	int err = 0;
 
-	watcher_use(&model->watcher, event, post->verb, life, handles_self(post->verb), 0);
+	watcher_use(&model->watcher, event, post->verb, life, arg_path(handles_self(post->verb)),
+		    0);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
 		err = keys_post(model, event, life);
 	qp_post(model, event, life);

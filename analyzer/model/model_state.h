@@ -40,7 +40,6 @@ struct model {
 	struct trace *trace;
 	struct model_watcher watcher;
 	struct lives lives;
-	struct handles handles;
 	struct keys keys;
 	struct peers peers;
 	int64_t now; /* of the last event */
@@ -73,14 +72,14 @@ static inline struct life *model_find(struct model *model, uint32_t process, enu
 	return handle ? lives_find(&model->lives, process, kind, handle) : NULL;
 }
 
-/* The object whose handle @path of @args has; NULL if there is none. @args may be NULL. */
+/* The object whose handle @arg of @args is; NULL if there is none. @args may be NULL. */
 static inline struct life *model_argument(struct model *model, const struct trace_event *event,
-					  const struct args *args, const char *path,
+					  const struct args *args, enum arg arg,
 					  enum object_kind kind)
 {
 	int64_t handle;
 
-	if (!args || !args_get(args, path, &handle))
+	if (!args || !args_get(args, arg, &handle))
 		return NULL;
 	return model_find(model, event->process, kind, (uint64_t)handle);
 }

@@ -82,10 +82,10 @@ bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_
 	default:
 		return false;
 	}
-	if (!args || args_parse(args) || !args_get(args, "addr", &addr) ||
-	    !args_get(args, "length", &length))
+	if (!args || args_parse(args) || !args_get(args, ARG(addr), &addr) ||
+	    !args_get(args, ARG(length), &length))
 		return false;
-	args_get(args, "access", &access);
+	args_get(args, ARG(access), &access);
 	*ret_addr = (uint64_t)addr;
 	*ret_length = (uint64_t)length;
 	return !(access & ABI_ACCESS_ON_DEMAND);
@@ -102,7 +102,7 @@ const struct device *pinned_device(struct model *model, const struct trace_event
 	const struct life *life = NULL;
 	int64_t pd;
 
-	if (event->call->args && args_get(event->call->args, "pd", &pd))
+	if (event->call->args && args_get(event->call->args, ARG(pd), &pd))
 		life = model_find(model, event->process, OBJECT_pd, (uint64_t)pd);
 	if (life)
 		life = model_find(model, event->process, OBJECT_context, life->context);
@@ -199,9 +199,9 @@ static void region_moves(struct model *model, struct pinned *p, const struct tra
 	struct life *life;
 	int64_t mr, flags, addr, length;
 
-	if (!args || args_parse(args) || !args_get(args, "mr", &mr) ||
-	    !args_get(args, "flags", &flags) || !(flags & REREG_CHANGE_TRANSLATION) ||
-	    !args_get(args, "addr", &addr) || !args_get(args, "length", &length))
+	if (!args || args_parse(args) || !args_get(args, ARG(mr), &mr) ||
+	    !args_get(args, ARG(flags), &flags) || !(flags & REREG_CHANGE_TRANSLATION) ||
+	    !args_get(args, ARG(addr), &addr) || !args_get(args, ARG(length), &length))
 		return;
 	life = model_find(model, event->process, OBJECT_mr, (uint64_t)mr);
 	if (life && life->state == LIFE_LIVE && !life->inherited && life->pinned)

@@ -330,8 +330,8 @@ struct qp_change qp_read_change(const struct life *life, const struct args *args
 {
 	struct qp_change change = { .to = QP_UNKNOWN, .cur = QP_UNKNOWN };
 	const bool wq = life->kind == OBJECT_wq;
-	const struct json_node *mask = args_member(args, "attr_mask");
-	const struct json_node *n = json_first(args_member(args, wq ? "wq_attr" : "attr"));
+	const struct json_node *mask = args_find(args, ARG(attr_mask));
+	const struct json_node *n = json_first(args_find(args, wq ? ARG(wq_attr) : ARG(attr)));
 
 	for (; n; n = json_next(n)) {
 		if (is_named(n, "qp_state"))
@@ -348,7 +348,7 @@ struct qp_change qp_read_change(const struct life *life, const struct args *args
 
 bool qp_read_path(const struct args *args, struct qp_path *ret_path)
 {
-	const struct json_node *n = json_first(args_member(args, "attr"));
+	const struct json_node *n = json_first(args_find(args, ARG(attr)));
 
 	while (n && !is_named(n, "ah_attr"))
 		n = json_next(n);
@@ -366,9 +366,9 @@ static void turn_route(const struct args *args, struct qp_path *path)
 	int64_t flow = 0;
 	bool ipv4;
 
-	args_get(args, "grh.version_tclass_flow", &flow);
+	args_get(args, ARG(grh.version_tclass_flow), &flow);
 	ipv4 = flow >> 28 != 6;
-	raw = args_text(args, ipv4 ? "grh.dgid.raw" : "grh.sgid.raw");
+	raw = args_text(args, ipv4 ? ARG(grh.dgid.raw) : ARG(grh.sgid.raw));
 	if (!raw || !gid_parse(raw, gid))
 		return;
 	if (ipv4) {
@@ -386,11 +386,11 @@ static void turn_path(const struct args *args, struct qp_path *path)
 {
 	int64_t dlid = 0, sl = 0, bits = 0, port = 0, flags = 0;
 
-	args_get(args, "wc.slid", &dlid);
-	args_get(args, "wc.sl", &sl);
-	args_get(args, "wc.dlid_path_bits", &bits);
-	args_get(args, "port_num", &port);
-	args_get(args, "wc.wc_flags", &flags);
+	args_get(args, ARG(wc.slid), &dlid);
+	args_get(args, ARG(wc.sl), &sl);
+	args_get(args, ARG(wc.dlid_path_bits), &bits);
+	args_get(args, ARG(port_num), &port);
+	args_get(args, ARG(wc.wc_flags), &flags);
 	*path = (struct qp_path){ .dlid = (uint16_t)dlid,
 				  .sl = (uint8_t)sl,
 				  .src_path_bits = (uint8_t)bits,
@@ -403,7 +403,7 @@ static void turn_path(const struct args *args, struct qp_path *path)
 
 int qp_ah_created(struct life *life, enum verb verb, const struct args *args)
 {
-	const struct json_node *attr = args_member(args, "attr");
+	const struct json_node *attr = args_find(args, ARG(attr));
 
 	if (verb != VERB_create_ah_from_wc && !attr)
 		return 0;
@@ -443,7 +443,7 @@ void qp_modified(struct life *life, const struct trace_event *event)
 		qp->reset = event->time;
 	}
 	if (life->kind == OBJECT_qp)
-		take_attrs(qp, args_member(args, "attr"));
+		take_attrs(qp, args_find(args, ARG(attr)));
 	if (life->kind == OBJECT_qp && state == ABI_QPS_RTR)
 		qp->rtr = moment;
 	if (state != QP_UNKNOWN)

@@ -173,8 +173,8 @@ int queues_bind(struct model *model, struct life *qp, const struct trace_event *
 
 	if (!qp || !qp->sq || !in)
 		return 0;
-	args_get(in, "mw_bind.wr_id", &wr_id);
-	args_get(in, "mw_bind.send_flags", &flags);
+	args_get(in, ARG(mw_bind.wr_id), &wr_id);
+	args_get(in, ARG(mw_bind.send_flags), &flags);
 	wr.wr_id = (uint64_t)wr_id;
 	wr.send_flags = (uint32_t)flags;
 	if (push_wr(model, qp->sq, event, &wr, 0, event->call->stack))

@@ -22,24 +22,25 @@
 
 /* Creations */
 
-/* The first of @paths that @args has; 0, and *@ret_known untouched, if it has none. */
-static uint32_t read_number(const struct args *args, const char *const *paths, bool *ret_known)
+/* The first of @list that @args has; 0, and *@ret_known untouched, if it has none. */
+static uint32_t read_number(const struct args *args, const enum arg *list, bool *ret_known)
 {
 	int64_t value;
 
-	for (; *paths; paths++)
-		if (args && args_get(args, *paths, &value) && value >= 0 && value <= UINT32_MAX) {
+	for (; *list; list++)
+		if (args && args_get(args, *list, &value) && value >= 0 && value <= UINT32_MAX) {
 			*ret_known = true;
 			return (uint32_t)value;
 		}
 	return 0;
 }
 
-#define QP_CAP(member)                                                                            \
-	(const char *const[])                                                                     \
-	{                                                                                         \
-		"qp_init_attr.cap." member, "qp_init_attr_ex.cap." member, "qp_attr.cap." member, \
-			"attr.cap." member, "attr_ex.cap." member, NULL                           \
+#define QP_CAP(member)                                                                          \
+	(const enum arg[])                                                                      \
+	{                                                                                       \
+		ARG(qp_init_attr.cap.member), ARG(qp_init_attr_ex.cap.member),                  \
+			ARG(qp_attr.cap.member), ARG(attr.cap.member), ARG(attr_ex.cap.member), \
+			ARG_NONE                                                                \
 	}
 
 static void limit_sges(struct queue *queue)
@@ -56,12 +57,12 @@ static void limit_send(struct queue *queue, const struct args *in, const struct 
 	struct queue_limits *limits = &queue->limits;
 	bool asked = false;
 
-	limits->asked = read_number(in, QP_CAP("max_send_wr"), &asked);
-	limits->sge_asked = read_number(in, QP_CAP("max_send_sge"), &asked);
-	limits->inline_asked = read_number(in, QP_CAP("max_inline_data"), &asked);
-	limits->given = read_number(out, QP_CAP("max_send_wr"), &limits->known);
-	limits->sge_given = read_number(out, QP_CAP("max_send_sge"), &limits->known);
-	limits->inline_given = read_number(out, QP_CAP("max_inline_data"), &limits->known);
+	limits->asked = read_number(in, QP_CAP(max_send_wr), &asked);
+	limits->sge_asked = read_number(in, QP_CAP(max_send_sge), &asked);
+	limits->inline_asked = read_number(in, QP_CAP(max_inline_data), &asked);
+	limits->given = read_number(out, QP_CAP(max_send_wr), &limits->known);
+	limits->sge_given = read_number(out, QP_CAP(max_send_sge), &limits->known);
+	limits->inline_given = read_number(out, QP_CAP(max_inline_data), &limits->known);
 	limit_sges(queue);
 }
 
@@ -70,22 +71,22 @@ static void limit_receive(struct queue *queue, const struct args *in, const stru
 	struct queue_limits *limits = &queue->limits;
 	bool asked = false;
 
-	limits->asked = read_number(in, QP_CAP("max_recv_wr"), &asked);
-	limits->sge_asked = read_number(in, QP_CAP("max_recv_sge"), &asked);
-	limits->given = read_number(out, QP_CAP("max_recv_wr"), &limits->known);
-	limits->sge_given = read_number(out, QP_CAP("max_recv_sge"), &limits->known);
+	limits->asked = read_number(in, QP_CAP(max_recv_wr), &asked);
+	limits->sge_asked = read_number(in, QP_CAP(max_recv_sge), &asked);
+	limits->given = read_number(out, QP_CAP(max_recv_wr), &limits->known);
+	limits->sge_given = read_number(out, QP_CAP(max_recv_sge), &limits->known);
 	limit_sges(queue);
 }
 
 /* Of an SRQ or a WQ. */
 static void limit_pool(struct queue *queue, const struct args *in, const struct args *out)
 {
-	static const char *const max[] = { "srq_init_attr.attr.max_wr",
-					   "srq_init_attr_ex.attr.max_wr", "wq_init_attr.max_wr",
-					   NULL };
-	static const char *const sge[] = { "srq_init_attr.attr.max_sge",
-					   "srq_init_attr_ex.attr.max_sge", "wq_init_attr.max_sge",
-					   NULL };
+	static const enum arg max[] = { ARG(srq_init_attr.attr.max_wr),
+					ARG(srq_init_attr_ex.attr.max_wr), ARG(wq_init_attr.max_wr),
+					ARG_NONE };
+	static const enum arg sge[] = { ARG(srq_init_attr.attr.max_sge),
+					ARG(srq_init_attr_ex.attr.max_sge),
+					ARG(wq_init_attr.max_sge), ARG_NONE };
 	struct queue_limits *limits = &queue->limits;
 	bool asked = false;
 
@@ -103,11 +104,11 @@ static unsigned int first_doubt(const struct model *model, const struct trace_ev
 	return model->doubt | (late ? QUEUE_LOST : 0);
 }
 
-/* The queue pair's requests complete on the CQ that @path of the new object names. */
+/* The queue pair's requests complete on the CQ that @arg of the new object is. */
 static void attach_cq(struct model *model, struct queue *queue, const struct trace_event *event,
-		      const struct args *args, const char *path)
+		      const struct args *args, enum arg arg)
 {
-	struct life *cq = model_argument(model, event, args, path, OBJECT_cq);
+	struct life *cq = model_argument(model, event, args, arg, OBJECT_cq);
 
 	if (!cq || !cq->cq || queue->cq)
 		return;
@@ -118,11 +119,13 @@ static void attach_cq(struct model *model, struct queue *queue, const struct tra
 
 static int make_qp(struct model *model, struct life *qp, const struct trace_event *event)
 {
-	static const char *const all[] = { "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all",
-					   "qp_attr.sq_sig_all",      "attr.sq_sig_all",
-					   "attr_ex.sq_sig_all",      NULL };
+	static const enum arg all[] = {
+		ARG(qp_init_attr.sq_sig_all), ARG(qp_init_attr_ex.sq_sig_all),
+		ARG(qp_attr.sq_sig_all),      ARG(attr.sq_sig_all),
+		ARG(attr_ex.sq_sig_all),      ARG_NONE
+	};
 	const struct args *in = event->call->args, *out = event->call->out;
-	struct life *srq = model_argument(model, event, out, "ret.srq", OBJECT_srq);
+	struct life *srq = model_argument(model, event, out, ARG(ret.srq), OBJECT_srq);
 	bool known = false;
 
 	qp->sq = queue_new(qp, true);
@@ -130,13 +133,13 @@ static int make_qp(struct model *model, struct life *qp, const struct trace_even
 	if (!qp->sq || (!srq && !qp->rq))
 		return -ENOMEM;
 	limit_send(qp->sq, in, out);
-	attach_cq(model, qp->sq, event, out, "ret.send_cq");
+	attach_cq(model, qp->sq, event, out, ARG(ret.send_cq));
 	qp->sq->doubt = first_doubt(model, event);
 	qp->sq->all_signalled = read_number(in, all, &known) != 0;
 	if (srq)
 		return 0;
 	limit_receive(qp->rq, in, out);
-	attach_cq(model, qp->rq, event, out, "ret.recv_cq");
+	attach_cq(model, qp->rq, event, out, ARG(ret.recv_cq));
 	qp->rq->doubt = qp->sq->doubt;
 	return 0;
 }
@@ -149,8 +152,8 @@ static int make_pool(struct model *model, struct life *life, const struct trace_
 	if (!queue)
 		return -ENOMEM;
 	limit_pool(queue, in, event->call->out);
-	attach_cq(model, queue, event, in, "srq_init_attr_ex.cq");
-	attach_cq(model, queue, event, in, "wq_init_attr.cq");
+	attach_cq(model, queue, event, in, ARG(srq_init_attr_ex.cq));
+	attach_cq(model, queue, event, in, ARG(wq_init_attr.cq));
 	queue->doubt = first_doubt(model, event);
 	if (!queue->cq)
 		return 0;
@@ -161,8 +164,9 @@ static int make_pool(struct model *model, struct life *life, const struct trace_
 
 static int make_cq(struct life *life, const struct trace_event *event)
 {
-	static const char *const asked[] = { "cqe", "cq_attr.cqe", "init_attr.cqe", NULL };
-	static const char *const given[] = { "ret.cqe", NULL };
+	static const enum arg asked[] = { ARG(cqe), ARG(cq_attr.cqe), ARG(init_attr.cqe),
+					  ARG_NONE };
+	static const enum arg given[] = { ARG(ret.cqe), ARG_NONE };
 	struct queue_cq *cq = life->cq = calloc(1, sizeof(*cq));
 	bool known = false;
 
@@ -224,19 +228,19 @@ static void modify_qp(struct model *model, struct life *qp, const struct trace_e
 	int64_t state;
 	bool resized = false;
 
-	if (in && args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET) {
+	if (in && args_get(in, ARG(attr.qp_state), &state) && state == ABI_QPS_RESET) {
 		wake_reset(model, qp);
 		reset_queue(model, qp->sq, event);
 		if (qp->rq && qp->rq->owner == qp)
 			reset_queue(model, qp->rq, event);
 	}
-	if (in && args_get(in, "attr.qp_state", &state) && state == ABI_QPS_ERR &&
+	if (in && args_get(in, ARG(attr.qp_state), &state) && state == ABI_QPS_ERR &&
 	    !cm_call_of(model, event)->inside) {
 		begin_drain(qp->sq, event);
 		if (qp->rq && qp->rq->owner == qp)
 			begin_drain(qp->rq, event);
 	}
-	read_number(in, (const char *const[]){ "attr.cap.max_send_wr", NULL }, &resized);
+	read_number(in, (const enum arg[]){ ARG(attr.cap.max_send_wr), ARG_NONE }, &resized);
 	if (!resized)
 		return;
 	if (qp->sq)
@@ -250,7 +254,7 @@ static void resize_pool(struct life *life, const struct args *in)
 {
 	int64_t max;
 
-	if (!life->rq || !in || !args_get(in, "srq_attr.max_wr", &max) || max <= 0)
+	if (!life->rq || !in || !args_get(in, ARG(srq_attr.max_wr), &max) || max <= 0)
 		return;
 	life->rq->limits.asked = (uint32_t)max;
 	life->rq->limits.given = 0;
@@ -260,7 +264,7 @@ static void resize_cq(struct life *life, const struct args *in)
 {
 	int64_t cqe;
 
-	if (!life->cq || !in || !args_get(in, "cqe", &cqe))
+	if (!life->cq || !in || !args_get(in, ARG(cqe), &cqe))
 		return;
 	life->cq->asked = (uint32_t)cqe;
 	life->cq->given = 0;
@@ -276,11 +280,11 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 		modify_qp(model, life, event);
 		break;
 	case VERB_modify_srq:
-		if (in && args_get(in, "srq_attr_mask", &value) && value & ABI_SRQ_MAX_WR)
+		if (in && args_get(in, ARG(srq_attr_mask), &value) && value & ABI_SRQ_MAX_WR)
 			resize_pool(life, in);
 		break;
 	case VERB_modify_wq:
-		if (in && args_get(in, "wq_attr.wq_state", &value) && value == ABI_WQS_RESET)
+		if (in && args_get(in, ARG(wq_attr.wq_state), &value) && value == ABI_WQS_RESET)
 			reset_queue(model, life->rq, event);
 		break;
 	case VERB_resize_cq:

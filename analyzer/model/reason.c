@@ -54,15 +54,15 @@ int reason_error(const struct trace_event *event)
 /* The first argument that is an object the model knows. */
 static const struct life *find_argument(struct model *model, const struct trace_event *event)
 {
-	const struct handle_list *list = &model->handles.args[event->call->verb];
+	const struct handle_list *list = handles_given(event->call->verb);
 
 	for (unsigned int i = 0; i < list->n; i++) {
 		int64_t handle;
 		const struct life *life;
 
-		if (!args_get(event->call->args, list->paths[i].path, &handle))
+		if (!args_get(event->call->args, list->handles[i].arg, &handle))
 			continue;
-		life = model_find(model, event->process, list->paths[i].kind, (uint64_t)handle);
+		life = model_find(model, event->process, list->handles[i].kind, (uint64_t)handle);
 		if (life)
 			return life;
 	}
@@ -90,14 +90,14 @@ static const struct life *find_object(struct model *model, const struct trace_ev
 /* What else of the arguments says what was asked for. */
 static const struct {
 	enum verb verb;
-	const char *path;
+	enum arg arg;
 	const char *format; /* of a number */
 } asked[] = {
-	{ VERB_reg_mr, "length", ", %" PRIu64 " bytes" },
-	{ VERB_reg_mr_iova, "length", ", %" PRIu64 " bytes" },
-	{ VERB_reg_mr_iova2, "length", ", %" PRIu64 " bytes" },
-	{ VERB_reg_dmabuf_mr, "length", ", %" PRIu64 " bytes" },
-	{ VERB_create_cq, "cqe", ", %" PRIu64 " entries" },
+	{ VERB_reg_mr, ARG(length), ", %" PRIu64 " bytes" },
+	{ VERB_reg_mr_iova, ARG(length), ", %" PRIu64 " bytes" },
+	{ VERB_reg_mr_iova2, ARG(length), ", %" PRIu64 " bytes" },
+	{ VERB_reg_dmabuf_mr, ARG(length), ", %" PRIu64 " bytes" },
+	{ VERB_create_cq, ARG(cqe), ", %" PRIu64 " entries" },
 };
 
 enum { ASKED = sizeof(asked) / sizeof(asked[0]) };
@@ -106,7 +106,7 @@ enum { ASKED = sizeof(asked) / sizeof(asked[0]) };
 static int add_state(const struct call *call, char *text, size_t size)
 {
 	static const char prefix[] = "IBV_QPS_";
-	const char *state = args_text(call->args, "attr.qp_state");
+	const char *state = args_text(call->args, ARG(attr.qp_state));
 
 	if (!state || strncmp(state, prefix, sizeof(prefix) - 1))
 		return 0;
@@ -120,7 +120,7 @@ static void add_asked(const struct call *call, char *text, size_t size)
 	if (call->verb == VERB_modify_qp)
 		add_state(call, text, size);
 	for (size_t i = 0; i < ASKED; i++)
-		if (asked[i].verb == call->verb && args_get(call->args, asked[i].path, &value))
+		if (asked[i].verb == call->verb && args_get(call->args, asked[i].arg, &value))
 			snprintf(text, size, asked[i].format, (uint64_t)value);
 }
 

@@ -28,56 +28,52 @@ static const struct device *device_of(const struct refused *r)
 	return context && context->device && context->device->known ? context->device : NULL;
 }
 
-/* What is asked for by @path is more than the device's limit called @limit. */
-static bool value_exceeds(const struct refused *r, const char *init, const char *path, int64_t most,
-			  const char *limit, char *text, size_t size)
+/* What @arg asks for is more than the device's limit called @limit. */
+static bool value_exceeds(const struct refused *r, enum arg arg, int64_t most, const char *limit,
+			  char *text, size_t size)
 {
-	const char *last = strrchr(path, '.');
-	char whole[64];
 	int64_t value;
 
-	snprintf(whole, sizeof(whole), "%s%s", init, path);
-	if (!args_get(r->event->call->args, whole, &value) || value <= most)
+	if (!args_get(r->event->call->args, arg, &value) || value <= most)
 		return false;
-	snprintf(text, size, "%s is %" PRId64 ", the device's %s is %" PRId64,
-		 last ? last + 1 : path, value, limit, most);
+	snprintf(text, size, "%s is %" PRId64 ", the device's %s is %" PRId64, arg_name(arg), value,
+		 limit, most);
 	return true;
 }
 
-static bool is_linked(const struct refused *r, const char *init, const char *name)
+static bool is_linked(const struct refused *r, enum arg arg)
 {
-	char path[64];
-	int64_t handle;
-
-	snprintf(path, sizeof(path), "%s.%s", init, name);
-	return args_get(r->event->call->args, path, &handle) && handle;
+	return args_number(r->event->call->args, arg) != 0;
 }
+
+/* A member of what is asked for, under either name of the argument. */
+#define QP(ex, member)  ((ex) ? ARG(qp_init_attr_ex.member) : ARG(qp_init_attr.member))
+#define SRQ(ex, member) ((ex) ? ARG(srq_init_attr_ex.member) : ARG(srq_init_attr.member))
+#define CQ(ex, member)  ((ex) ? ARG(init_attr.member) : ARG(member))
 
 bool refused_qp(const struct refused *r, char *text, size_t size)
 {
-	const char *init =
-		r->event->call->verb == VERB_create_qp ? "qp_init_attr" : "qp_init_attr_ex";
+	bool ex = r->event->call->verb != VERB_create_qp;
 	const struct device *device = device_of(r);
-	bool srq = is_linked(r, init, "srq");
+	bool srq = is_linked(r, QP(ex, srq));
 	int64_t bytes;
-	char path[64];
 
-	if (!is_linked(r, init, "send_cq") && !is_linked(r, init, "recv_cq")) {
+	if (!is_linked(r, QP(ex, send_cq)) && !is_linked(r, QP(ex, recv_cq))) {
 		snprintf(text, size, "no CQ");
 		return true;
 	}
 	if (device &&
-	    (value_exceeds(r, init, ".cap.max_send_wr", device->max_qp_wr, "max_qp_wr", text,
+	    (value_exceeds(r, QP(ex, cap.max_send_wr), device->max_qp_wr, "max_qp_wr", text,
 			   size) ||
-	     value_exceeds(r, init, ".cap.max_send_sge", device->max_sge, "max_sge", text, size)))
+	     value_exceeds(r, QP(ex, cap.max_send_sge), device->max_sge, "max_sge", text, size)))
 		return true;
 	if (device && !srq &&
-	    (value_exceeds(r, init, ".cap.max_recv_wr", device->max_qp_wr, "max_qp_wr", text,
+	    (value_exceeds(r, QP(ex, cap.max_recv_wr), device->max_qp_wr, "max_qp_wr", text,
 			   size) ||
-	     value_exceeds(r, init, ".cap.max_recv_sge", device->max_sge, "max_sge", text, size)))
+	     value_exceeds(r, QP(ex, cap.max_recv_sge), device->max_sge, "max_sge", text, size)))
 		return true;
-	snprintf(path, sizeof(path), "%s.cap.max_inline_data", init);
-	if (!args_get(r->event->call->args, path, &bytes) || !bytes || !device)
+	if (!args_get(r->event->call->args, QP(ex, cap.max_inline_data), &bytes) || !bytes ||
+	    !device)
 		return false;
 	snprintf(text, size,
 		 "within the device's limits, but for max_inline_data %" PRId64
@@ -89,15 +85,14 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 bool refused_cq(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb == VERB_create_cq_ex;
-	const char *init = ex ? "init_attr." : "";
 	const struct device *device = device_of(r);
 	int64_t cqe;
 
-	if (args_get(r->event->call->args, ex ? "init_attr.cqe" : "cqe", &cqe) && cqe < 1) {
+	if (args_get(r->event->call->args, CQ(ex, cqe), &cqe) && cqe < 1) {
 		snprintf(text, size, "cqe is %" PRId64, cqe);
 		return true;
 	}
-	return device && value_exceeds(r, init, "cqe", device->max_cqe, "max_cqe", text, size);
+	return device && value_exceeds(r, CQ(ex, cqe), device->max_cqe, "max_cqe", text, size);
 }
 
 /* The fields of completions beyond the standard ones: no query tells which a device has. */
@@ -118,7 +113,7 @@ bool refused_fields(const struct refused *r, char *text, size_t size)
 	char names[256];
 	int64_t flags;
 
-	if (!args_get(r->event->call->args, "init_attr.wc_flags", &flags) ||
+	if (!args_get(r->event->call->args, ARG(init_attr.wc_flags), &flags) ||
 	    flags <= ABI_WC_STANDARD_FLAGS || flags > UINT32_MAX)
 		return false;
 	list_fields(flags, names, sizeof(names));
@@ -128,13 +123,12 @@ bool refused_fields(const struct refused *r, char *text, size_t size)
 
 bool refused_srq(const struct refused *r, char *text, size_t size)
 {
-	const char *init =
-		r->event->call->verb == VERB_create_srq ? "srq_init_attr" : "srq_init_attr_ex";
+	bool ex = r->event->call->verb != VERB_create_srq;
 	const struct device *device = device_of(r);
 
-	return device && (value_exceeds(r, init, ".attr.max_wr", device->max_srq_wr, "max_srq_wr",
+	return device && (value_exceeds(r, SRQ(ex, attr.max_wr), device->max_srq_wr, "max_srq_wr",
 					text, size) ||
-			  value_exceeds(r, init, ".attr.max_sge", device->max_srq_sge,
+			  value_exceeds(r, SRQ(ex, attr.max_sge), device->max_srq_sge,
 					"max_srq_sge", text, size));
 }
 
@@ -145,13 +139,13 @@ bool refused_access(const struct refused *r, char *text, size_t size)
 	const struct device *device = device_of(r);
 	int64_t access, length;
 
-	if (args_get(r->event->call->args, "access", &access) && access & writes &&
+	if (args_get(r->event->call->args, ARG(access), &access) && access & writes &&
 	    !(access & ABI_ACCESS_LOCAL_WRITE)) {
 		snprintf(text, size, "IBV_ACCESS_REMOTE_%s without IBV_ACCESS_LOCAL_WRITE",
 			 access & ABI_ACCESS_REMOTE_WRITE ? "WRITE" : "ATOMIC");
 		return true;
 	}
-	if (!args_get(r->event->call->args, "length", &length))
+	if (!args_get(r->event->call->args, ARG(length), &length))
 		return false;
 	if (!length) {
 		snprintf(text, size, "length is 0");
@@ -168,14 +162,14 @@ bool refused_memory(const struct refused *r, char *text, size_t size)
 {
 	int64_t addr, length, access = 0;
 
-	if (!args_get(r->event->call->args, "addr", &addr) ||
-	    !args_get(r->event->call->args, "length", &length))
+	if (!args_get(r->event->call->args, ARG(addr), &addr) ||
+	    !args_get(r->event->call->args, ARG(length), &length))
 		return false;
 	snprintf(text, size,
 		 "0x%" PRIx64 " to 0x%" PRIx64
 		 " cannot be pinned: not all of it is mapped%s, or it is a GPU's",
 		 (uint64_t)addr, (uint64_t)addr + (uint64_t)length,
-		 args_get(r->event->call->args, "access", &access) &&
+		 args_get(r->event->call->args, ARG(access), &access) &&
 				 access & ABI_ACCESS_LOCAL_WRITE
 			 ? " and may be written to"
 			 : "");

@@ -47,16 +47,14 @@ bool refused_transition(const struct refused *r, char *text, size_t size)
 }
 
 /* A value of the arguments that is more than @most. */
-static bool value_exceeds(const struct refused *r, const char *name, int64_t most,
-			  const char *whose, char *text, size_t size)
+static bool value_exceeds(const struct refused *r, enum arg arg, int64_t most, const char *whose,
+			  char *text, size_t size)
 {
-	char path[64];
 	int64_t value;
 
-	snprintf(path, sizeof(path), "attr.%s", name);
-	if (!args_get(r->event->call->args, path, &value) || value <= most)
+	if (!args_get(r->event->call->args, arg, &value) || value <= most)
 		return false;
-	snprintf(text, size, "%s is %" PRId64 ", %s %" PRId64, name, value, whose, most);
+	snprintf(text, size, "%s is %" PRId64 ", %s %" PRId64, arg_name(arg), value, whose, most);
 	return true;
 }
 
@@ -65,7 +63,7 @@ static uint32_t port_of(const struct refused *r)
 {
 	int64_t port;
 
-	if (args_get(r->event->call->args, "attr.port_num", &port))
+	if (args_get(r->event->call->args, ARG(attr.port_num), &port))
 		return (uint32_t)port;
 	return r->object && r->object->qp && r->object->qp->set & ABI_QP_PORT ? r->object->qp->port
 									      : 0;
@@ -77,7 +75,8 @@ static bool port_fails(const struct refused *r, const struct device *device, cha
 	const struct device_port *port = device_find_port(device, port_of(r));
 	int64_t number, mtu;
 
-	if (device && device->known && args_get(r->event->call->args, "attr.port_num", &number) &&
+	if (device && device->known &&
+	    args_get(r->event->call->args, ARG(attr.port_num), &number) &&
 	    (number < 1 || number > device->phys_port_cnt)) {
 		snprintf(text, size, "port_num is %" PRId64 ", the device has ports 1 to %" PRId64,
 			 number, device->phys_port_cnt);
@@ -85,10 +84,10 @@ static bool port_fails(const struct refused *r, const struct device *device, cha
 	}
 	if (!port)
 		return false;
-	if (port->pkey_tbl_len && value_exceeds(r, "pkey_index", port->pkey_tbl_len - 1,
+	if (port->pkey_tbl_len && value_exceeds(r, ARG(attr.pkey_index), port->pkey_tbl_len - 1,
 						"the last index of the port is", text, size))
 		return true;
-	if (!args_get(r->event->call->args, "attr.path_mtu", &mtu) || !port->active_mtu ||
+	if (!args_get(r->event->call->args, ARG(attr.path_mtu), &mtu) || !port->active_mtu ||
 	    mtu <= port->active_mtu)
 		return false;
 	snprintf(text, size, "path_mtu is %d bytes, port %u has %d", 128 << (mtu & 15), port_of(r),
@@ -100,29 +99,28 @@ bool refused_attribute(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r);
 
-	if (value_exceeds(r, "timeout", 31, "the most is", text, size) ||
-	    value_exceeds(r, "retry_cnt", 7, "the most is", text, size) ||
-	    value_exceeds(r, "rnr_retry", 7, "the most is", text, size) ||
-	    value_exceeds(r, "min_rnr_timer", 31, "the most is", text, size) ||
-	    value_exceeds(r, "dest_qp_num", 0xffffff, "the most is", text, size))
+	if (value_exceeds(r, ARG(attr.timeout), 31, "the most is", text, size) ||
+	    value_exceeds(r, ARG(attr.retry_cnt), 7, "the most is", text, size) ||
+	    value_exceeds(r, ARG(attr.rnr_retry), 7, "the most is", text, size) ||
+	    value_exceeds(r, ARG(attr.min_rnr_timer), 31, "the most is", text, size) ||
+	    value_exceeds(r, ARG(attr.dest_qp_num), 0xffffff, "the most is", text, size))
 		return true;
 	if (device && device->known &&
-	    (value_exceeds(r, "max_rd_atomic", device->max_qp_init_rd_atom,
+	    (value_exceeds(r, ARG(attr.max_rd_atomic), device->max_qp_init_rd_atom,
 			   "the device's max_qp_init_rd_atom is", text, size) ||
-	     value_exceeds(r, "max_dest_rd_atomic", device->max_qp_rd_atom,
+	     value_exceeds(r, ARG(attr.max_dest_rd_atomic), device->max_qp_rd_atom,
 			   "the device's max_qp_rd_atom is", text, size)))
 		return true;
 	return port_fails(r, device, text, size);
 }
 
 /* A member of the address: of ibv_modify_qp() in ah_attr, of ibv_create_ah() it is attr. */
-static bool read_address(const struct refused *r, const char *name, int64_t *ret_value)
-{
-	const char *in = r->event->call->verb == VERB_modify_qp ? "attr.ah_attr" : "attr";
-	char path[64];
+#define ADDRESS(r, member) \
+	((r)->event->call->verb == VERB_modify_qp ? ARG(attr.ah_attr.member) : ARG(attr.member))
 
-	snprintf(path, sizeof(path), "%s.%s", in, name);
-	return args_get(r->event->call->args, path, ret_value);
+static bool read_address(const struct refused *r, enum arg arg, int64_t *ret_value)
+{
+	return args_get(r->event->call->args, arg, ret_value);
 }
 
 /* "fe80::1, RoCE v1, sgid_index 0 of port 1" */
@@ -132,8 +130,8 @@ static const char *name_source(const struct refused *r, char *text, size_t size)
 	int64_t port = port_of(r), index = 0;
 	char address[48];
 
-	read_address(r, "port_num", &port);
-	read_address(r, "grh.sgid_index", &index);
+	read_address(r, ADDRESS(r, port_num), &port);
+	read_address(r, ADDRESS(r, grh.sgid_index), &index);
 	gid = device_find_gid(device_of(r), (uint32_t)port, (uint32_t)index);
 	if (gid)
 		snprintf(text, size, "%s, %s, sgid_index %" PRId64 " of port %" PRId64,
@@ -149,7 +147,8 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 	int64_t port_num, global, index = 0;
 	const struct device_port *port;
 
-	if (!read_address(r, "port_num", &port_num) || !read_address(r, "is_global", &global))
+	if (!read_address(r, ADDRESS(r, port_num), &port_num) ||
+	    !read_address(r, ADDRESS(r, is_global), &global))
 		return false;
 	port = device_find_port(device, (uint32_t)port_num);
 	if (device && device->known && (port_num < 1 || port_num > device->phys_port_cnt)) {
@@ -164,7 +163,7 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 			 port_num);
 		return true;
 	}
-	read_address(r, "grh.sgid_index", &index);
+	read_address(r, ADDRESS(r, grh.sgid_index), &index);
 	if (!global || !device || !device->all_gids ||
 	    device_find_gid(device, (uint32_t)port_num, (uint32_t)index))
 		return false;
@@ -174,14 +173,12 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 
 bool refused_resolution(const struct refused *r, char *text, size_t size)
 {
-	const char *raw = args_text(r->event->call->args, r->event->call->verb == VERB_modify_qp
-								  ? "attr.ah_attr.grh.dgid.raw"
-								  : "attr.grh.dgid.raw");
+	const char *raw = args_text(r->event->call->args, ADDRESS(r, grh.dgid.raw));
 	char peer[48], source[128];
 	uint8_t gid[DEVICE_GID];
 	int64_t global = 0;
 
-	read_address(r, "is_global", &global);
+	read_address(r, ADDRESS(r, is_global), &global);
 	if (!global || !raw || !gid_parse(raw, gid))
 		return false;
 	snprintf(text, size, "%s did not answer from %s", gid_text(gid, peer),

@@ -66,7 +66,7 @@ void watcher_use(const struct model_watcher *watcher, const struct trace_event *
 	struct model_use use = {
 		.event = event, .object = object, .verb = verb, .path = path, .index = index
 	};
-	const char *self;
+	enum arg self;
 
 	/* nearly all uses are of this kind, and no rule needs them */
 	if (!object || (object->state == LIFE_LIVE && !object->inherited))
@@ -74,6 +74,7 @@ void watcher_use(const struct model_watcher *watcher, const struct trace_event *
 	self = handles_self(verb);
 	if (object->state == LIFE_DYING)
 		note_meeting(object, event, verb);
-	use.destroys = verb_infos[verb].effect == EFFECT_DESTROY && self && !strcmp(self, path);
+	use.destroys =
+		verb_infos[verb].effect == EFFECT_DESTROY && self && !strcmp(arg_path(self), path);
 	watcher->use(watcher->arg, &use);
 }

@@ -34,7 +34,7 @@ static void count_registered(struct profiler *p, const struct call *call,
 
 	if (call->failed || call->end < 0 || !is_registration(call->verb))
 		return;
-	if (!call->out || !args_get(call->out, "ret.length", &length) || length < 0)
+	if (!call->out || !args_get(call->out, ARG(ret.length), &length) || length < 0)
 		length = 0;
 	p->profile->registered++;
 	p->profile->registered_bytes += (uint64_t)length;
@@ -49,7 +49,7 @@ void calls_see(struct profiler *p, const struct trace_event *event)
 	int64_t flags;
 
 	if (call->verb != VERB_create_cq_ex || call->failed || !call->object || !call->args ||
-	    !args_get(call->args, "init_attr.wc_flags", &flags) || flags & WITH_BYTE_LEN)
+	    !args_get(call->args, ARG(init_attr.wc_flags), &flags) || flags & WITH_BYTE_LEN)
 		return;
 	cq = rows_cq(p, call->object, event->process);
 	if (cq)

@@ -154,7 +154,7 @@ void mkey_003_refused(struct check *check, const struct trace_event *event)
 	struct finding *finding;
 	int64_t access;
 
-	if (!is_registration(call->verb) || !args_get(call->args, "access", &access) ||
+	if (!is_registration(call->verb) || !args_get(call->args, ARG(access), &access) ||
 	    !(access & (ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC)) ||
 	    access & ABI_ACCESS_LOCAL_WRITE)
 		return;

@@ -143,7 +143,7 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 	int64_t type;
 
 	if (call->verb != VERB_get_async_event || call->failed || !call->out ||
-	    !args_get(call->out, "event.event_type", &type) || type != ABI_EVENT_CQ_ERR)
+	    !args_get(call->out, ARG(event.event_type), &type) || type != ABI_EVENT_CQ_ERR)
 		return;
 	life = control_element(check->model, event);
 	if (!life || !life->cq)

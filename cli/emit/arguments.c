@@ -15,6 +15,7 @@
 
 #include "cli/emit/names.h"
 #include "core/base/vec.h"
+#include "core/store/db/args_walk.h"
 #include "core/wire/log.h"
 
 /* What is printed, and where it stands. */
@@ -348,7 +349,7 @@ static int add_pointer(struct maker *maker, const struct place_in *in,
 
 int arguments_add(struct maker *maker, const struct call *call, const struct field_info *field)
 {
-	const struct json_node *value = args_member(call->args, field->name);
+	const struct json_node *value = args_field(call->args, field);
 	const struct struct_info *args = &verb_infos[call->verb].args;
 	struct place_in in = {
 		.call = call, .of = args, .json = args_root(call->args), .as_is = call->failed
@@ -390,38 +391,35 @@ static int add_needed(struct maker *maker, const struct call *call, uint32_t obj
 	return 0;
 }
 
-/* The objects that a structure names. */
-static int order_struct(struct maker *maker, const struct call *call, const struct struct_info *of,
-			const struct json_node *json)
+struct ordering {
+	struct maker *maker;
+	const struct call *call;
+};
+
+/* An object that an argument names. */
+static int order_value(void *arg, const struct field_info *field, const char *path,
+		       const struct json_node *value, const struct json_node *other)
 {
-	int err = 0;
+	const struct ordering *o = arg;
+	struct maker *maker = o->maker;
+	uint32_t object;
+	int err;
 
-	for (unsigned int i = 0; !err && i < of->nfields; i++) {
-		const struct field_info *field = &of->fields[i];
-		const struct json_node *value =
-			json_find_member(json, field->name, strlen(field->name));
-		uint32_t object;
-
-		if (!value)
-			continue;
-		if ((field->kind == FIELD_PTR || field->kind == FIELD_STRUCT) &&
-		    value->kind == JSON_OBJECT && !field->type->scalar) {
-			err = order_struct(maker, call, field->type, value);
-		} else if (field->kind == FIELD_OBJ && value->kind == JSON_INT) {
-			object = arguments_object(maker, field->object, (uint64_t)value->number);
-			err = order_read(&maker->order, object, ROLE_STATE);
-			if (!err)
-				err = order_touch(&maker->order, object, ROLE_STATE);
-			if (!err)
-				err = add_needed(maker, call, object);
-		}
-	}
-	return err;
+	(void)path;
+	(void)other;
+	if (field->kind != FIELD_OBJ || value->kind != JSON_INT)
+		return 0;
+	object = arguments_object(maker, field->object, (uint64_t)value->number);
+	err = order_read(&maker->order, object, ROLE_STATE);
+	if (!err)
+		err = order_touch(&maker->order, object, ROLE_STATE);
+	return err ? err : add_needed(maker, o->call, object);
 }
 
 int arguments_order(struct maker *maker, const struct call *call)
 {
-	const struct json_node *json = args_root(call->args);
+	struct ordering ordering = { maker, call };
 
-	return json ? order_struct(maker, call, &verb_infos[call->verb].args, json) : 0;
+	return args_walk(&verb_infos[call->verb].args, args_root(call->args), NULL, "", order_value,
+			 &ordering);
 }

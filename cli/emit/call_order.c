@@ -20,7 +20,7 @@ bool call_is_late(const struct call *call)
 	if (verb_infos[call->verb].effect == EFFECT_DESTROY ||
 	    verb_infos[call->verb].effect == EFFECT_GET)
 		return true;
-	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state))
+	if (call->verb == VERB_modify_qp && args_get(call->args, ARG(attr.qp_state), &state))
 		return state == IBV_QPS_ERR || state == IBV_QPS_RESET;
 	return false;
 }
@@ -40,7 +40,7 @@ static int begin_order(struct maker *maker, const struct call *call)
 		return order_begin(&maker->order, name, "made");
 	if (info->effect == EFFECT_DESTROY)
 		return order_begin(&maker->order, name, "gone");
-	if (call->verb == VERB_modify_qp && args_get(call->args, "attr.qp_state", &state) &&
+	if (call->verb == VERB_modify_qp && args_get(call->args, ARG(attr.qp_state), &state) &&
 	    state >= 0 && state < (int64_t)(sizeof(states) / sizeof(*states)))
 		return order_begin(&maker->order, name, states[state]);
 	return order_begin(&maker->order, name, info->name + strlen("ibv_"));
@@ -58,7 +58,7 @@ static int order_cq_event(struct maker *maker, const struct call *call)
 		return order_change(order, call->object, ROLE_EVENTS);
 	if (call->verb != VERB_get_cq_event)
 		return 0;
-	cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
+	cq = arguments_object(maker, OBJECT_cq, args_number(call->out, ARG(cq)));
 	for (size_t i = 0; !err && i < sizeof(roles) / sizeof(*roles); i++) {
 		err = order_read(order, cq, roles[i]);
 		if (!err)
@@ -84,7 +84,7 @@ static int order_call(struct maker *maker, const struct call *call)
 	if (!err && o && changes)
 		err = order_change(&maker->order, o->id, ROLE_STATE);
 	if (!err && o && call->verb == VERB_modify_qp &&
-	    args_get(call->args, "attr.qp_state", &state) && state == IBV_QPS_RESET)
+	    args_get(call->args, ARG(attr.qp_state), &state) && state == IBV_QPS_RESET)
 		err = rooms_reset(&maker->rooms, o->id);
 	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
 		err = order_change(&maker->order, o->id, ROLE_MADE);
@@ -101,22 +101,22 @@ static int order_call(struct maker *maker, const struct call *call)
 static void learn_sizes(struct maker *maker, const struct call *call)
 {
 	static const struct {
-		const char *name;
+		enum arg arg;
 		bool send;
 	} sizes[] = {
-		{ "qp_init_attr.cap.max_send_wr", true },
-		{ "qp_init_attr.cap.max_recv_wr", false },
-		{ "qp_init_attr_ex.cap.max_send_wr", true },
-		{ "qp_init_attr_ex.cap.max_recv_wr", false },
-		{ "srq_init_attr.attr.max_wr", false },
-		{ "srq_init_attr_ex.attr.max_wr", false },
+		{ ARG(qp_init_attr.cap.max_send_wr), true },
+		{ ARG(qp_init_attr.cap.max_recv_wr), false },
+		{ ARG(qp_init_attr_ex.cap.max_send_wr), true },
+		{ ARG(qp_init_attr_ex.cap.max_recv_wr), false },
+		{ ARG(srq_init_attr.attr.max_wr), false },
+		{ ARG(srq_init_attr_ex.attr.max_wr), false },
 	};
 	int64_t size;
 
 	if (verb_infos[call->verb].effect != EFFECT_CREATE || !call->object)
 		return;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		if (args_get(call->args, sizes[i].name, &size))
+		if (args_get(call->args, sizes[i].arg, &size))
 			rooms_set_size(&maker->rooms, call->object, sizes[i].send, (uint64_t)size);
 }
 
@@ -129,13 +129,13 @@ static void learn_qp(struct maker *maker, const struct call *call)
 	if (verb_infos[call->verb].effect != EFFECT_CREATE ||
 	    verb_infos[call->verb].object != OBJECT_qp || !qp)
 		return;
-	order->srq[qp] = arguments_object(maker, OBJECT_srq, args_number(call->out, "ret.srq"));
+	order->srq[qp] = arguments_object(maker, OBJECT_srq, args_number(call->out, ARG(ret.srq)));
 	order->feeders[order->srq[qp]]++;
 	order->send_cq[qp] =
-		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.send_cq"));
+		arguments_object(maker, OBJECT_cq, args_number(call->out, ARG(ret.send_cq)));
 	order->recv_cq[qp] =
-		arguments_object(maker, OBJECT_cq, args_number(call->out, "ret.recv_cq"));
-	order->type[qp] = (uint8_t)args_number(call->out, "ret.qp_type");
+		arguments_object(maker, OBJECT_cq, args_number(call->out, ARG(ret.recv_cq)));
+	order->type[qp] = (uint8_t)args_number(call->out, ARG(ret.qp_type));
 }
 
 /* It was told who its peer is. */
@@ -146,8 +146,8 @@ static int connect_qp(struct maker *maker, const struct call *call)
 	uint32_t peer;
 
 	if (call->verb != VERB_modify_qp || call->failed || !call->object ||
-	    !args_get(call->args, "attr.dest_qp_num", &number) ||
-	    !(args_number(call->args, "attr_mask") & IBV_QP_DEST_QPN))
+	    !args_get(call->args, ARG(attr.dest_qp_num), &number) ||
+	    !(args_number(call->args, ARG(attr_mask)) & IBV_QP_DEST_QPN))
 		return 0;
 	peer = links_find(&maker->links, program, call->object, call->begin);
 	if (!peer)

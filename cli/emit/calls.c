@@ -108,8 +108,8 @@ static int add_named(struct maker *maker, const struct call *call, const char *n
 static int add_reg_mr(struct maker *maker, const struct call *call)
 {
 	struct program *program = maker->program;
-	uint64_t addr = args_number(call->args, "addr");
-	uint64_t length = args_number(call->args, "length");
+	uint64_t addr = args_number(call->args, ARG(addr));
+	uint64_t length = args_number(call->args, ARG(length));
 	uint64_t iova;
 	int64_t given;
 	int err;
@@ -121,15 +121,15 @@ static int add_reg_mr(struct maker *maker, const struct call *call)
 				      info_of(call)->name);
 	begin_check(maker, call);
 	phrase_addf(&program->phrase, "%s(",
-		    args_get(call->args, "iova", &given) ? "ibv_reg_mr_iova" : "ibv_reg_mr");
+		    args_get(call->args, ARG(iova), &given) ? "ibv_reg_mr_iova" : "ibv_reg_mr");
 	err = add_named(maker, call, "pd");
 	phrase_addf(&program->phrase, ", ");
 	if (call->failed && !memory_has(&maker->memory, program->process, addr))
 		phrase_addf(&program->phrase, "(void *)");
 	memory_add_address(&maker->memory, program, NULL, program->process, addr, true);
 	phrase_addf(&program->phrase, ", %" PRIu64 ", ", length);
-	iova = args_get(call->args, "iova", &given) ? (uint64_t)given : addr;
-	if (args_get(call->args, "iova", &given)) {
+	iova = args_get(call->args, ARG(iova), &given) ? (uint64_t)given : addr;
+	if (args_get(call->args, ARG(iova), &given)) {
 		if (iova == addr)
 			memory_add_address(&maker->memory, program, NULL, program->process, iova,
 					   false);
@@ -147,7 +147,7 @@ static int add_reg_mr(struct maker *maker, const struct call *call)
 static int add_rereg_mr(struct maker *maker, const struct call *call)
 {
 	struct program *program = maker->program;
-	uint64_t flags = args_number(call->args, "flags");
+	uint64_t flags = args_number(call->args, ARG(flags));
 	int err;
 
 	begin_check(maker, call);
@@ -164,10 +164,10 @@ static int add_rereg_mr(struct maker *maker, const struct call *call)
 	phrase_addf(&program->phrase, ",\n\t");
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
 		memory_add_address(&maker->memory, program, NULL, program->process,
-				   args_number(call->args, "addr"), true);
+				   args_number(call->args, ARG(addr)), true);
 	else
 		phrase_addf(&program->phrase, "NULL");
-	phrase_addf(&program->phrase, ", %" PRIu64 ", ", args_number(call->args, "length"));
+	phrase_addf(&program->phrase, ", %" PRIu64 ", ", args_number(call->args, ARG(length)));
 	if (!err)
 		err = add_named(maker, call, "access");
 	phrase_addf(&program->phrase, ")");
@@ -192,8 +192,8 @@ static int add_create_cq(struct maker *maker, const struct call *call)
 	struct kept *kept = &maker->program->objects[call->object];
 
 	kept->ex = call->verb == VERB_create_cq_ex;
-	kept->events = !call->failed && (args_number(call->args, "channel") ||
-					 args_number(call->args, "init_attr.channel"));
+	kept->events = !call->failed && (args_number(call->args, ARG(channel)) ||
+					 args_number(call->args, ARG(init_attr.channel)));
 	if (kept->events)
 		maker->program->helpers |= HELPER_EVENTS;
 	return add_plain(maker, call);
@@ -227,7 +227,7 @@ static int add_get_srq_num(struct maker *maker, const struct call *call)
 static int add_get_cq_event(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	uint32_t cq = arguments_object(maker, OBJECT_cq, args_number(call->out, "cq"));
+	uint32_t cq = arguments_object(maker, OBJECT_cq, args_number(call->out, ARG(cq)));
 	int err;
 
 	if (!maker->armed[cq] || !maker->program->objects[cq].events) {
@@ -249,7 +249,7 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 static int add_ack_cq_events(struct maker *maker, const struct call *call)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	uint64_t n = args_number(call->args, "nevents");
+	uint64_t n = args_number(call->args, ARG(nevents));
 	uint32_t *untold = &maker->untold[call->object];
 	uint32_t fewer = *untold < n ? *untold : (uint32_t)n;
 
@@ -275,7 +275,7 @@ static int add_get_async_event(struct maker *maker, const struct call *call)
 	int64_t type = 0;
 	int err;
 
-	args_get(call->out, "event.event_type", &type);
+	args_get(call->out, ARG(event.event_type), &type);
 	maker->program->helpers |= HELPER_ASYNC_EVENT;
 	phrase_addf(phrase, "async_event(" SLOT "n, ");
 	err = add_named(maker, call, "context");

@@ -31,11 +31,11 @@ static int learn_call(struct links *links, const struct trace_event *event)
 
 	if (call->failed || !call->object)
 		return 0;
-	if (call->verb == VERB_get_srq_num && args_get(call->out, "srq_num", &number))
+	if (call->verb == VERB_get_srq_num && args_get(call->out, ARG(srq_num), &number))
 		return map_put(&links->srqs, (uint64_t)number, call->object);
-	args_get(call->args, "attr_mask", &mask);
+	args_get(call->args, ARG(attr_mask), &mask);
 	if (call->verb != VERB_modify_qp || !(mask & IBV_QP_DEST_QPN) ||
-	    !args_get(call->args, "attr.dest_qp_num", &number))
+	    !args_get(call->args, ARG(attr.dest_qp_num), &number))
 		return 0;
 	place = vec_push(links->connections, links->nconnections);
 	if (!place)

@@ -45,14 +45,15 @@ static int learn_mr(struct memory *memory, const struct trace_event *event)
 		return -ENOMEM;
 	if (call->verb == VERB_reg_mr || call->verb == VERB_reg_mr_iova ||
 	    call->verb == VERB_reg_mr_iova2) {
-		region->addr = args_number(call->args, "addr");
-		region->length = args_number(call->args, "length");
+		region->addr = args_number(call->args, ARG(addr));
+		region->length = args_number(call->args, ARG(length));
 	}
-	region->iova = args_get(call->args, "iova", &iova)                         ? (uint64_t)iova
-		       : args_number(call->args, "access") & IBV_ACCESS_ZERO_BASED ? 0
-										   : region->addr;
-	region->lkey = (uint32_t)args_number(call->out, "ret.lkey");
-	region->rkey = (uint32_t)args_number(call->out, "ret.rkey");
+	region->iova = args_get(call->args, ARG(iova), &iova) ? (uint64_t)iova
+		       : args_number(call->args, ARG(access)) & IBV_ACCESS_ZERO_BASED
+			       ? 0
+			       : region->addr;
+	region->lkey = (uint32_t)args_number(call->out, ARG(ret.lkey));
+	region->rkey = (uint32_t)args_number(call->out, ARG(ret.rkey));
 	return 0;
 }
 
@@ -60,7 +61,7 @@ static int learn_rereg(struct memory *memory, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct region before = { 0 }, *old = end_region(memory, call->object, event->time);
-	uint64_t flags = args_number(call->args, "flags");
+	uint64_t flags = args_number(call->args, ARG(flags));
 	struct region *region;
 	int64_t key;
 
@@ -72,12 +73,12 @@ static int learn_rereg(struct memory *memory, const struct trace_event *event)
 	region->addr = before.addr;
 	region->length = before.length;
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		region->addr = args_number(call->args, "addr");
-		region->length = args_number(call->args, "length");
+		region->addr = args_number(call->args, ARG(addr));
+		region->length = args_number(call->args, ARG(length));
 	}
 	region->iova = region->addr;
-	region->lkey = args_get(call->out, "mr.lkey", &key) ? (uint32_t)key : before.lkey;
-	region->rkey = args_get(call->out, "mr.rkey", &key) ? (uint32_t)key : before.rkey;
+	region->lkey = args_get(call->out, ARG(mr.lkey), &key) ? (uint32_t)key : before.lkey;
+	region->rkey = args_get(call->out, ARG(mr.rkey), &key) ? (uint32_t)key : before.rkey;
 	return 0;
 }
 
@@ -108,11 +109,11 @@ static int learn_call(struct memory *memory, const struct trace_event *event)
 		return learn_rereg(memory, event);
 	if (call->verb == VERB_alloc_mw)
 		return learn_window(memory, call->object, event->process, event->time,
-				    (uint32_t)args_number(call->out, "ret.rkey"), 0);
+				    (uint32_t)args_number(call->out, ARG(ret.rkey)), 0);
 	if (call->verb == VERB_bind_mw)
 		return learn_window(memory, call->object, event->process, event->time,
-				    (uint32_t)args_number(call->out, "mw.rkey"),
-				    args_number(call->args, "mw_bind.bind_info.addr"));
+				    (uint32_t)args_number(call->out, ARG(mw.rkey)),
+				    args_number(call->args, ARG(mw_bind.bind_info.addr)));
 	if (info->effect == EFFECT_DESTROY &&
 	    (info->object == OBJECT_mr || info->object == OBJECT_mw))
 		end_region(memory, call->object, call->begin);

@@ -170,12 +170,12 @@ static int take_modify(struct traffic *traffic, const struct trace_event *event)
 static int take_address(struct traffic *traffic, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
-	struct qp_path path = { .is_global = args_number(args, "attr.is_global") != 0,
-				.sgid_index = (uint8_t)args_number(args, "attr.grh.sgid_index"),
-				.hop_limit = (uint8_t)args_number(args, "attr.grh.hop_limit"),
-				.dlid = (uint16_t)args_number(args, "attr.dlid"),
-				.port = (uint8_t)args_number(args, "attr.port_num") };
-	const char *gid = args_text(args, "attr.grh.dgid.raw");
+	struct qp_path path = { .is_global = args_number(args, ARG(attr.is_global)) != 0,
+				.sgid_index = (uint8_t)args_number(args, ARG(attr.grh.sgid_index)),
+				.hop_limit = (uint8_t)args_number(args, ARG(attr.grh.hop_limit)),
+				.dlid = (uint16_t)args_number(args, ARG(attr.dlid)),
+				.port = (uint8_t)args_number(args, ARG(attr.port_num)) };
+	const char *gid = args_text(args, ARG(attr.grh.dgid.raw));
 	struct qp_path *known;
 
 	if (gid)

@@ -260,7 +260,7 @@ static void note_modify(struct reading *r, const struct call *call)
 	int64_t value;
 
 	if (call->verb == VERB_modify_qp && call->args &&
-	    args_get(call->args, "attr.dest_qp_num", &value))
+	    args_get(call->args, ARG(attr.dest_qp_num), &value))
 		object_of(r, call->object)->dest = (uint32_t)value;
 }
 

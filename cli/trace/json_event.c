@@ -46,7 +46,7 @@ static void put_object_name(struct json_values *jv, const char *name, uint32_t i
 static void put_return(struct json_values *jv, const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
-	const struct json_node *text = args_member(call->out, "ret");
+	const struct json_node *text = args_find(call->out, ARG(ret));
 
 	if (verb->effect == EFFECT_CREATE && call->object && call->ret)
 		put_object_name(jv, "ret", call->object);
@@ -70,7 +70,7 @@ static void put_args(struct json_values *jv, const char *name, const struct call
 
 	json_open(&jv->json, name, '{');
 	for (unsigned int i = 0; i < info->nfields; i++) {
-		const struct json_node *value = args_member(args, info->fields[i].name);
+		const struct json_node *value = args_field(args, &info->fields[i]);
 
 		if (value)
 			json_values_field(jv, info->fields[i].name, &info->fields[i], value);

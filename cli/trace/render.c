@@ -63,7 +63,7 @@ static void put_return(const struct values *v, const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const struct object *made = NULL;
-	const struct json_node *text = args_member(call->out, "ret");
+	const struct json_node *text = args_find(call->out, ARG(ret));
 	char time[FORMAT_TEXT];
 
 	if (call->end < 0) {
@@ -117,8 +117,8 @@ static void put_call(const struct values *v, const struct call *call)
 	put_verb(v->out, verb->name);
 	for (unsigned int i = 0; i < verb->args.nfields; i++) {
 		const struct field_info *field = &verb->args.fields[i];
-		const struct json_node *in = args_member(call->args, field->name);
-		const struct json_node *out = args_member(call->out, field->name);
+		const struct json_node *in = args_field(call->args, field);
+		const struct json_node *out = args_field(call->out, field);
 
 		fputs(i ? ", " : "", v->out);
 		if (in)

@@ -163,7 +163,7 @@ static void put_raw(FILE *out, const struct json_node *value)
 uint64_t values_outside(const struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
-	const struct json_node *mask = args_member(call->args, "attr_mask");
+	const struct json_node *mask = args_find(call->args, ARG(attr_mask));
 
 	if (verb->effect != EFFECT_QUERY || !mask || mask->kind != JSON_INT)
 		return 0;

@@ -8,6 +8,7 @@
 #include "core/wire/probe.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { ANY_EFFECT = -1, ACCESS_ON_DEMAND = 1 << 6 /* enum ibv_access_flags */ };
 
@@ -18,11 +19,21 @@ struct asked {
 	const void *call;
 };
 
+static bool get_argument(const struct asked *asked, const char *name, int64_t *ret_value)
+{
+	const struct struct_info *args = &asked->info->args;
+
+	for (unsigned int i = 0; i < args->nfields; i++)
+		if (!strcmp(args->fields[i].name, name))
+			return asked->argument(asked->call, &args->fields[i], ret_value);
+	return false;
+}
+
 static bool has_on_demand(const struct asked *asked)
 {
 	int64_t access;
 
-	return asked->argument(asked->call, "access", &access) && access & ACCESS_ON_DEMAND;
+	return get_argument(asked, "access", &access) && access & ACCESS_ON_DEMAND;
 }
 
 /* There is no memory behind it: whether the device knows the verb is what is asked. */
@@ -30,7 +41,7 @@ static bool has_no_file(const struct asked *asked)
 {
 	int64_t fd;
 
-	return asked->argument(asked->call, "fd", &fd) && fd < 0;
+	return get_argument(asked, "fd", &fd) && fd < 0;
 }
 
 static bool may_wait(const struct asked *asked)

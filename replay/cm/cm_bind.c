@@ -56,10 +56,10 @@ static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storag
 }
 
 /* Its text, and the address as recorded; false: not an IP address. */
-static bool find_address(struct cm_task *t, const char *name, const char **ret_text,
+static bool find_address(struct cm_task *t, enum arg arg, const char **ret_text,
 			 struct sockaddr_storage *ret_address)
 {
-	*ret_text = args_text(t->args, name);
+	*ret_text = args_text(t->args, arg);
 	if (*ret_text && cm_address_parse(*ret_text, ret_address))
 		return true;
 	t->needless = true;
@@ -79,12 +79,12 @@ static bool is_elsewhere(struct cm_task *t, const char *text)
 	return true;
 }
 
-int cm_bind(struct cm_task *t, const char *name)
+int cm_bind(struct cm_task *t, enum arg arg)
 {
 	struct sockaddr_storage address;
 	const char *text;
 
-	if (!find_address(t, name, &text, &address))
+	if (!find_address(t, arg, &text, &address))
 		return 0;
 	if (is_elsewhere(t, text))
 		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
@@ -112,13 +112,13 @@ static int find_destination(struct cm_task *t, const char *text, struct sockaddr
 	return 0;
 }
 
-int cm_resolve(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms)
+int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeout_ms)
 {
-	const char *from = args_text(t->args, src_name), *to;
+	const char *from = args_text(t->args, src_arg), *to;
 	struct sockaddr_storage src, dst;
 	int ret;
 
-	if (!find_address(t, dst_name, &to, &dst))
+	if (!find_address(t, dst_arg, &to, &dst))
 		return 0;
 	if (from && cm_address_parse(from, &src)) {
 		cm_address_here(t->r, &src);
@@ -150,8 +150,8 @@ void cm_leave_groups(struct replay *r, struct cm_end *end)
 static int join_group(struct cm_task *t, struct sockaddr_storage *address)
 {
 	struct rdma_cm_join_mc_attr_ex attr = {
-		.comp_mask = (uint32_t)cm_task_number(t, "mc_join_attr.comp_mask"),
-		.join_flags = (uint32_t)cm_task_number(t, "mc_join_attr.join_flags"),
+		.comp_mask = (uint32_t)cm_task_number(t, ARG(mc_join_attr.comp_mask)),
+		.join_flags = (uint32_t)cm_task_number(t, ARG(mc_join_attr.join_flags)),
 		.addr = (struct sockaddr *)address,
 	};
 
@@ -167,7 +167,7 @@ int cm_join(struct cm_task *t)
 	const char *text;
 	int ret;
 
-	if (!find_address(t, ex ? "mc_join_attr.addr" : "addr", &text, &address))
+	if (!find_address(t, ex ? ARG(mc_join_attr.addr) : ARG(addr), &text, &address))
 		return 0;
 	ret = join_group(t, &address);
 	group = ret ? NULL : vec_push(t->end->groups, t->end->ngroups);
@@ -183,7 +183,7 @@ int cm_leave(struct cm_task *t)
 	const char *text;
 	int ret;
 
-	if (!find_address(t, "addr", &text, &address))
+	if (!find_address(t, ARG(addr), &text, &address))
 		return 0;
 	ret = t->lib->leave_multicast(end->id, (struct sockaddr *)&address);
 	for (size_t i = 0; !ret && i < end->ngroups; i++)

@@ -21,11 +21,11 @@
 static const char gave_up[] = "an identifier that librdmacm made and gave up inside another call";
 static const char option[] = "an option that sets a path of the recorded network";
 
-int64_t cm_task_number(const struct cm_task *t, const char *name)
+int64_t cm_task_number(const struct cm_task *t, enum arg arg)
 {
 	int64_t value = 0;
 
-	args_get(t->args, name, &value);
+	args_get(t->args, arg, &value);
 	return value;
 }
 
@@ -66,9 +66,9 @@ static struct rdma_event_channel *find_channel(const struct cm_task *t)
 {
 	const struct object *o =
 		trace_object_at(t->r->trace, t->event->process, OBJECT_cm_channel,
-				(uint64_t)cm_task_number(t, "channel"), t->event->time);
+				(uint64_t)cm_task_number(t, ARG(channel)), t->event->time);
 
-	return cm_channel_of(t->r, cm_task_number(t, "channel") && o ? o->id : 0);
+	return cm_channel_of(t->r, cm_task_number(t, ARG(channel)) && o ? o->id : 0);
 }
 
 static int create_channel(struct cm_task *t)
@@ -87,9 +87,9 @@ static int destroy_channel(struct cm_task *t)
 	return 0;
 }
 
-static enum rdma_port_space port_space(const struct cm_task *t, const char *path)
+static enum rdma_port_space port_space(const struct cm_task *t, enum arg arg)
 {
-	int64_t ps = cm_task_number(t, path);
+	int64_t ps = cm_task_number(t, arg);
 
 	return ps ? (enum rdma_port_space)ps : RDMA_PS_TCP;
 }
@@ -111,7 +111,7 @@ static int open_new(struct cm_task *t, struct rdma_event_channel *channel, enum 
 
 static int create_id(struct cm_task *t)
 {
-	return open_new(t, find_channel(t), port_space(t, "ps"));
+	return open_new(t, find_channel(t), port_space(t, ARG(ps)));
 }
 
 static int destroy_id(struct cm_task *t)
@@ -122,31 +122,31 @@ static int destroy_id(struct cm_task *t)
 
 static int bind_addr(struct cm_task *t)
 {
-	return cm_bind(t, "addr");
+	return cm_bind(t, ARG(addr));
 }
 
 static int resolve_addr(struct cm_task *t)
 {
-	return cm_resolve(t, "src_addr", "dst_addr", (int)cm_task_number(t, "timeout_ms"));
+	return cm_resolve(t, ARG(src_addr), ARG(dst_addr), (int)cm_task_number(t, ARG(timeout_ms)));
 }
 
 /* The rest of rdma_create_ep() are calls inside it; its addresses may be in none. */
 static int create_ep(struct cm_task *t)
 {
 	enum { MS = 2000 };
-	int ret = open_new(t, cm_channel_of(t->r, 0), port_space(t, "res.ai_port_space"));
+	int ret = open_new(t, cm_channel_of(t->r, 0), port_space(t, ARG(res.ai_port_space)));
 	uint64_t inside;
 
 	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
 		return ret;
-	if (cm_task_number(t, "res.ai_flags") & RAI_PASSIVE)
-		return cm_bind(t, "res.ai_src_addr");
-	return cm_resolve(t, "res.ai_src_addr", "res.ai_dst_addr", MS);
+	if (cm_task_number(t, ARG(res.ai_flags)) & RAI_PASSIVE)
+		return cm_bind(t, ARG(res.ai_src_addr));
+	return cm_resolve(t, ARG(res.ai_src_addr), ARG(res.ai_dst_addr), MS);
 }
 
 static int resolve_route(struct cm_task *t)
 {
-	return t->lib->resolve_route(t->end->id, (int)cm_task_number(t, "timeout_ms"));
+	return t->lib->resolve_route(t->end->id, (int)cm_task_number(t, ARG(timeout_ms)));
 }
 
 /* Networks are slow, and devices patient: who asked before somebody listened was heard. */
@@ -187,7 +187,7 @@ static int note_listener(struct cm_task *t)
 
 static int listen_end(struct cm_task *t)
 {
-	int ret = t->lib->listen(t->end->id, (int)cm_task_number(t, "backlog"));
+	int ret = t->lib->listen(t->end->id, (int)cm_task_number(t, ARG(backlog)));
 
 	if (!ret && note_listener(t))
 		return log_err(-ENOMEM, "note a port");
@@ -231,7 +231,7 @@ static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
  */
 static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t data[CM_DATA])
 {
-	static const char prefix[] = "conn_param";
+	static const struct cm_parameters args = CM_PARAMETERS(conn_param);
 	struct rdma_conn_param param = { .responder_resources = RDMA_MAX_RESP_RES,
 					 .initiator_depth = RDMA_MAX_INIT_DEPTH,
 					 .retry_count = 7,
@@ -240,19 +240,19 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 	int64_t given;
 	bool known;
 
-	if (!args_get(t->args, "conn_param.responder_resources", &given))
+	if (!args_get(t->args, ARG(conn_param.responder_resources), &given))
 		return param;
 	param = (struct rdma_conn_param){
 		.private_data = data,
-		.private_data_len = cm_private(t->args, prefix, data, &known),
+		.private_data_len = cm_private(t->args, &args, data, &known),
 		.responder_resources = at_most(t, (uint8_t)given, false),
 		.initiator_depth =
-			at_most(t, (uint8_t)cm_number(t->args, prefix, "initiator_depth"), true),
-		.flow_control = (uint8_t)cm_number(t->args, prefix, "flow_control"),
-		.retry_count = (uint8_t)cm_number(t->args, prefix, "retry_count"),
-		.rnr_retry_count = (uint8_t)cm_number(t->args, prefix, "rnr_retry_count"),
-		.srq = (uint8_t)cm_number(t->args, prefix, "srq"),
-		.qp_num = find_qpn(t, (uint32_t)cm_number(t->args, prefix, "qp_num")),
+			at_most(t, (uint8_t)args_number(t->args, args.initiator_depth), true),
+		.flow_control = (uint8_t)args_number(t->args, args.flow_control),
+		.retry_count = (uint8_t)args_number(t->args, args.retry_count),
+		.rnr_retry_count = (uint8_t)args_number(t->args, args.rnr_retry_count),
+		.srq = (uint8_t)args_number(t->args, args.srq),
+		.qp_num = find_qpn(t, (uint32_t)args_number(t->args, args.qp_num)),
 	};
 	return param;
 }
@@ -287,8 +287,8 @@ static int establish_end(struct cm_task *t)
 
 static uint8_t read_private(const struct cm_task *t, uint8_t data[CM_DATA])
 {
-	const char *hex = args_text(t->args, "private_data");
-	size_t length = (size_t)cm_task_number(t, "private_data_len");
+	const char *hex = args_text(t->args, ARG(private_data));
+	size_t length = (size_t)cm_task_number(t, ARG(private_data_len));
 
 	memset(data, 0, CM_DATA);
 	for (size_t i = 0; hex && i < length && i < CM_DATA && strlen(hex) >= 2 * i + 2; i++)
@@ -307,7 +307,7 @@ static int reject_end(struct cm_task *t)
 
 static int notify_end(struct cm_task *t)
 {
-	return t->lib->notify(t->end->id, (enum ibv_event_type)cm_task_number(t, "event"));
+	return t->lib->notify(t->end->id, (enum ibv_event_type)cm_task_number(t, ARG(event)));
 }
 
 static int disconnect_end(struct cm_task *t)
@@ -327,17 +327,17 @@ static int get_port(struct cm_task *t)
 static int set_option(struct cm_task *t)
 {
 	uint8_t value[CM_DATA] = { 0 };
-	const char *hex = args_text(t->args, "optval");
-	size_t length = (size_t)cm_task_number(t, "optlen");
+	const char *hex = args_text(t->args, ARG(optval));
+	size_t length = (size_t)cm_task_number(t, ARG(optlen));
 
-	if (cm_task_number(t, "level") != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
+	if (cm_task_number(t, ARG(level)) != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
 		outcome_tolerated(t->r->outcome, option);
 		t->needless = true;
 		return 0;
 	}
 	for (size_t i = 0; i < length && strlen(hex) >= 2 * i + 2; i++)
 		sscanf(hex + 2 * i, "%2hhx", &value[i]);
-	return t->lib->set_option(t->end->id, RDMA_OPTION_ID, (int)cm_task_number(t, "optname"),
+	return t->lib->set_option(t->end->id, RDMA_OPTION_ID, (int)cm_task_number(t, ARG(optname)),
 				  value, length);
 }
 
@@ -485,7 +485,7 @@ int cm_call(struct replay *r, const struct trace_event *event)
 	if (err)
 		return err;
 	if (!makes_end(call->verb))
-		t.end = cm_end_at(r, event, (uint64_t)cm_task_number(&t, "id"), event->time);
+		t.end = cm_end_at(r, event, (uint64_t)cm_task_number(&t, ARG(id)), event->time);
 	why = why_not(&t);
 	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not taken */
 		outcome_tolerated(r->outcome, gave_up);

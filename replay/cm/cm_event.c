@@ -228,30 +228,22 @@ bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline)
 	return true;
 }
 
-uint64_t cm_number(const struct args *args, const char *prefix, const char *name)
-{
-	char path[64];
-	int64_t value = 0;
-
-	snprintf(path, sizeof(path), "%s.%s", prefix, name);
-	args_get(args, path, &value);
-	return (uint64_t)value;
-}
+const struct cm_parameters cm_connection = CM_PARAMETERS(event.conn);
+const struct cm_parameters cm_datagrams = { .private_data = ARG(event.ud.private_data),
+					    .private_data_len = ARG(event.ud.private_data_len),
+					    .qp_num = ARG(event.ud.qp_num) };
 
 static int digit_of(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-uint8_t cm_private(const struct args *args, const char *prefix, uint8_t data[CM_DATA],
+uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
 		   bool *ret_known)
 {
-	uint8_t length = (uint8_t)cm_number(args, prefix, "private_data_len");
-	const char *hex;
-	char path[64];
+	uint8_t length = (uint8_t)args_number(args, of->private_data_len);
+	const char *hex = args_text(args, of->private_data);
 
-	snprintf(path, sizeof(path), "%s.private_data", prefix);
-	hex = args_text(args, path);
 	memset(data, 0, CM_DATA);
 	*ret_known = !length || hex;
 	for (unsigned int i = 0; hex && i < length && hex[2 * i] && hex[2 * i + 1]; i++) {
@@ -283,6 +275,11 @@ static void differ_field(const struct comparison *c, const char *path, int64_t t
 			       there, here);
 }
 
+static void differ_argument(const struct comparison *c, enum arg arg, int64_t here)
+{
+	differ_field(c, arg_path(arg), (int64_t)args_number(c->there, arg), here);
+}
+
 static void print_bytes(const uint8_t *data, unsigned int length, char text[2 * CM_DATA + 1])
 {
 	for (unsigned int i = 0; i < length; i++)
@@ -298,13 +295,13 @@ static unsigned int used_length(const uint8_t data[CM_DATA], unsigned int length
 }
 
 /* The links of InfiniBand pad it with zeros; what is beyond a length is zero in both. */
-static void compare_private(const struct comparison *c, const char *prefix)
+static void compare_private(const struct comparison *c, const struct cm_parameters *of)
 {
 	uint8_t there[CM_DATA];
 	bool known;
-	uint8_t length = cm_private(c->there, prefix, there, &known);
+	uint8_t length = cm_private(c->there, of, there, &known);
 	uint8_t here = c->here->conn.private_data_len;
-	char a[2 * CM_DATA + 1], b[2 * CM_DATA + 1], path[64];
+	char a[2 * CM_DATA + 1], b[2 * CM_DATA + 1];
 
 	if (length != here)
 		outcome_tolerated(c->r->outcome, padded);
@@ -312,8 +309,8 @@ static void compare_private(const struct comparison *c, const char *prefix)
 		return;
 	print_bytes(there, used_length(there, length), a);
 	print_bytes(c->here->data, used_length(c->here->data, here), b);
-	snprintf(path, sizeof(path), "%s.private_data", prefix);
-	differ_texts(c->r->outcome, c->event->id, c->event->call->verb, c->object, path, a, b);
+	differ_texts(c->r->outcome, c->event->id, c->event->call->verb, c->object,
+		     arg_path(of->private_data), a, b);
 }
 
 /* The number there of the queue pair that is @here; itself if it is none of the trace. */
@@ -328,39 +325,30 @@ static uint32_t number_there(const struct comparison *c, uint32_t here)
 
 static void compare_connection(const struct comparison *c)
 {
-	static const char prefix[] = "event.conn";
 	const struct rdma_conn_param *here = &c->here->conn;
 	const struct {
-		const char *name;
+		enum arg arg;
 		uint64_t here;
 	} fields[] = {
-		{ "responder_resources", here->responder_resources },
-		{ "initiator_depth", here->initiator_depth },
-		{ "flow_control", here->flow_control },
-		{ "retry_count", here->retry_count },
-		{ "rnr_retry_count", here->rnr_retry_count },
-		{ "srq", here->srq },
-		{ "qp_num", number_there(c, here->qp_num) },
+		{ ARG(event.conn.responder_resources), here->responder_resources },
+		{ ARG(event.conn.initiator_depth), here->initiator_depth },
+		{ ARG(event.conn.flow_control), here->flow_control },
+		{ ARG(event.conn.retry_count), here->retry_count },
+		{ ARG(event.conn.rnr_retry_count), here->rnr_retry_count },
+		{ ARG(event.conn.srq), here->srq },
+		{ ARG(event.conn.qp_num), number_there(c, here->qp_num) },
 	};
-	char path[64];
 
-	compare_private(c, prefix);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		snprintf(path, sizeof(path), "%s.%s", prefix, fields[i].name);
-		differ_field(c, path, (int64_t)cm_number(c->there, prefix, fields[i].name),
-			     (int64_t)fields[i].here);
-	}
+	compare_private(c, &cm_connection);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		differ_argument(c, fields[i].arg, (int64_t)fields[i].here);
 }
 
 static void compare_datagrams(const struct comparison *c)
 {
-	static const char prefix[] = "event.ud";
-
-	compare_private(c, prefix);
-	differ_field(c, "event.ud.qp_num", (int64_t)cm_number(c->there, prefix, "qp_num"),
-		     number_there(c, c->here->ud.qp_num));
-	differ_field(c, "event.ud.qkey", (int64_t)cm_number(c->there, prefix, "qkey"),
-		     c->here->ud.qkey);
+	compare_private(c, &cm_datagrams);
+	differ_argument(c, ARG(event.ud.qp_num), number_there(c, c->here->ud.qp_num));
+	differ_argument(c, ARG(event.ud.qkey), c->here->ud.qkey);
 }
 
 static void differ_event(const struct comparison *c, const char *field, const char *there,
@@ -379,12 +367,12 @@ static void differ_event(const struct comparison *c, const char *field, const ch
 
 static void compare_event(const struct comparison *c)
 {
-	const char *type = args_text(c->there, "event.event");
+	const char *type = args_text(c->there, ARG(event.event));
 	const char *here = c->r->cm->lib.event_str(c->here->type);
 	char a[24], b[24];
 	int64_t status = 0, value;
 
-	args_get(c->there, "event.status", &status);
+	args_get(c->there, ARG(event.status), &status);
 	if (!type || strcmp(type, here)) {
 		differ_event(c, "event.event", type ? type : "an unknown event", here);
 		return;
@@ -394,9 +382,9 @@ static void compare_event(const struct comparison *c)
 		snprintf(b, sizeof(b), "%d", c->here->status);
 		differ_event(c, "event.status", a, b);
 	}
-	if (args_get(c->there, "event.conn.private_data_len", &value))
+	if (args_get(c->there, ARG(event.conn.private_data_len), &value))
 		compare_connection(c);
-	else if (args_get(c->there, "event.ud.private_data_len", &value))
+	else if (args_get(c->there, ARG(event.ud.private_data_len), &value))
 		compare_datagrams(c);
 	outcome_agreed(c->r->outcome, c->object);
 }
@@ -496,14 +484,14 @@ static bool is_silence(const struct args *out, const char *type)
 {
 	int64_t status = 0;
 
-	args_get(out, "event.status", &status);
+	args_get(out, ARG(event.status), &status);
 	return type && !strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && status == -ETIMEDOUT;
 }
 
 static int get_event(struct replay *r, const struct trace_event *event, struct cm_end *end)
 {
 	const struct args *out = event->call->out;
-	const char *type = args_text(out, "event.event"), *why = why_not_caused(type);
+	const char *type = args_text(out, ARG(event.event)), *why = why_not_caused(type);
 	struct cm_arrival *arrival;
 
 	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
@@ -546,7 +534,7 @@ int cm_get_event(struct replay *r, const struct trace_event *event)
 	err = args_parse(call->out);
 	if (err)
 		return err;
-	args_get(call->out, "event.id", &id);
+	args_get(call->out, ARG(event.id), &id);
 	end = cm_end_at(r, event, (uint64_t)id, call->end);
 	if (end)
 		return get_event(r, event, end);

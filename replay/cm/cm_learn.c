@@ -100,31 +100,31 @@ static void learn_request(struct replay *r, const struct trace_event *event, con
 	struct cm_end *listener;
 	int64_t id = 0;
 
-	args_get(out, "event.listen_id", &id);
+	args_get(out, ARG(event.listen_id), &id);
 	listener = cm_end_at(r, event, (uint64_t)id, event->call->end);
 	end->passive = true;
 	if (!listener)
 		return;
 	end->listener = listener->object;
 	/* its port, if it was bound to any */
-	keep_address(listener->src, args_text(out, "event.src_addr"));
+	keep_address(listener->src, args_text(out, ARG(event.src_addr)));
 }
 
 static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out)
 {
-	const char *type = args_text(out, "event.event");
+	const char *type = args_text(out, ARG(event.event));
 	int64_t status = 0, id = 0, length = 0;
 	struct cm_end *end;
 
-	args_get(out, "event.id", &id);
-	args_get(out, "event.status", &status);
-	args_get(out, "event.conn.private_data_len", &length);
+	args_get(out, ARG(event.id), &id);
+	args_get(out, ARG(event.status), &status);
+	args_get(out, ARG(event.conn.private_data_len), &length);
 	end = cm_end_at(r, event, (uint64_t)id, event->call->end);
 	if (!type || !end)
 		return;
 	if (strcmp(type, "RDMA_CM_EVENT_ADDR_ERROR")) {
-		keep_address(end->src, args_text(out, "event.src_addr"));
-		keep_address(end->dst, args_text(out, "event.dst_addr"));
+		keep_address(end->src, args_text(out, ARG(event.src_addr)));
+		keep_address(end->dst, args_text(out, ARG(event.dst_addr)));
 	} else {
 		end->lost = true;
 	}

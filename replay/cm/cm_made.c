@@ -58,18 +58,19 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 {
 	int64_t value;
 	bool known;
-	const char *prefix =
-		args_get(out, "event.ud.private_data_len", &value) ? "event.ud" : "event.conn";
+	const struct cm_parameters *args = args_get(out, ARG(event.ud.private_data_len), &value)
+						   ? &cm_datagrams
+						   : &cm_connection;
 	struct rdma_conn_param param = {
 		.private_data = data,
-		.private_data_len = cm_private(out, prefix, data, &known),
-		.responder_resources = (uint8_t)cm_number(out, prefix, "initiator_depth"),
-		.initiator_depth = (uint8_t)cm_number(out, prefix, "responder_resources"),
-		.flow_control = (uint8_t)cm_number(out, prefix, "flow_control"),
-		.retry_count = (uint8_t)cm_number(out, prefix, "retry_count"),
-		.rnr_retry_count = (uint8_t)cm_number(out, prefix, "rnr_retry_count"),
-		.srq = (uint8_t)cm_number(out, prefix, "srq"),
-		.qp_num = (uint32_t)cm_number(out, prefix, "qp_num"),
+		.private_data_len = cm_private(out, args, data, &known),
+		.responder_resources = (uint8_t)args_number(out, args->initiator_depth),
+		.initiator_depth = (uint8_t)args_number(out, args->responder_resources),
+		.flow_control = (uint8_t)args_number(out, args->flow_control),
+		.retry_count = (uint8_t)args_number(out, args->retry_count),
+		.rnr_retry_count = (uint8_t)args_number(out, args->rnr_retry_count),
+		.srq = (uint8_t)args_number(out, args->srq),
+		.qp_num = (uint32_t)args_number(out, args->qp_num),
 	};
 
 	return param;
@@ -102,7 +103,8 @@ static void ask_listener(struct replay *r, struct cm_end *end, const struct trac
 
 	if (!made || !find_listener(r, end, &dst) ||
 	    cm_open_end(r, made, cm_channel_of(r, 0),
-			args_get(out, "event.ud.qp_num", &datagrams) ? RDMA_PS_UDP : RDMA_PS_TCP))
+			args_get(out, ARG(event.ud.qp_num), &datagrams) ? RDMA_PS_UDP
+									: RDMA_PS_TCP))
 		return;
 	if (lib->resolve_addr(made->id, NULL, (struct sockaddr *)&dst, 2000) ||
 	    !cm_await_type(r, made, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) ||
@@ -168,7 +170,7 @@ static bool is_answer(const struct cm_end *end, const char *type)
 void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
 		    int64_t deadline)
 {
-	const char *type = args_text(event->call->out, "event.event");
+	const char *type = args_text(event->call->out, ARG(event.event));
 	bool accepts;
 
 	if (end->partner || !type)

@@ -162,14 +162,14 @@ struct cm_task {
 };
 
 /* cm_bind.c: the arguments by their names; as the functions of librdmacm return */
-int cm_bind(struct cm_task *t, const char *name);
-int cm_resolve(struct cm_task *t, const char *src_name, const char *dst_name, int timeout_ms);
+int cm_bind(struct cm_task *t, enum arg arg);
+int cm_resolve(struct cm_task *t, enum arg from, enum arg to, int timeout_ms);
 int cm_join(struct cm_task *t);
 int cm_leave(struct cm_task *t);
 void cm_leave_groups(struct replay *r, struct cm_end *end);
 
 /* cm_call.c: an argument; 0 if it is not there */
-int64_t cm_task_number(const struct cm_task *t, const char *name);
+int64_t cm_task_number(const struct cm_task *t, enum arg arg);
 int cm_call(struct replay *r, const struct trace_event *event);
 /* Make an identifier here for it: 0 or -errno. */
 int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
@@ -192,7 +192,21 @@ void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_eve
 		    int64_t deadline);
 /* Before @end resolves its destination: somebody must be there. Returns the port here, or 0. */
 uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);
-/* Private data at @prefix of @args: its length; the bytes, or zeros where they were not kept. */
-uint8_t cm_private(const struct args *args, const char *prefix, uint8_t data[CM_DATA],
+/* The names of a connection's parameters: of rdma_connect(), of an event, of one for datagrams. */
+struct cm_parameters {
+	enum arg private_data, private_data_len, responder_resources, initiator_depth, flow_control,
+		retry_count, rnr_retry_count, srq, qp_num;
+};
+
+#define CM_PARAMETERS(in)                                                                    \
+	{                                                                                    \
+		ARG(in.private_data), ARG(in.private_data_len), ARG(in.responder_resources), \
+			ARG(in.initiator_depth), ARG(in.flow_control), ARG(in.retry_count),  \
+			ARG(in.rnr_retry_count), ARG(in.srq), ARG(in.qp_num)                 \
+	}
+
+extern const struct cm_parameters cm_connection, cm_datagrams;
+
+/* The private data that @of names: its length; the bytes, or zeros where they were not kept. */
+uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
 		   bool *ret_known);
-uint64_t cm_number(const struct args *args, const char *prefix, const char *name);

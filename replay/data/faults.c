@@ -134,8 +134,8 @@ static int learn_async(struct study *s, const struct trace_event *event)
 	int64_t type, element;
 	int err = args_parse(call->out);
 
-	if (err || call->failed || !args_get(call->out, "event.event_type", &type) ||
-	    !args_get(call->out, "event.element", &element))
+	if (err || call->failed || !args_get(call->out, ARG(event.event_type), &type) ||
+	    !args_get(call->out, ARG(event.element), &element))
 		return err;
 	if (type != IBV_EVENT_QP_FATAL && type != IBV_EVENT_QP_REQ_ERR &&
 	    type != IBV_EVENT_QP_ACCESS_ERR)
@@ -154,7 +154,7 @@ static int learn_modify(struct study *s, const struct call *call)
 	int64_t state;
 	int err = args_parse(call->args);
 
-	if (err || call->failed || !args_get(call->args, "attr.qp_state", &state))
+	if (err || call->failed || !args_get(call->args, ARG(attr.qp_state), &state))
 		return err;
 	if (state == IBV_QPS_ERR)
 		qp->failed = true;
@@ -409,8 +409,8 @@ static void follow_port(struct replay *r, const struct call *call, const uint64_
 	struct ibv_port_attr attr;
 	int64_t there;
 
-	if (!args_get(call->out, "port_attr.state", &there) || query_port(context, port, &attr) ||
-	    there == attr.state)
+	if (!args_get(call->out, ARG(port_attr.state), &there) ||
+	    query_port(context, port, &attr) || there == attr.state)
 		return;
 	if (there == IBV_PORT_DOWN && attr.state == IBV_PORT_ACTIVE)
 		raise_now(r->faults, context, IBV_EVENT_PORT_ERR, port);

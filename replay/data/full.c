@@ -41,14 +41,6 @@ struct held {
 	struct ibv_sge sges[];
 };
 
-static uint32_t read_length(const struct args *out, const char *path)
-{
-	int64_t value = 0;
-
-	args_get(out, path, &value);
-	return (uint32_t)value;
-}
-
 static void note_queue_pair(struct replica_qp *qp, const struct call *call,
 			    const struct ibv_qp_cap *here, bool signals_all)
 {
@@ -56,10 +48,12 @@ static void note_queue_pair(struct replica_qp *qp, const struct call *call,
 
 	qp->out[SIDE_SEND].length = here->max_send_wr;
 	qp->out[SIDE_RECV].length = here->max_recv_wr;
-	qp->out[SIDE_SEND].length_there = read_length(
-		call->out, ex ? "qp_init_attr_ex.cap.max_send_wr" : "qp_init_attr.cap.max_send_wr");
-	qp->out[SIDE_RECV].length_there = read_length(
-		call->out, ex ? "qp_init_attr_ex.cap.max_recv_wr" : "qp_init_attr.cap.max_recv_wr");
+	qp->out[SIDE_SEND].length_there =
+		(uint32_t)args_number(call->out, ex ? ARG(qp_init_attr_ex.cap.max_send_wr)
+						    : ARG(qp_init_attr.cap.max_send_wr));
+	qp->out[SIDE_RECV].length_there =
+		(uint32_t)args_number(call->out, ex ? ARG(qp_init_attr_ex.cap.max_recv_wr)
+						    : ARG(qp_init_attr.cap.max_recv_wr));
 	qp->signals_all = signals_all;
 }
 
@@ -80,12 +74,12 @@ void full_note_lengths(struct replica *replica, const struct call *call, const u
 	if (replica->requests && call->verb == VERB_create_srq) {
 		replica->requests->length = srq->attr.max_wr;
 		replica->requests->length_there =
-			read_length(call->out, "srq_init_attr.attr.max_wr");
+			(uint32_t)args_number(call->out, ARG(srq_init_attr.attr.max_wr));
 	}
 	if (replica->requests && call->verb == VERB_create_srq_ex) {
 		replica->requests->length = srq_ex->attr.max_wr;
 		replica->requests->length_there =
-			read_length(call->out, "srq_init_attr_ex.attr.max_wr");
+			(uint32_t)args_number(call->out, ARG(srq_init_attr_ex.attr.max_wr));
 	}
 }
 

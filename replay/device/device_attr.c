@@ -12,15 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/store/db/args.h"
+#include "core/store/db/args_walk.h"
 #include "core/store/read/build.h"
 #include "core/wire/desc.h"
 
 enum { SAID_MAX = 6 }; /* differences in the text; the rest is counted */
 
 struct comparison {
-	const struct args *there, *here;
-	const char *prefix;
 	char *text;
 	size_t size, used;
 	unsigned int differences, guids;
@@ -52,42 +50,40 @@ static void write_number(const char *name, int64_t value, char text[32])
 	snprintf(text, 32, strstr(name, "guid") ? "%016" PRIx64 : "%" PRId64, value);
 }
 
-static void compare_field(struct comparison *c, const struct field_info *field)
+static int compare_field(void *arg, const struct field_info *field, const char *name,
+			 const struct json_node *there, const struct json_node *here)
 {
-	char at[128], here_at[128], number_there[32], number_here[32];
-	const char *there, *here;
+	char number_there[32], number_here[32];
+	struct comparison *c = arg;
 	int64_t a, b;
 
-	snprintf(at, sizeof(at), "%s%s", c->prefix, field->name);
-	snprintf(here_at, sizeof(here_at), "device_attr.%s", field->name);
-	there = args_text(c->there, at);
-	here = args_text(c->here, here_at);
-	if (field->kind == FIELD_STR && there && here) {
-		if (strcmp(there, here))
-			note_difference(c, field->name, there, here);
-	} else if (args_get(c->there, at, &a) && args_get(c->here, here_at, &b) && a != b) {
-		write_number(field->name, a, number_there);
-		write_number(field->name, b, number_here);
-		note_difference(c, field->name, number_there, number_here);
+	if (field->kind == FIELD_STR && here && there->kind == JSON_TEXT &&
+	    here->kind == JSON_TEXT) {
+		if (strcmp(there->text, here->text))
+			note_difference(c, name, there->text, here->text);
+	} else if (args_value(there, &a) && args_value(here, &b) && a != b) {
+		write_number(name, a, number_there);
+		write_number(name, b, number_here);
+		note_difference(c, name, number_there, number_here);
 	}
+	return 0;
 }
 
-enum device_likeness device_attr_compare(const struct args *there, const char *prefix,
+enum device_likeness device_attr_compare(const struct args *there, enum arg in,
 					 const struct ibv_device_attr *here, char *text,
 					 size_t size)
 {
 	const uint64_t args[BUILD_ARGS] = { 0, (uintptr_t)here };
 	const struct struct_info *info = verb_infos[VERB_query_device].args.fields[1].type;
-	struct comparison c = { .there = there, .prefix = prefix, .text = text, .size = size };
+	struct comparison c = { .text = text, .size = size };
 	struct args *parsed = NULL;
 	char *json = NULL, more[32];
 
 	*text = '\0';
 	if (!args_out_json(VERB_query_device, args, 0, &json))
 		parsed = args_new(json, strlen(json));
-	c.here = parsed;
-	for (unsigned int i = 0; i < info->nfields; i++)
-		compare_field(&c, &info->fields[i]);
+	args_walk(info, args_find(there, in), args_find(parsed, ARG(device_attr)), "",
+		  compare_field, &c);
 	snprintf(more, sizeof(more), ", and %u more", c.differences - SAID_MAX);
 	if (c.differences > SAID_MAX)
 		add_text(&c, more);

@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 
-struct args;
+#include "core/store/db/args.h"
 
 enum device_likeness {
 	DEVICE_SAME,
@@ -16,9 +16,9 @@ enum device_likeness {
 };
 
 /*
- * Compare @here with the attributes @there, whose paths begin with @prefix. What differs is
+ * Compare @here with the attributes in @in of @there. What differs is
  * written into @text: "fw_ver 1.2 there, 1.3 here, ...".
  */
-enum device_likeness device_attr_compare(const struct args *there, const char *prefix,
+enum device_likeness device_attr_compare(const struct args *there, enum arg in,
 					 const struct ibv_device_attr *here, char *text,
 					 size_t size);

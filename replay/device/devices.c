@@ -30,7 +30,7 @@ struct role {
 	char name[64];
 	unsigned int device;
 	struct args *attr; /* NULL: the trace does not have them */
-	const char *prefix;
+	enum arg in;       /* of that */
 	struct recorded_gid *gids;
 	size_t ngids;
 };
@@ -184,14 +184,13 @@ const struct device *devices_role(struct devices *ds, const char *name)
 	return &ds->devices[ds->roles[find_role(ds, name)].device];
 }
 
-void devices_recorded_attr(struct devices *ds, const char *name, struct args *out,
-			   const char *prefix)
+void devices_recorded_attr(struct devices *ds, const char *name, struct args *out, enum arg in)
 {
 	struct role *role = &ds->roles[find_role(ds, name)];
 
 	args_unref(role->attr);
 	role->attr = args_ref(out);
-	role->prefix = prefix;
+	role->in = in;
 }
 
 void devices_recorded_iwarp(struct devices *ds, const char *name)
@@ -222,7 +221,7 @@ static enum device_likeness liken_role(const struct role *role, const struct dev
 {
 	*text = '\0';
 	if (role->attr)
-		return device_attr_compare(role->attr, role->prefix, &device->attr, text, size);
+		return device_attr_compare(role->attr, role->in, &device->attr, text, size);
 	return strcmp(role->name, device->name) ? DEVICE_OTHER : DEVICE_SAME;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/store/db/args.h"
 #include "replay/device/gids.h"
 
 enum { PORTS_MAX = 4 };
@@ -33,7 +34,6 @@ struct device {
 };
 
 struct devices;
-struct args;
 struct outcome;
 
 /*
@@ -49,11 +49,11 @@ void devices_close(struct devices *devices);
 const struct device *devices_role(struct devices *devices, const char *name);
 
 /*
- * What ibv_query_device() told of recorded device @name: @out, where the paths of the attributes
- * begin with @prefix, which must stay valid. Takes a reference.
+ * What ibv_query_device() told of recorded device @name: the attributes in @in of @out.
+ * Takes a reference.
  */
 void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,
-			   const char *prefix);
+			   enum arg in);
 
 /* Recorded device @name is an iWARP one, whose queue pairs only librdmacm connects. */
 void devices_recorded_iwarp(struct devices *devices, const char *name);

@@ -10,14 +10,6 @@
 #include "replay/made/made_priv.h"
 #include "replay/state/recorded.h"
 
-static int64_t read_number(const struct args *args, const char *path)
-{
-	int64_t value = 0;
-
-	args_get(args, path, &value);
-	return value;
-}
-
 static uint32_t srq_of(const struct replay *r, const struct trace_event *event, uint64_t handle)
 {
 	const struct object *srq = handle ? trace_object_at(r->trace, event->process, OBJECT_srq,
@@ -41,13 +33,13 @@ static int add_plan(struct replay *r, const struct trace_event *event, const str
 		return -ENOMEM;
 	plan->object = call->object;
 	plan->process = trace_object(r->trace, call->object)->process;
-	plan->type = (enum ibv_qp_type)read_number(in, ex ? "qp_init_attr_ex.qp_type"
-							  : "qp_init_attr.qp_type");
-	plan->depth = (uint32_t)read_number(out, ex ? "qp_init_attr_ex.cap.max_send_wr"
-						    : "qp_init_attr.cap.max_send_wr");
-	plan->srq =
-		srq_of(r, event,
-		       (uint64_t)read_number(in, ex ? "qp_init_attr_ex.srq" : "qp_init_attr.srq"));
+	plan->type = (enum ibv_qp_type)args_number(in, ex ? ARG(qp_init_attr_ex.qp_type)
+							  : ARG(qp_init_attr.qp_type));
+	plan->depth = (uint32_t)args_number(out, ex ? ARG(qp_init_attr_ex.cap.max_send_wr)
+						    : ARG(qp_init_attr.cap.max_send_wr));
+	plan->srq = srq_of(
+		r, event,
+		(uint64_t)args_number(in, ex ? ARG(qp_init_attr_ex.srq) : ARG(qp_init_attr.srq)));
 	r->far->plans[call->object] = plan;
 	return 0;
 }
@@ -57,11 +49,11 @@ static int add_link(struct made_plan *plan, const struct call *call, const struc
 	struct made_link *link;
 	int64_t value;
 
-	if (args_get(in, "attr.qkey", &value))
+	if (args_get(in, ARG(attr.qkey), &value))
 		plan->qkey = (uint32_t)value;
-	if (args_get(in, "attr.qp_access_flags", &value))
+	if (args_get(in, ARG(attr.qp_access_flags), &value))
 		plan->access = (int)value;
-	if (args_get(in, "attr.dest_qp_num", &value)) {
+	if (args_get(in, ARG(attr.dest_qp_num), &value)) {
 		link = vec_push(plan->links, plan->nlinks);
 		if (!link)
 			return -ENOMEM;
@@ -69,7 +61,7 @@ static int add_link(struct made_plan *plan, const struct call *call, const struc
 		link->av = recorded_address(in, true);
 		link->time = call->begin;
 	}
-	if (plan->nlinks && args_get(in, "attr.sq_psn", &value))
+	if (plan->nlinks && args_get(in, ARG(attr.sq_psn), &value))
 		plan->links[plan->nlinks - 1].sq_psn = (uint32_t)value;
 	return 0;
 }
@@ -86,7 +78,7 @@ static int note_handle(struct replay *r, const struct call *call, const struct a
 
 static int note_exclusive(struct replay *r, const struct trace_event *event, const struct args *in)
 {
-	uint64_t handle = (uint64_t)read_number(in, "srq_init_attr_ex.cq");
+	uint64_t handle = (uint64_t)args_number(in, ARG(srq_init_attr_ex.cq));
 	const struct object *cq =
 		trace_object_at(r->trace, event->process, OBJECT_cq, handle, event->call->begin);
 
@@ -115,7 +107,8 @@ int made_learn_call(struct replay *r, const struct trace_event *event, const str
 	case VERB_reg_mr:
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:
-		return map_put(&r->far->access, call->object, (uint64_t)read_number(in, "access"));
+		return map_put(&r->far->access, call->object,
+			       (uint64_t)args_number(in, ARG(access)));
 	default:
 		return 0;
 	}

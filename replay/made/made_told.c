@@ -15,14 +15,6 @@
 
 enum { LIMIT_MESSAGES = 256 }; /* looked at behind the event of an SRQ's limit */
 
-static int64_t read_number(const struct args *args, const char *path)
-{
-	int64_t value = 0;
-
-	args_get(args, path, &value);
-	return value;
-}
-
 /* Message @index of @event, of which something told before. */
 static struct made_early *new_early(struct pass *p, const struct trace_event *event, uint32_t index)
 {
@@ -135,10 +127,10 @@ int made_learn_told(struct pass *p, const struct trace_event *event)
 }
 
 static const struct object *find_element(const struct pass *p, const struct trace_event *event,
-					 enum object_kind kind, const char *path)
+					 enum object_kind kind, enum arg arg)
 {
 	return trace_object_at(p->r->trace, event->process, kind,
-			       (uint64_t)read_number(event->call->out, path), event->time);
+			       (uint64_t)args_number(event->call->out, arg), event->time);
 }
 
 static void note_told(struct pass *p, const struct trace_event *event, const struct object *o)
@@ -171,16 +163,16 @@ static int note_break(struct pass *p, const struct trace_event *event, const str
 int made_learn_return(struct pass *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	static const char element[] = "event.element";
+	const enum arg element = ARG(event.element);
 	enum ibv_event_type type;
 
 	if (call->failed)
 		return 0;
 	if (call->verb == VERB_get_cq_event)
-		note_told(p, event, find_element(p, event, OBJECT_cq, "cq"));
+		note_told(p, event, find_element(p, event, OBJECT_cq, ARG(cq)));
 	if (call->verb != VERB_get_async_event)
 		return 0;
-	type = (enum ibv_event_type)read_number(call->out, "event.event_type");
+	type = (enum ibv_event_type)args_number(call->out, ARG(event.event_type));
 	if (type == IBV_EVENT_COMM_EST)
 		note_told(p, event, find_element(p, event, OBJECT_qp, element));
 	else if (type == IBV_EVENT_SRQ_LIMIT_REACHED)

@@ -318,9 +318,10 @@ static int learn_connection(struct pass *p, const struct call *call)
 		call->object < p->r->nreplicas ? p->far->plans[call->object] : NULL;
 	int64_t value;
 
-	if (plan && args_get(call->args, "attr.qp_state", &value))
+	if (plan && args_get(call->args, ARG(attr.qp_state), &value))
 		plan->broken = value == IBV_QPS_ERR || value == IBV_QPS_RESET;
-	if (!plan || plan->type == IBV_QPT_UD || !args_get(call->args, "attr.dest_qp_num", &value))
+	if (!plan || plan->type == IBV_QPT_UD ||
+	    !args_get(call->args, ARG(attr.dest_qp_num), &value))
 		return 0;
 	if (plan->at < plan->nlinks)
 		plan->at++;

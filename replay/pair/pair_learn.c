@@ -114,10 +114,10 @@ static int learn_create(struct pass *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	bool ex = call->verb == VERB_create_qp_ex;
-	uint64_t type = recorded_number(call->args,
-					ex ? "qp_init_attr_ex.qp_type" : "qp_init_attr.qp_type");
+	uint64_t type = args_number(call->args,
+				    ex ? ARG(qp_init_attr_ex.qp_type) : ARG(qp_init_attr.qp_type));
 	uint64_t handle =
-		recorded_number(call->args, ex ? "qp_init_attr_ex.srq" : "qp_init_attr.srq");
+		args_number(call->args, ex ? ARG(qp_init_attr_ex.srq) : ARG(qp_init_attr.srq));
 	const struct object *srq = handle ? trace_object_at(s->r->trace, event->process, OBJECT_srq,
 							    handle, call->begin)
 					  : NULL;
@@ -154,11 +154,11 @@ static void note_psns(struct pair_life *life, const struct args *args)
 {
 	int64_t psn;
 
-	if (args_get(args, "attr.rq_psn", &psn)) {
+	if (args_get(args, ARG(attr.rq_psn), &psn)) {
 		life->has_rq_psn = true;
 		life->rq_psn = (uint32_t)psn;
 	}
-	if (args_get(args, "attr.sq_psn", &psn)) {
+	if (args_get(args, ARG(attr.sq_psn), &psn)) {
 		life->has_sq_psn = true;
 		life->sq_psn = (uint32_t)psn;
 	}
@@ -195,14 +195,14 @@ static int learn_modify(struct pass *s, const struct call *call)
 
 	if (!life)
 		return 0;
-	if (args_get(call->args, "attr.qp_state", &value) && value == IBV_QPS_RESET) {
+	if (args_get(call->args, ARG(attr.qp_state), &value) && value == IBV_QPS_RESET) {
 		s->posted[call->object] = 0;
 		return add_life(s, call->object, life->type, s->p->own[index_of(s, life)].queue, 1);
 	}
-	if (args_get(call->args, "attr.port_num", &value))
+	if (args_get(call->args, ARG(attr.port_num), &value))
 		life->port = find_port(s, call->object, (uint8_t)value);
 	note_psns(life, call->args);
-	if (args_get(call->args, "attr.dest_qp_num", &value))
+	if (args_get(call->args, ARG(attr.dest_qp_num), &value))
 		err = learn_connection(s, call, life, (uint32_t)value);
 	return life->port == UINT32_MAX ? -ENOMEM : err;
 }

@@ -239,7 +239,7 @@ static int64_t state_of(const struct call *call)
 	int64_t state = -1;
 
 	if (call->verb == VERB_modify_qp && !args_parse(call->args))
-		args_get(call->args, "attr.qp_state", &state);
+		args_get(call->args, ARG(attr.qp_state), &state);
 	return state;
 }
 
@@ -338,7 +338,7 @@ static void tell_new_key(struct pair *p, const struct call *call)
 	const struct replica *mr = replica_of(p->r, call->object);
 	int64_t rkey;
 
-	if (mr && mr->handle && !args_parse(call->out) && args_get(call->out, "mr.rkey", &rkey))
+	if (mr && mr->handle && !args_parse(call->out) && args_get(call->out, ARG(mr.rkey), &rkey))
 		pair_tell(p, PAIR_KEY,
 			  (uint64_t[]){ o->process, (uint32_t)rkey, mr->rkey, mr->base_there,
 					mr->base_here },

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/base/hex.h"
+#include "core/store/db/args_walk.h"
 #include "replay/report/outcome.h"
 
 static const char numbers[] = "numbers that a device gives (keys, queue pairs, handles, files)";
@@ -345,103 +346,66 @@ void differ_result(struct outcome *outcome, struct event_id event, const struct 
 	}
 }
 
-/* A walk over the fields that a verb writes, by their descriptors. */
-struct walk {
+/* What a verb has written, there and here. */
+struct outputs {
 	struct outcome *outcome;
 	struct event_id event;
 	enum verb verb;
 	uint32_t object;
-	const struct args *there, *here;
+	bool has_srq; /* the queue pair that was made */
 };
 
-static void walk_struct(struct walk *w, const struct struct_info *info, const char *prefix);
-
 /* ibv_create_qp(3); what comes back is 0 or what was asked for. */
-static bool is_ignored(const struct walk *w, const char *path)
+static bool is_ignored(const struct outputs *o, const char *path)
 {
-	int64_t srq = 0;
-
-	return !fnmatch("*.cap.max_recv_*", path, 0) && args_get(w->there, "ret.srq", &srq) && srq;
+	return o->has_srq && !fnmatch("*.cap.max_recv_*", path, 0);
 }
 
-static void walk_number(struct walk *w, const struct field_info *field, const char *path)
+static void differ_output_numbers(const struct outputs *o, const struct field_info *field,
+				  const char *path, int64_t there, int64_t here)
 {
-	int64_t there, here;
-
-	if (!args_get(w->there, path, &there))
-		return;
-	if (!args_get(w->here, path, &here))
-		return;
-	if (there != here && is_ignored(w, path))
-		outcome_tolerated(w->outcome, ignored);
+	if (there != here && is_ignored(o, path))
+		outcome_tolerated(o->outcome, ignored);
 	else if (there != here)
-		differ_values(w->outcome, w->event, w->verb, w->object, field, path, there, here);
+		differ_values(o->outcome, o->event, o->verb, o->object, field, path, there, here);
 }
 
-static void walk_text(struct walk *w, const char *path)
+static int differ_output(void *arg, const struct field_info *field, const char *path,
+			 const struct json_node *there, const struct json_node *here)
 {
-	const char *there = args_text(w->there, path);
-	const char *here = args_text(w->here, path);
+	const struct outputs *o = arg;
+	int64_t a, b;
 
-	if (there && here && strcmp(there, here))
-		differ_texts(w->outcome, w->event, w->verb, w->object, path, there, here);
-}
-
-static void walk_pointer(struct walk *w, const struct field_info *field, const char *path)
-{
-	char element[320];
-	int64_t value;
-
-	if (field->type->scalar) {
-		walk_number(w, &field->type->fields[0], path);
-		return;
-	}
-	if (field->count == COUNT_ONE) {
-		walk_struct(w, field->type, path);
-		return;
-	}
-	for (int i = 0; i < 256; i++) {
-		snprintf(element, sizeof(element), "%s[%d].%s", path, i,
-			 field->type->fields[field->type->nfields - 1].name);
-		if (!args_get(w->there, element, &value))
-			return;
-		snprintf(element, sizeof(element), "%s[%d]", path, i);
-		walk_struct(w, field->type, element);
-	}
-}
-
-static void walk_field(struct walk *w, const struct field_info *field, const char *path)
-{
 	switch (field->kind) {
-	case FIELD_STRUCT:
-		walk_struct(w, field->type, path);
-		break;
-	case FIELD_PTR:
-		walk_pointer(w, field, path);
-		break;
-	case FIELD_STR:
-	case FIELD_TEXT:
-	case FIELD_BYTES:
-		walk_text(w, path);
-		break;
 	case FIELD_OBJ:
 	case FIELD_OBJS:
 	case FIELD_ADDR:
-		break; /* addresses: what they stand for was used to find them */
+		return 0; /* addresses: what they stand for was used to find them */
+	case FIELD_STR:
+	case FIELD_TEXT:
+	case FIELD_BYTES:
+		if (here && there->kind == JSON_TEXT && here->kind == JSON_TEXT &&
+		    strcmp(there->text, here->text))
+			differ_texts(o->outcome, o->event, o->verb, o->object, path, there->text,
+				     here->text);
+		return 0;
 	default:
-		walk_number(w, field, path);
+		if (args_value(there, &a) && args_value(here, &b))
+			differ_output_numbers(o, field, path, a, b);
+		return 0;
 	}
 }
 
-static void walk_struct(struct walk *w, const struct struct_info *info, const char *prefix)
+static void differ_argument(struct outputs *o, const struct field_info *field,
+			    const struct args *recorded, const struct args *replayed)
 {
-	char path[256];
+	const struct json_node *there = args_field(recorded, field);
+	const struct json_node *here = args_field(replayed, field);
 
-	for (unsigned int i = 0; i < info->nfields; i++) {
-		snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "." : "",
-			 info->fields[i].name);
-		walk_field(w, &info->fields[i], path);
-	}
+	if (there && field->dir & DIR_OUT)
+		args_walk_field(field, there, here, field->name, differ_output, o);
+	else if (there && field->after)
+		args_walk(&object_infos[field->object], there, here, field->name, differ_output, o);
 }
 
 int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
@@ -449,19 +413,15 @@ int differ_outputs(struct outcome *outcome, struct event_id event, enum verb ver
 {
 	const struct verb_info *v = &verb_infos[verb];
 	struct args *here = args_new(replayed, strlen(replayed));
-	struct walk w = { outcome, event, verb, object, recorded, here };
+	struct outputs outputs = { outcome, event, verb, object,
+				   args_number(recorded, ARG(ret.srq)) != 0 };
 	int err = here ? args_parse(recorded) ?: args_parse(here) : -ENOMEM;
 
-	for (unsigned int i = 0; i < v->args.nfields && !err; i++) {
-		const struct field_info *field = &v->args.fields[i];
-
-		if (field->dir & DIR_OUT)
-			walk_field(&w, field, field->name);
-		else if (field->after)
-			walk_struct(&w, &object_infos[field->object], field->name);
-	}
+	for (unsigned int i = 0; i < v->args.nfields && !err; i++)
+		differ_argument(&outputs, &v->args.fields[i], recorded, here);
 	if (!err && v->effect == EFFECT_CREATE)
-		walk_struct(&w, &object_infos[v->object], "ret");
+		args_walk(&object_infos[v->object], args_find(recorded, ARG(ret)),
+			  args_find(here, ARG(ret)), "ret", differ_output, &outputs);
 	args_unref(here);
 	return err;
 }

@@ -41,12 +41,12 @@ uint32_t relations_datagram(const struct relations *relations, const struct trac
 }
 
 static uint32_t find_object(const struct relations *relations, const struct trace_event *event,
-			    const char *path, enum object_kind kind)
+			    enum arg arg, enum object_kind kind)
 {
 	const struct object *o;
 	int64_t handle;
 
-	if (!args_get(event->call->out, path, &handle) || !handle)
+	if (!args_get(event->call->out, arg, &handle) || !handle)
 		return 0;
 	o = trace_object_at(relations->trace, event->process, kind, (uint64_t)handle, event->time);
 	return o ? o->id : 0;
@@ -55,19 +55,16 @@ static uint32_t find_object(const struct relations *relations, const struct trac
 uint32_t relations_event_queue(const struct relations *relations, const struct trace_event *event)
 {
 	return relations->trace && !args_parse(event->call->out)
-		       ? find_object(relations, event, "cq", OBJECT_cq)
+		       ? find_object(relations, event, ARG(cq), OBJECT_cq)
 		       : 0;
 }
 
 static void add_promise(struct relations *relations, const struct trace_event *event, uint32_t cq,
-			const char *length)
+			enum arg arg)
 {
-	bool ex = event->call->verb == VERB_create_qp_ex;
 	int64_t n = UINT32_MAX;
-	char path[64];
 
-	snprintf(path, sizeof(path), "qp_init_attr%s.cap.%s", ex ? "_ex" : "", length);
-	args_get(event->call->out, path, &n);
+	args_get(event->call->out, arg, &n);
 	if (cq && cq < relations->nobjects)
 		relations->of[cq].promised += n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint64_t)n;
 }
@@ -76,8 +73,12 @@ static void add_promise(struct relations *relations, const struct trace_event *e
 static void note_promises(struct relations *relations, const struct trace_event *event,
 			  const struct relation *of, bool shared)
 {
-	add_promise(relations, event, of->send_cq, "max_send_wr");
-	add_promise(relations, event, of->recv_cq, shared ? "" : "max_recv_wr");
+#define CAP(member) (ex ? ARG(qp_init_attr_ex.cap.member) : ARG(qp_init_attr.cap.member))
+	bool ex = event->call->verb == VERB_create_qp_ex;
+
+	add_promise(relations, event, of->send_cq, CAP(max_send_wr));
+	add_promise(relations, event, of->recv_cq, shared ? ARG_NONE : CAP(max_recv_wr));
+#undef CAP
 }
 
 static void note_queue(struct relations *relations, const struct trace_event *event)
@@ -87,7 +88,7 @@ static void note_queue(struct relations *relations, const struct trace_event *ev
 	int64_t room = 0;
 
 	if (effect == EFFECT_CREATE)
-		args_get(call->out, "ret.cqe", &room);
+		args_get(call->out, ARG(ret.cqe), &room);
 	if (effect == EFFECT_CREATE || call->verb == VERB_resize_cq)
 		relations->of[call->object].room = room > 0 ? (uint64_t)room : 0;
 }
@@ -98,11 +99,11 @@ static void note_created(struct relations *relations, const struct trace_event *
 	int64_t type = IBV_QPT_RC;
 	uint32_t srq;
 
-	args_get(event->call->out, "ret.qp_type", &type);
-	srq = find_object(relations, event, "ret.srq", OBJECT_srq);
+	args_get(event->call->out, ARG(ret.qp_type), &type);
+	srq = find_object(relations, event, ARG(ret.srq), OBJECT_srq);
 	*of = (struct relation){
-		.send_cq = find_object(relations, event, "ret.send_cq", OBJECT_cq),
-		.recv_cq = find_object(relations, event, "ret.recv_cq", OBJECT_cq),
+		.send_cq = find_object(relations, event, ARG(ret.send_cq), OBJECT_cq),
+		.recv_cq = find_object(relations, event, ARG(ret.recv_cq), OBJECT_cq),
 		.receives = srq ? srq : event->call->object,
 		.unreliable =
 			type == IBV_QPT_UD || type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET,
@@ -116,13 +117,13 @@ static void note_modified(struct relations *relations, const struct trace_event 
 	struct relation *of = &relations->of[call->object];
 	int64_t dest, state;
 
-	if (args_get(call->args, "attr.dest_qp_num", &dest)) {
+	if (args_get(call->args, ARG(attr.dest_qp_num), &dest)) {
 		struct ibv_ah_attr av = recorded_address(call->args, true);
 
 		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &av,
 				      event->time);
 	}
-	if (!args_get(call->args, "attr.qp_state", &state))
+	if (!args_get(call->args, ARG(attr.qp_state), &state))
 		return;
 	of->stopped = state == IBV_QPS_RESET || state == IBV_QPS_ERR;
 	if (of->stopped)

@@ -32,25 +32,17 @@ enum verb recorded_verb(const struct call *call)
 	return call->verb == VERB_reg_buf_mr ? VERB_reg_mr : call->verb;
 }
 
-uint64_t recorded_number(const struct args *args, const char *path)
-{
-	int64_t value = 0;
-
-	args_get(args, path, &value);
-	return (uint64_t)value;
-}
-
 struct ibv_ah_attr recorded_address(const struct args *args, bool connection)
 {
 	struct ibv_ah_attr av = { 0 };
 	const char *gid;
 
-	av.is_global = (uint8_t)recorded_number(args, connection ? "attr.ah_attr.is_global"
-								 : "attr.is_global");
-	av.dlid = (uint16_t)recorded_number(args, connection ? "attr.ah_attr.dlid" : "attr.dlid");
-	av.grh.sgid_index = (uint8_t)recorded_number(
-		args, connection ? "attr.ah_attr.grh.sgid_index" : "attr.grh.sgid_index");
-	gid = args_text(args, connection ? "attr.ah_attr.grh.dgid.raw" : "attr.grh.dgid.raw");
+	av.is_global = (uint8_t)args_number(args, connection ? ARG(attr.ah_attr.is_global)
+							     : ARG(attr.is_global));
+	av.dlid = (uint16_t)args_number(args, connection ? ARG(attr.ah_attr.dlid) : ARG(attr.dlid));
+	av.grh.sgid_index = (uint8_t)args_number(args, connection ? ARG(attr.ah_attr.grh.sgid_index)
+								  : ARG(attr.grh.sgid_index));
+	gid = args_text(args, connection ? ARG(attr.ah_attr.grh.dgid.raw) : ARG(attr.grh.dgid.raw));
 	if (!gid || !recorded_gid(gid, &av.grh.dgid))
 		av.is_global = 0;
 	return av;

@@ -20,9 +20,6 @@ struct wr;
  */
 enum verb recorded_verb(const struct call *call);
 
-/* The number at @path; 0 where there is none. */
-uint64_t recorded_number(const struct args *args, const char *path);
-
 /* "fe80:0000:..." or 32 hexadecimal digits. */
 bool recorded_gid(const char *text, union ibv_gid *ret_gid);
 

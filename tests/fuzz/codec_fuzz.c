@@ -27,7 +27,7 @@ static void must_be_json(struct text *text)
 	args = args_new(text->at, text->used);
 	if (!args_root(args))
 		abort();
-	args_get(args, "attr.qp_state", &number);
+	args_get(args, ARG(attr.qp_state), &number);
 	args_get(args, "ret[0].handle", &number);
 	visit_all(args_root(args));
 	args_unref(args);

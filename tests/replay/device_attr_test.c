@@ -19,7 +19,7 @@ static enum device_likeness compare_ours(const char *json, char text[512])
 	enum device_likeness likeness;
 
 	here.node_guid = htobe64(7);
-	likeness = device_attr_compare(there, "attr.orig_attr.", &here, text, 512);
+	likeness = device_attr_compare(there, ARG(attr.orig_attr), &here, text, 512);
 	args_unref(there);
 	return likeness;
 }
@@ -59,10 +59,11 @@ TEST(another_part_or_limit_is_another_device)
 
 TEST(a_short_text_is_cut)
 {
-	struct args *there = args_new("{\"max_qp\":1}", 12);
+	struct args *there = args_new("{\"device_attr\":{\"max_qp\":1}}", 28);
 	char text[8];
 
-	assert_int_equal(device_attr_compare(there, "", &ours, text, sizeof(text)), DEVICE_OTHER);
+	assert_int_equal(device_attr_compare(there, ARG(device_attr), &ours, text, sizeof(text)),
+			 DEVICE_OTHER);
 	assert_string_equal(text, "max_qp ");
 	args_unref(there);
 }

@@ -208,7 +208,7 @@ TEST(a_call_has_its_arguments)
 	assert_int_equal(call->verb, VERB_reg_mr);
 	assert_int_equal(call->object, 2);
 	assert_null(call->out);
-	assert_true(args_get(call->args, "length", &length));
+	assert_true(args_get(call->args, ARG(length), &length));
 	assert_int_equal(length, 4096);
 	assert_string_equal(args_json(next_step(2)->event.call->args), "no JSON");
 	assert_null(next_step(3)->event.call->args);

@@ -82,39 +82,50 @@ const struct json_node *args_root(const struct args *args)
 	return args && !args_parse(args) ? args->root : NULL;
 }
 
-const struct json_node *args_member(const struct args *args, const char *name)
+const struct json_node *args_field(const struct args *args, const struct field_info *field)
 {
-	return json_find_member(args_root(args), name, strlen(name));
+	return json_find_member(args_root(args), field->name, strlen(field->name));
 }
 
-/* Go one step of a path, "name" or "[3]"; moves *@path behind it and the dot. */
-static const struct json_node *step_path(const struct json_node *at, const char **path)
+/* Names */
+
+static const struct {
+	enum arg parent;
+	const char *name, *path;
+	size_t length; /* of the name */
+} names[ARG_COUNT] = {
+#define NAME(parent, path, name) [ARG(path)] = { ARG(parent), #name, #path, sizeof(#name) - 1 },
+	ARG_TREE(NAME)
+#undef NAME
+};
+
+const char *arg_path(enum arg arg)
 {
-	size_t n;
-	char *end;
-
-	if (**path == '[') {
-		unsigned long i = strtoul(*path + 1, &end, 10);
-
-		if (*end != ']')
-			return NULL;
-		*path = end + 1 + (end[1] == '.');
-		return json_find_element(at, i);
-	}
-	n = strcspn(*path, ".[");
-	at = json_find_member(at, *path, n);
-	*path += n + ((*path)[n] == '.');
-	return at;
+	return names[arg].path;
 }
 
-static const struct json_node *find_path(const struct args *args, const char *path)
+const char *arg_name(enum arg arg)
 {
-	const struct json_node *at = args_root(args);
-
-	while (at && *path)
-		at = step_path(at, &path);
-	return at;
+	return names[arg].name;
 }
+
+const struct json_node *args_find_at(const struct args *args, enum arg arg, size_t index)
+{
+	const struct json_node *in = names[arg].parent == ARG_NONE
+					     ? args_root(args)
+					     : args_find_at(args, names[arg].parent, index);
+
+	if (in && in->kind == JSON_ARRAY)
+		in = json_find_element(in, index);
+	return arg ? json_find_member(in, names[arg].name, names[arg].length) : NULL;
+}
+
+const struct json_node *args_find(const struct args *args, enum arg arg)
+{
+	return args_find_at(args, arg, 0);
+}
+
+/* Values */
 
 static bool find_enumerator(const char *name, int64_t *ret_value)
 {
@@ -127,27 +138,40 @@ static bool find_enumerator(const char *name, int64_t *ret_value)
 	return false;
 }
 
-bool args_get(const struct args *args, const char *path, int64_t *ret_value)
+bool args_value(const struct json_node *node, int64_t *ret_value)
 {
-	const struct json_node *value = find_path(args, path);
-
-	if (value && value->kind == JSON_INT) {
-		*ret_value = value->number;
+	if (node && node->kind == JSON_INT) {
+		*ret_value = node->number;
 		return true;
 	}
-	return value && value->kind == JSON_TEXT && find_enumerator(value->text, ret_value);
+	return node && node->kind == JSON_TEXT && find_enumerator(node->text, ret_value);
 }
 
-uint64_t args_number(const struct args *args, const char *path)
+bool args_get_at(const struct args *args, enum arg arg, size_t index, int64_t *ret_value)
+{
+	return args_value(args_find_at(args, arg, index), ret_value);
+}
+
+bool args_get(const struct args *args, enum arg arg, int64_t *ret_value)
+{
+	return args_get_at(args, arg, 0, ret_value);
+}
+
+uint64_t args_number(const struct args *args, enum arg arg)
 {
 	int64_t value;
 
-	return args_get(args, path, &value) ? (uint64_t)value : 0;
+	return args_get(args, arg, &value) ? (uint64_t)value : 0;
 }
 
-const char *args_text(const struct args *args, const char *path)
+const char *args_text_at(const struct args *args, enum arg arg, size_t index)
 {
-	const struct json_node *value = find_path(args, path);
+	const struct json_node *node = args_find_at(args, arg, index);
 
-	return value && value->kind == JSON_TEXT ? value->text : NULL;
+	return node && node->kind == JSON_TEXT ? node->text : NULL;
+}
+
+const char *args_text(const struct args *args, enum arg arg)
+{
+	return args_text_at(args, arg, 0);
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "core/base/json_tree.h"
+#include "core/wire/desc.h"
+#include "gen/args_gen.h"
 
 struct args;
 
@@ -35,13 +37,34 @@ size_t args_size(const struct args *args);
 /* The object of all arguments; NULL if none is known. */
 const struct json_node *args_root(const struct args *args);
 
-/* The member @name of that object, or NULL. */
-const struct json_node *args_member(const struct args *args, const char *name);
+/*
+ * The names of all verbs' arguments and results, from the lists: ARG(attr.qp_state), ARG(ret).
+ * What is in an array or behind a pointer has the name of its type's member:
+ * ARG(entries.gid.raw). A name that no verb has does not compile.
+ */
+enum arg { ARG_NONE, ARG_COUNT = sizeof(struct arg_tree) };
+#define ARG(path) ((enum arg)offsetof(struct arg_tree, path))
+
+/* "attr.qp_state", and its last part, "qp_state"; NULL of ARG_NONE, which nothing has. */
+const char *arg_path(enum arg arg);
+const char *arg_name(enum arg arg);
+
+/* Its value, or NULL; of an array's element @index with "at". */
+const struct json_node *args_find(const struct args *args, enum arg arg);
+const struct json_node *args_find_at(const struct args *args, enum arg arg, size_t index);
 
 /*
- * Values by path: "attr.qp_state", "sg_list[0].lkey", "ret.qp_num". The name of an
- * enumerator gives its value. False, or NULL, if there is no value of that type.
+ * Values as numbers and as text. The name of an enumerator gives its value. False, or NULL, if
+ * there is no value of that type.
  */
-bool args_get(const struct args *args, const char *path, int64_t *ret_value);
-uint64_t args_number(const struct args *args, const char *path); /* 0 where there is none */
-const char *args_text(const struct args *args, const char *path);
+bool args_get(const struct args *args, enum arg arg, int64_t *ret_value);
+bool args_get_at(const struct args *args, enum arg arg, size_t index, int64_t *ret_value);
+uint64_t args_number(const struct args *args, enum arg arg); /* 0 where there is none */
+const char *args_text(const struct args *args, enum arg arg);
+const char *args_text_at(const struct args *args, enum arg arg, size_t index);
+
+/* The same of a value that was found. */
+bool args_value(const struct json_node *node, int64_t *ret_value);
+
+/* The value of the verb's own argument @field, or NULL. */
+const struct json_node *args_field(const struct args *args, const struct field_info *field);

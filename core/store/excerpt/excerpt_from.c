@@ -135,7 +135,7 @@ static int follow_return(struct following *f, const struct trace_event *event)
 	if (call->failed)
 		return 0;
 	if (call->verb == VERB_get_cq_event && call->out)
-		args_get(call->out, "cq", &cq);
+		args_get(call->out, ARG(cq), &cq);
 	now.got = (uint64_t)cq;
 	return outstanding_call(f->outstanding, &now);
 }

@@ -81,29 +81,29 @@ int object_made(enum object_kind kind, const struct args *out, struct object_mad
 		return err;
 	switch (kind) {
 	case OBJECT_qp:
-		made.number = (uint32_t)args_number(out, "ret.qp_num");
+		made.number = (uint32_t)args_number(out, ARG(ret.qp_num));
 		break;
 	case OBJECT_mr:
-		made.number = (uint32_t)args_number(out, "ret.lkey");
-		made.rkey = (uint32_t)args_number(out, "ret.rkey");
+		made.number = (uint32_t)args_number(out, ARG(ret.lkey));
+		made.rkey = (uint32_t)args_number(out, ARG(ret.rkey));
 		break;
 	case OBJECT_mw:
-		made.number = (uint32_t)args_number(out, "ret.rkey");
+		made.number = (uint32_t)args_number(out, ARG(ret.rkey));
 		break;
 	case OBJECT_wq:
-		made.number = (uint32_t)args_number(out, "ret.wq_num");
+		made.number = (uint32_t)args_number(out, ARG(ret.wq_num));
 		break;
 	default:
 		break;
 	}
-	made.parent = args_number(out, "ret.pd");
+	made.parent = args_number(out, ARG(ret.pd));
 	if (!made.parent) {
 		made.parent_kind = OBJECT_context;
-		made.parent = args_number(out, "ret.context");
+		made.parent = args_number(out, ARG(ret.context));
 	}
 	if (!made.parent && kind == OBJECT_context) {
 		made.parent_kind = OBJECT_device;
-		made.parent = args_number(out, "ret.device");
+		made.parent = args_number(out, ARG(ret.device));
 	}
 	*ret_made = made;
 	return 0;
@@ -113,15 +113,13 @@ int object_made(enum object_kind kind, const struct args *out, struct object_mad
 static int read_devices(struct build *b, const struct action *call, const struct args *out)
 {
 	int64_t handle;
-	char path[64];
 	int err = args_parse(out);
 
 	for (unsigned int i = 0; !err; i++) {
 		struct action *action;
 		const char *name;
 
-		snprintf(path, sizeof(path), "ret[%u].handle", i);
-		if (!args_get(out, path, &handle))
+		if (!args_get_at(out, ARG(ret.handle), i, &handle))
 			break;
 		action = add_action(b);
 		if (!action) {
@@ -130,8 +128,7 @@ static int read_devices(struct build *b, const struct action *call, const struct
 		}
 		*action = *call;
 		action->handle = (uint64_t)handle;
-		snprintf(path, sizeof(path), "ret[%u].name", i);
-		name = args_text(out, path);
+		name = args_text_at(out, ARG(ret.name), i);
 		action->name = name ? strdup(name) : NULL;
 	}
 	return err;
@@ -146,9 +143,9 @@ static int read_request(struct build *b, const struct action *call, const struct
 
 	if (err)
 		return err;
-	type = args_text(out, "event.event");
+	type = args_text(out, ARG(event.event));
 	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
-	    args_get(out, "event.id", &id)) {
+	    args_get(out, ARG(event.id), &id)) {
 		struct action *action = add_action(b);
 
 		if (action) {

@@ -304,9 +304,9 @@ static int note_request(struct live *live, const struct trace_event *event, cons
 
 	if (err)
 		return err;
-	type = args_text(call->out, "event.event");
+	type = args_text(call->out, ARG(event.event));
 	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
-	    args_get(call->out, "event.id", &id))
+	    args_get(call->out, ARG(event.id), &id))
 		err = note_creation(live, event, call, OBJECT_cm_id, (uint64_t)id, &object);
 	return err;
 }

@@ -10,48 +10,47 @@
 #include "core/store/read/match.h"
 
 static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
-			   const struct args *args, const char *path, enum object_kind kind)
+			   const struct args *args, enum arg arg, enum object_kind kind)
 {
 	const struct object *o = NULL;
 	int64_t handle;
 
-	if (args_get(args, path, &handle))
+	if (args_get(args, arg, &handle))
 		o = trace_object_at(trace, event->process, kind, (uint64_t)handle, event->time);
 	return o ? o->id : 0;
 }
 
 /* The larger of the value asked for and the value returned, under either name of the argument. */
-static uint32_t read_capability(const struct args *in, const struct args *out,
-				const char *const *paths)
+static uint32_t read_capability(const struct args *in, const struct args *out, const enum arg *list)
 {
 	int64_t value, most = 0;
 
-	for (; *paths; paths++) {
-		if (args_get(in, *paths, &value) && value > most)
+	for (; *list; list++) {
+		if (args_get(in, *list, &value) && value > most)
 			most = value;
-		if (out && args_get(out, *paths, &value) && value > most)
+		if (out && args_get(out, *list, &value) && value > most)
 			most = value;
 	}
 	return most < UINT32_MAX / 4 ? (uint32_t)most : 0;
 }
 
 /* The value that the program asked for. */
-static uint32_t read_asked(const struct args *in, const char *const *paths)
+static uint32_t read_asked(const struct args *in, const enum arg *list)
 {
-	return read_capability(in, NULL, paths);
+	return read_capability(in, NULL, list);
 }
 
 /* Add a shared receive queue, or a work queue. */
 static int add_receives(struct match *match, struct trace *trace, const struct trace_event *event,
 			const struct args *in, const struct args *out)
 {
-	static const char *const max[] = { "srq_init_attr.attr.max_wr",
-					   "srq_init_attr_ex.attr.max_wr", "wq_init_attr.max_wr",
-					   NULL };
-	uint32_t cq = object_arg(trace, event, in, "srq_init_attr_ex.cq", OBJECT_cq);
+	static const enum arg max[] = { ARG(srq_init_attr.attr.max_wr),
+					ARG(srq_init_attr_ex.attr.max_wr), ARG(wq_init_attr.max_wr),
+					ARG_NONE };
+	uint32_t cq = object_arg(trace, event, in, ARG(srq_init_attr_ex.cq), OBJECT_cq);
 
 	if (!cq)
-		cq = object_arg(trace, event, in, "wq_init_attr.cq", OBJECT_cq);
+		cq = object_arg(trace, event, in, ARG(wq_init_attr.cq), OBJECT_cq);
 	return match_add_srq(match, event->call->object, read_capability(in, out, max),
 			     read_asked(in, max), cq);
 }
@@ -59,20 +58,20 @@ static int add_receives(struct match *match, struct trace *trace, const struct t
 static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
 		       const struct args *in, const struct args *out)
 {
-	static const char *const send[] = { "qp_init_attr.cap.max_send_wr",
-					    "qp_init_attr_ex.cap.max_send_wr", NULL };
-	static const char *const recv[] = { "qp_init_attr.cap.max_recv_wr",
-					    "qp_init_attr_ex.cap.max_recv_wr", NULL };
-	static const char *const all[] = { "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all",
-					   NULL };
+	static const enum arg send[] = { ARG(qp_init_attr.cap.max_send_wr),
+					 ARG(qp_init_attr_ex.cap.max_send_wr), ARG_NONE };
+	static const enum arg recv[] = { ARG(qp_init_attr.cap.max_recv_wr),
+					 ARG(qp_init_attr_ex.cap.max_recv_wr), ARG_NONE };
+	static const enum arg all[] = { ARG(qp_init_attr.sq_sig_all),
+					ARG(qp_init_attr_ex.sq_sig_all), ARG_NONE };
 	struct match_qp info;
 
 	if (verb_infos[event->call->verb].object != OBJECT_qp)
 		return add_receives(match, trace, event, in, out);
 	info = (struct match_qp){
-		.send_cq = object_arg(trace, event, out, "ret.send_cq", OBJECT_cq),
-		.recv_cq = object_arg(trace, event, out, "ret.recv_cq", OBJECT_cq),
-		.srq = object_arg(trace, event, out, "ret.srq", OBJECT_srq),
+		.send_cq = object_arg(trace, event, out, ARG(ret.send_cq), OBJECT_cq),
+		.recv_cq = object_arg(trace, event, out, ARG(ret.recv_cq), OBJECT_cq),
+		.srq = object_arg(trace, event, out, ARG(ret.srq), OBJECT_srq),
 		.max_send_wr = read_capability(in, out, send),
 		.max_recv_wr = read_capability(in, out, recv),
 		.asked_send_wr = read_asked(in, send),
@@ -86,13 +85,13 @@ static int add_created(struct match *match, struct trace *trace, const struct tr
 static int add_bind(struct match *match, struct trace *trace, const struct trace_event *event,
 		    const struct args *in)
 {
-	uint32_t qp = object_arg(trace, event, in, "qp", OBJECT_qp);
+	uint32_t qp = object_arg(trace, event, in, ARG(qp), OBJECT_qp);
 	int64_t wr_id = 0, flags = 0;
 	struct wr wr = { 0 };
 	struct post post = { .verb = VERB_post_send, .nwr = 1, .wr = &wr };
 
-	args_get(in, "mw_bind.wr_id", &wr_id);
-	args_get(in, "mw_bind.send_flags", &flags);
+	args_get(in, ARG(mw_bind.wr_id), &wr_id);
+	args_get(in, ARG(mw_bind.send_flags), &flags);
 	wr.wr_id = (uint64_t)wr_id;
 	wr.send_flags = (uint32_t)flags;
 	return match_post(match, qp, &post, event->id, event->time);
@@ -110,12 +109,12 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 		return err;
 	if (call->verb == VERB_bind_mw)
 		err = add_bind(match, trace, event, in);
-	else if (call->verb == VERB_modify_srq && args_get(in, "srq_attr.max_wr", &max_wr))
+	else if (call->verb == VERB_modify_srq && args_get(in, ARG(srq_attr.max_wr), &max_wr))
 		match_grow_srq(match, call->object, (uint32_t)max_wr);
 	else if (call->verb == VERB_modify_wq)
-		reset = args_get(in, "wq_attr.wq_state", &state) && state == ABI_WQS_RESET;
+		reset = args_get(in, ARG(wq_attr.wq_state), &state) && state == ABI_WQS_RESET;
 	else if (call->verb == VERB_modify_qp)
-		reset = args_get(in, "attr.qp_state", &state) && state == ABI_QPS_RESET;
+		reset = args_get(in, ARG(attr.qp_state), &state) && state == ABI_QPS_RESET;
 	else if (verb_infos[call->verb].effect == EFFECT_CREATE)
 		err = add_created(match, trace, event, in, out);
 	if (reset)

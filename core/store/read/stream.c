@@ -187,7 +187,7 @@ static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *ar
 	if (!name || verb < 0)
 		return -1;
 	*same = (uint8_t)verb;
-	if (verb == VERB_query_port_compat && args_member(args, "port_attr_len"))
+	if (verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len)))
 		return VERB_query_port;
 	return verb;
 }

@@ -164,7 +164,7 @@ static int free_list(struct needed *needed, const struct needed_call *call)
 	int64_t list = 0;
 	int err = 0;
 
-	args_get(in, "list", &list);
+	args_get(in, ARG(list), &list);
 	args_unref(in);
 	for (struct thing *thing = process ? process->children : NULL; thing && list && !err;
 	     thing = thing->sibling)
@@ -179,15 +179,13 @@ static int list_devices(struct needed *needed, const struct needed_call *call)
 {
 	struct thing *process = needed_process(needed, call->process), *next;
 	struct args *out = read_json(call->out);
-	char path[48];
 	int64_t handle;
 	int err = process ? 0 : -ENOMEM;
 
 	for (struct thing *thing = err ? NULL : process->children; thing; thing = thing->sibling)
 		thing->listed = false;
 	for (unsigned int i = 0; !err; i++) {
-		snprintf(path, sizeof(path), "ret[%u].handle", i);
-		if (!args_get(out, path, &handle))
+		if (!args_get_at(out, ARG(ret.handle), i, &handle))
 			break;
 		err = list_device(needed, call, (uint64_t)handle);
 	}
@@ -271,8 +269,8 @@ static int modify_qp(struct needed *needed, struct thing *qp, const struct neede
 	struct held_call held;
 	int err;
 
-	args_get(in, "attr_mask", &mask);
-	args_get(in, "attr.qp_state", &state);
+	args_get(in, ARG(attr_mask), &mask);
+	args_get(in, ARG(attr.qp_state), &state);
 	args_unref(in);
 	held = hold_of(call, (uint64_t)mask << 8 | (uint64_t)(state & 0xff));
 	held.state = (int)state;
@@ -312,7 +310,7 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 		key = hash_text(call->args);
 	if (call->verb == VERB_rereg_mr) {
 		in = read_json(call->args);
-		key = args_get(in, "flags", &flags) ? (uint64_t)flags : 0;
+		key = args_get(in, ARG(flags), &flags) ? (uint64_t)flags : 0;
 		args_unref(in);
 	}
 	return hold_call(needed, thing, call, key);
@@ -322,12 +320,12 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 static int take_cm_event(struct needed *needed, const struct needed_call *call, bool ack)
 {
 	struct args *args = read_json(ack ? call->args : call->out);
-	const char *type = args && !args_parse(args) ? args_text(args, "event.event") : NULL;
+	const char *type = args && !args_parse(args) ? args_text(args, ARG(event.event)) : NULL;
 	struct thing *thing;
 	int64_t id = 0;
 	int err = 0;
 
-	if (!type || !args_get(args, "event.id", &id)) {
+	if (!type || !args_get(args, ARG(event.id), &id)) {
 		args_unref(args);
 		return 0;
 	}

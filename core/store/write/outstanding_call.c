@@ -17,12 +17,12 @@ bool outstanding_needs_args(enum verb verb)
 	       verb == VERB_modify_qp || verb == VERB_bind_mw;
 }
 
-static uint64_t arg_of(const struct args *args, const char *path, const char *path_ex)
+static uint64_t arg_of(const struct args *args, enum arg arg, enum arg arg_ex)
 {
 	int64_t value = 0;
 
-	if (!args_get(args, path, &value) && path_ex)
-		args_get(args, path_ex, &value);
+	if (!args_get(args, arg, &value) && arg_ex)
+		args_get(args, arg_ex, &value);
 	return (uint64_t)value;
 }
 
@@ -32,16 +32,16 @@ static int create_queue(struct outstanding *o, const struct outstanding_call *ca
 
 	if (verb_infos[call->verb].object == OBJECT_srq)
 		return outstanding_create_srq(o, call->process, call->handle,
-					      arg_of(call->in, "srq_init_attr_ex.cq", NULL));
+					      arg_of(call->in, ARG(srq_init_attr_ex.cq), ARG_NONE));
 	qp = (struct outstanding_qp){
-		.number = (uint32_t)arg_of(call->out, "ret.qp_num", NULL),
-		.send_cq = arg_of(call->out, "ret.send_cq", NULL),
-		.recv_cq = arg_of(call->out, "ret.recv_cq", NULL),
-		.srq = arg_of(call->out, "ret.srq", NULL),
-		.sq_sig_all =
-			arg_of(call->in, "qp_init_attr.sq_sig_all", "qp_init_attr_ex.sq_sig_all"),
-		.datagrams = arg_of(call->in, "qp_init_attr.qp_type", "qp_init_attr_ex.qp_type") ==
-			     ABI_QPT_UD,
+		.number = (uint32_t)arg_of(call->out, ARG(ret.qp_num), ARG_NONE),
+		.send_cq = arg_of(call->out, ARG(ret.send_cq), ARG_NONE),
+		.recv_cq = arg_of(call->out, ARG(ret.recv_cq), ARG_NONE),
+		.srq = arg_of(call->out, ARG(ret.srq), ARG_NONE),
+		.sq_sig_all = arg_of(call->in, ARG(qp_init_attr.sq_sig_all),
+				     ARG(qp_init_attr_ex.sq_sig_all)),
+		.datagrams = arg_of(call->in, ARG(qp_init_attr.qp_type),
+				    ARG(qp_init_attr_ex.qp_type)) == ABI_QPT_UD,
 	};
 	return outstanding_create_qp(o, call->process, call->handle, &qp, call->time);
 }
@@ -51,13 +51,13 @@ static int modify_queue(struct outstanding *o, const struct outstanding_call *ca
 	int64_t value;
 
 	if (call->verb == VERB_bind_mw)
-		return outstanding_bind(o, call->process, arg_of(call->in, "qp", NULL),
-					arg_of(call->in, "mw_bind.wr_id", NULL),
-					arg_of(call->in, "mw_bind.send_flags", NULL) &
+		return outstanding_bind(o, call->process, arg_of(call->in, ARG(qp), ARG_NONE),
+					arg_of(call->in, ARG(mw_bind.wr_id), ARG_NONE),
+					arg_of(call->in, ARG(mw_bind.send_flags), ARG_NONE) &
 						ABI_SEND_SIGNALED);
-	if (args_get(call->in, "attr.qp_state", &value) && value == ABI_QPS_RESET)
+	if (args_get(call->in, ARG(attr.qp_state), &value) && value == ABI_QPS_RESET)
 		outstanding_reset_qp(o, call->process, call->handle, call->time);
-	if (args_get(call->in, "attr.dest_qp_num", &value))
+	if (args_get(call->in, ARG(attr.dest_qp_num), &value))
 		return outstanding_connect_qp(o, call->process, call->handle, (uint32_t)value);
 	return 0;
 }

@@ -110,20 +110,14 @@ struct arguments {
 	const uint64_t *at;
 };
 
-static bool get_argument(const void *call, const char *name, int64_t *ret_value)
+static bool get_argument(const void *call, const struct field_info *field, int64_t *ret_value)
 {
 	const struct arguments *args = call;
-	const struct struct_info *info = &verb_infos[args->verb].args;
 
-	for (unsigned int i = 0; i < info->nfields; i++) {
-		if (strcmp(info->fields[i].name, name))
-			continue;
-		*ret_value = (int64_t)args->at[i];
-		if (info->fields[i].size == sizeof(int32_t))
-			*ret_value = (int32_t)args->at[i];
-		return true;
-	}
-	return false;
+	*ret_value = (int64_t)args->at[field - verb_infos[args->verb].args.fields];
+	if (field->size == sizeof(int32_t))
+		*ret_value = (int32_t)*ret_value;
+	return true;
 }
 
 void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, uint32_t n)

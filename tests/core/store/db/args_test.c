@@ -10,8 +10,9 @@ static int make_args(void **state)
 {
 	static const char json[] =
 		"{\"attr\":{\"qp_state\":\"IBV_QPS_RTS\",\"cap\":{\"max_send_wr\":16}},"
-		"\"sg_list\":[{\"lkey\":1},{\"lkey\":-2}],\"name\":\"mlx5_0\","
-		"\"none\":null,\"big\":-9223372036854775808}";
+		"\"entries\":[{\"port_num\":1,\"gid\":{\"raw\":\"fe80\"}},{\"port_num\":-2}],"
+		"\"cq\":null,\"length\":-9223372036854775808,\"ret\":{\"name\":\"mlx5_0\"},"
+		"\"context\":1,\"ah_attr\":3}";
 
 	(void)state;
 	args = args_new(json, strlen(json));
@@ -27,60 +28,75 @@ static int free_args(void **state)
 
 FIXTURE(make_args, free_args);
 
-TEST(numbers_are_found_by_path)
+TEST(numbers_are_found_by_name)
 {
 	int64_t value;
 
-	assert_true(args_get(args, "attr.cap.max_send_wr", &value));
+	assert_true(args_get(args, ARG(attr.cap.max_send_wr), &value));
 	assert_int_equal(value, 16);
-	assert_true(args_get(args, "sg_list[1].lkey", &value));
-	assert_int_equal(value, -2);
-	assert_true(args_get(args, "big", &value));
+	assert_true(args_get(args, ARG(length), &value));
 	assert_int_equal(value, INT64_MIN);
-	assert_int_equal(args_number(args, "attr.cap.max_send_wr"), 16);
-	assert_int_equal(args_number(args, "attr.cap.no"), 0);
+	assert_int_equal(args_number(args, ARG(attr.cap.max_send_wr)), 16);
+	assert_int_equal(args_number(args, ARG(attr.cap.max_recv_wr)), 0);
+}
+
+TEST(elements_are_found_by_index)
+{
+	int64_t value;
+
+	assert_true(args_get(args, ARG(entries.port_num), &value));
+	assert_int_equal(value, 1);
+	assert_true(args_get_at(args, ARG(entries.port_num), 1, &value));
+	assert_int_equal(value, -2);
+	assert_false(args_get_at(args, ARG(entries.port_num), 2, &value));
+	assert_string_equal(args_text_at(args, ARG(entries.gid.raw), 0), "fe80");
+	assert_null(args_text_at(args, ARG(entries.gid.raw), 1));
+	/* what is no array is there for any index */
+	assert_true(args_get_at(args, ARG(context), 5, &value));
+}
+
+TEST(names_know_their_path)
+{
+	assert_string_equal(arg_path(ARG(attr.ah_attr.grh.dgid.raw)), "attr.ah_attr.grh.dgid.raw");
+	assert_string_equal(arg_name(ARG(attr.ah_attr.grh.dgid.raw)), "raw");
+	assert_string_equal(arg_path(ARG(attr)), "attr");
+	assert_null(arg_path(ARG_NONE));
+	for (enum arg arg = ARG_NONE + 1; arg < ARG_COUNT; arg++)
+		assert_non_null(arg_path(arg));
 }
 
 TEST(enumerators_give_their_value)
 {
 	int64_t value;
 
-	assert_true(args_get(args, "attr.qp_state", &value));
+	assert_true(args_get(args, ARG(attr.qp_state), &value));
 	assert_int_equal(value, IBV_QPS_RTS);
-	assert_string_equal(args_text(args, "attr.qp_state"), "IBV_QPS_RTS");
+	assert_string_equal(args_text(args, ARG(attr.qp_state)), "IBV_QPS_RTS");
 }
 
 TEST(what_is_not_there_is_false)
 {
-	static const char *const paths[] = { "no",
-					     "attr.no",
-					     "attr.qp_state.x",
-					     "sg_list[2].lkey",
-					     "sg_list[x]",
-					     "sg_list",
-					     "attr",
-					     "none",
-					     "name",
-					     "attr..cap",
-					     "sg_list[0",
-					     "[0]" };
+	static const enum arg not_there[] = {
+		ARG_NONE,  ARG(pd), ARG(attr.port_num), ARG(ah_attr.dlid), ARG(entries),
+		ARG(attr), ARG(cq), ARG(ret.name),
+	};
 	int64_t value = 77;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
-		assert_false(args_get(args, paths[i], &value));
+	for (size_t i = 0; i < sizeof(not_there) / sizeof(*not_there); i++)
+		assert_false(args_get(args, not_there[i], &value));
 	assert_int_equal(value, 77);
-	assert_null(args_text(args, "attr.cap.max_send_wr"));
-	assert_string_equal(args_text(args, "name"), "mlx5_0");
+	assert_null(args_text(args, ARG(attr.cap.max_send_wr)));
+	assert_string_equal(args_text(args, ARG(ret.name)), "mlx5_0");
 }
 
 TEST(damaged_json_has_no_arguments)
 {
-	static const char json[] = "{\"a\":1,\"b\":";
+	static const char json[] = "{\"pd\":1,\"addr\":";
 	struct args *none = args_new(json, strlen(json));
 	int64_t value;
 
 	assert_int_equal(args_parse(none), 0);
-	assert_false(args_get(none, "a", &value));
+	assert_false(args_get(none, ARG(pd), &value));
 	assert_null(args_root(none));
 	args_unref(none);
 }
@@ -90,7 +106,7 @@ TEST(null_has_no_arguments)
 	int64_t value;
 
 	assert_int_equal(args_parse(NULL), 0);
-	assert_false(args_get(NULL, "ret", &value));
+	assert_false(args_get(NULL, ARG(ret), &value));
 	args_unref(args_ref(NULL));
 }
 
@@ -99,5 +115,5 @@ TEST(the_last_reference_frees)
 	struct args *two = args_ref(args);
 
 	args_unref(two);
-	assert_string_equal(args_text(args, "name"), "mlx5_0");
+	assert_string_equal(args_text(args, ARG(ret.name)), "mlx5_0");
 }
