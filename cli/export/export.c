@@ -23,7 +23,7 @@
 #include "cli/output.h"
 #include "cli/quantity.h"
 #include "cli/query/view.h"
-#include "cli/trace/part.h"
+#include "cli/part/part.h"
 #include "core/base/text.h"
 #include "core/wire/log.h"
 

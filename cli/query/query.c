@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/query/answer.h"
-#include "cli/trace/job.h"
+#include "cli/dump/job.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 

@@ -1,0 +1,466 @@
+/*
+ * verbatim dump: the events of a trace, a line each, in time order
+ *
+ *	seconds  T:N  comm:tid  verb(arguments) = result <duration>
+ *
+ * Not here: what follows the tag (render.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/dump/about.h"
+#include "cli/dump/bytes.h"
+#include "cli/dump/flushes.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/pager.h"
+#include "cli/screen.h"
+#include "cli/dump/job.h"
+#include "cli/dump/json_event.h"
+#include "cli/dump/line.h"
+#include "cli/dump/names.h"
+#include "cli/dump/render.h"
+#include "cli/dump/select.h"
+#include "cli/dump/stacks.h"
+#include "cli/dump/values.h"
+#include "core/store/read/joint.h"
+#include "core/wire/log.h"
+#include "core/wire/payload.h"
+#include "core/base/printable.h"
+
+enum {
+	MORE = 24,  /* columns before what follows a line that is cut */
+	WIDE = 120, /* columns that have room for the names of threads */
+};
+
+struct dump {
+	struct render render;
+	struct trace *trace;
+	struct select select;
+	int64_t deadline;
+	bool with_stacks, frames, all, uncut, no_pager;
+	unsigned int colour; /* enum screen_colour */
+	struct line line;
+	unsigned int json;
+	struct json_event events;
+	struct text text;      /* of the event as JSON */
+	struct stacks *stacks; /* NULL: they are not shown */
+	struct flushes flushes;
+	uint64_t payload;          /* core/wire/payload.h */
+	struct select_lines lines; /* to be printed */
+	uint64_t nth;              /* the event's line; 0: none yet */
+	uint64_t around;           /* the line of --around's event */
+	bool counting;             /* nothing is printed yet */
+};
+
+static int parse_payload(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	(void)complaint;
+	return payload_parse(text, field) ? 0 : -EINVAL;
+}
+
+/* clang-format off */
+const struct option_row cli_dump_options[] = {
+	SELECT_OPTIONS(struct dump),
+	CLI_FORMAT(struct dump),
+	{ "stacks", 'k', NULL, "with each event the functions that called it",
+	  FLAG_AT(struct dump, with_stacks) },
+	{ "names", 'y', NULL, "numbers, keys and peers beside objects",
+	  FLAG_AT(struct dump, render.beside) },
+	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
+	  FLAG_AT(struct dump, frames) },
+	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
+	{ "payload", 0, "none|hash|N|full", "what to show of payloads",
+	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
+	{ "full", 0, NULL, "lines that are longer than the terminal is wide, too",
+	  FLAG_AT(struct dump, uncut) },
+	{ "color", 0, "auto|always|never", "colours: auto is on a terminal, unless NO_COLOR is set",
+	  CHOICE_AT(struct dump, colour), .preset = "auto" },
+	{ "no-pager", 0, NULL, "on a terminal, print to it as it is",
+	  FLAG_AT(struct dump, no_pager) },
+	CLI_DEADLINE(struct dump),
+	{ 0 },
+};
+/* clang-format on */
+
+static bool is_shown(const struct dump *d)
+{
+	return !d->counting && d->nth >= d->lines.first && d->nth <= d->lines.last;
+}
+
+static int print_json(struct dump *d, const struct trace_event *event)
+{
+	text_cut(&d->text, 0);
+	if (json_event_put(&d->events, event, stacks_find(d->stacks, about_stack(event)),
+			   select_is_around(&d->select, event)))
+		return log_err(-ENOMEM, "print an event");
+	fwrite(d->text.at, 1, d->text.used, stdout);
+	return 0;
+}
+
+/* What follows the line: behind it, or in one of its own where lines are cut. */
+static FILE *begin_more(struct dump *d)
+{
+	if (!d->line.columns) {
+		fputc(' ', stdout);
+		return stdout;
+	}
+	line_end(&d->line);
+	d->render.out = line_begin(&d->line);
+	fprintf(d->render.out, "%*s", MORE, "");
+	return d->render.out;
+}
+
+/* " by to_rts (app.c:20) < main (app.c:66)" */
+static void print_brief_stack(struct dump *d, const struct trace_event *event)
+{
+	const struct stack *stack = stacks_find(d->stacks, about_stack(event));
+	FILE *out;
+
+	if (!stack || !stack->brief || d->select.wanted.thread)
+		return;
+	out = begin_more(d);
+	fputs(d->line.columns ? "by " : " by ", out);
+	print_foreign(out, stack->brief);
+}
+
+/* A status that a narrow line has no room for. */
+static void print_failure(struct dump *d, const struct trace_event *event)
+{
+	char id[32];
+	FILE *out;
+
+	if (event->kind != TRACE_POLL || !d->line.columns || d->line.columns >= WIDE)
+		return;
+	for (uint32_t i = 0; i < event->poll->nwc; i++) {
+		const struct wc *wc = &event->poll->wc[i];
+
+		if (!wc->status || !choice_has_wc(&d->select.choice, wc))
+			continue;
+		out = begin_more(d);
+		screen_style(out, SCREEN_RED);
+		values_enum(out, enum_find("ibv_wc_status"), wc->status);
+		screen_style(out, SCREEN_PLAIN);
+		if (wc->request.thread)
+			fprintf(out, " of %s", event_id_text(wc->request, id));
+		return;
+	}
+}
+
+/* Where there is no room for it, T says which thread it is. */
+static void print_place(struct dump *d, FILE *out, const struct trace_event *event)
+{
+	const struct thread *thread = trace_thread(d->trace, event->id.thread);
+	char id[32], tag[40] = "-", shown[PRINTABLE_GROWS * sizeof(tag)];
+	int pad;
+
+	if (thread)
+		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
+	screen_style(out, SCREEN_DIM);
+	fprintf(out, "%14.9f  %-8s", (double)event->time / 1e9, event_id_text(event->id, id));
+	if (!d->line.columns || d->line.columns >= WIDE) {
+		pad = 18 - (int)printable_text(shown, sizeof(shown), tag, strlen(tag));
+		fprintf(out, "  %s%*s", shown, pad > 0 ? pad : 0, "");
+	}
+	screen_style(out, SCREEN_PLAIN);
+	fputs("  ", out);
+}
+
+/* Without its newline. */
+static void print_line(struct dump *d, const struct trace_event *event)
+{
+	bool marked = select_is_around(&d->select, event);
+
+	d->render.out = line_begin(&d->line);
+	if (d->select.around.thread) {
+		screen_style(d->render.out, marked ? SCREEN_YELLOW : SCREEN_PLAIN);
+		fputs(marked ? "> " : "  ", d->render.out);
+	}
+	print_place(d, d->render.out, event);
+	render_event(&d->render, event);
+	print_failure(d, event);
+	print_brief_stack(d, event);
+}
+
+static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
+{
+	struct payload payload;
+	int found = trace_payload(d->trace, id, i, &payload);
+
+	if (found <= 0 || !payload.nbytes)
+		return found;
+	printf("    ");
+	print_foreign(stdout, payload.kind);
+	printf("[%u]\n", i);
+	bytes_dump(stdout, &payload, d->payload, "      ");
+	return 0;
+}
+
+/* The bytes of its requests or completions, if --payload asks for them. */
+static int print_payloads(const struct dump *d, const struct trace_event *event)
+{
+	uint32_t n = event->kind == TRACE_POST   ? event->post->nwr
+		     : event->kind == TRACE_POLL ? event->poll->nwc
+						 : 0;
+	int err = 0;
+
+	if (!d->payload || d->payload == PAYLOAD_HASH)
+		return 0;
+	for (uint32_t i = 0; i < n && err >= 0; i++)
+		err = print_bytes(d, event->id, i);
+	return err;
+}
+
+/* Flushes of one queue pair are one line, but for one that was asked for and those with bytes. */
+static bool is_apart(const struct dump *d, const struct trace_event *event)
+{
+	return d->all || d->json || d->select.wanted.thread || d->select.choice.wr_id.given ||
+	       (d->payload && d->payload != PAYLOAD_HASH) || select_is_around(&d->select, event);
+}
+
+static void end_run(struct dump *d)
+{
+	if (d->flushes.open && is_shown(d)) {
+		if (d->flushes.more)
+			flushes_print(begin_more(d), &d->flushes);
+		line_end(&d->line);
+	}
+	d->flushes.open = false;
+}
+
+static int take_event(struct dump *d, const struct trace_event *event)
+{
+	bool apart = is_apart(d, event);
+
+	if (!apart && flushes_take(&d->flushes, event))
+		return 0;
+	end_run(d);
+	d->nth++;
+	if (select_is_around(&d->select, event))
+		d->around = d->nth;
+	if (is_shown(d) && d->json)
+		return print_json(d, event);
+	if (is_shown(d))
+		print_line(d, event);
+	if (!apart && flushes_only(event)) { /* the line stays open */
+		flushes_begin(&d->flushes, event);
+		return 0;
+	}
+	if (!is_shown(d))
+		return 0;
+	line_end(&d->line);
+	return print_payloads(d, event);
+}
+
+static void print_stack(const struct dump *d, uint32_t id)
+{
+	const struct stack *stack = stacks_find(d->stacks, id);
+
+	if (!stack)
+		return;
+	printf("\ncalled from\n");
+	for (size_t i = 0; i < stack->n; i++) {
+		printf("  #%-2zu ", i);
+		print_foreign(stdout, stack->functions[i]);
+		putchar('\n');
+	}
+}
+
+static void print_object(const struct dump *d, uint32_t id)
+{
+	const struct object *object = id ? trace_object(d->trace, id) : NULL;
+	char made[32], gone[32];
+
+	if (!object)
+		return;
+	putchar('\n');
+	print_foreign(stdout, object->name);
+	printf(": object %u, handle 0x%" PRIx64 ", made by %s, ",
+	       trace_part_object(d->trace, object->process, object->id), object->handle,
+	       event_id_text(object->created, made));
+	if (object->destroyed.thread)
+		printf("destroyed by %s\n", event_id_text(object->destroyed, gone));
+	else
+		printf("never destroyed\n");
+}
+
+static bool is_over(const struct dump *d)
+{
+	const struct select *s = &d->select;
+
+	if (!d->counting)
+		return d->nth > d->lines.last;
+	return s->around.thread && !s->last && d->around && d->nth - d->around > s->context;
+}
+
+static void print_whole(const struct dump *d, const struct trace_event *event)
+{
+	print_object(d, about_object(event));
+	print_stack(d, about_stack(event));
+}
+
+static int read_events(struct dump *d)
+{
+	struct trace_filter filter = select_filter(&d->select);
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(d->trace, &filter, &cursor);
+
+	if (err)
+		return err;
+	d->nth = 0;
+	while ((err = cursor_next(cursor, &event)) > 0 && !is_over(d)) {
+		if (!select_has(&d->select, d->trace, event))
+			continue;
+		err = take_event(d, event);
+		if (err < 0)
+			break;
+		if (!d->select.wanted.thread)
+			continue;
+		if (!d->json)
+			print_whole(d, event);
+		break;
+	}
+	end_run(d);
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
+/* Which lines are printed is only known once all are counted; none is kept meanwhile. */
+static int dump_events(struct dump *d)
+{
+	int err;
+
+	d->lines = (struct select_lines){ 1, UINT64_MAX };
+	if (select_counts(&d->select)) {
+		d->counting = true;
+		err = read_events(d);
+		d->counting = false;
+		if (err || (d->select.around.thread && !d->around))
+			return err;
+		d->lines = select_lines(&d->select, d->nth, d->around);
+	}
+	return read_events(d);
+}
+
+/* Those that a trace does not say the type of are left out. */
+static void find_datagrams_of(struct trace *trace, size_t part, struct map *datagrams)
+{
+	static const char sql[] = "SELECT o.id FROM object o JOIN call c"
+				  " ON c.thread = o.created_thread AND c.n = o.created_n"
+				  " WHERE o.kind = 'qp' AND c.out LIKE"
+				  " '%\"qp_type\":\"IBV_QPT_UD\"%'";
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v2(trace_db(trace_part(trace, part)), sql, -1, &stmt, NULL))
+		return;
+	while (sqlite3_step(stmt) == SQLITE_ROW)
+		if (map_put(datagrams,
+			    trace_whole_object(trace, part,
+					       (uint32_t)sqlite3_column_int64(stmt, 0)),
+			    1))
+			break;
+	sqlite3_finalize(stmt);
+}
+
+static void find_datagrams(struct trace *trace, struct map *datagrams)
+{
+	for (size_t i = 0; i < trace_nparts(trace); i++)
+		find_datagrams_of(trace, i, datagrams);
+}
+
+static int check_found(const struct dump *d)
+{
+	const struct select *s = &d->select;
+	struct event_id id = s->wanted.thread ? s->wanted : s->around;
+	bool found = s->wanted.thread ? d->nth : d->around;
+	char text[32];
+
+	if (!id.thread || found)
+		return CLI_FINE;
+	return cli_misuse("dump", "the trace has no event %s", event_id_text(id, text));
+}
+
+static int dump_trace(struct dump *d)
+{
+	struct map datagrams = { 0 };
+	int status = select_begin("dump", &d->select, d->trace), err;
+
+	if (status)
+		return status;
+	find_datagrams(d->trace, &datagrams);
+	d->render = (struct render){
+		.out = stdout,
+		.trace = d->trace,
+		.full = d->select.wanted.thread,
+		.brief = !d->all && !d->select.wanted.thread && !d->select.choice.wr_id.given,
+		.payloads = d->payload && trace_has_payloads(d->trace),
+		.names = names_new(d->trace),
+		.beside = d->render.beside,
+		.datagrams = &datagrams,
+		.choice = &d->select.choice,
+	};
+	if (d->with_stacks || d->select.wanted.thread)
+		d->stacks = stacks_new(d->trace, d->frames);
+	d->events = (struct json_event){
+		.render = &d->render,
+		.bytes = d->payload == PAYLOAD_HASH ? 0 : d->payload,
+	};
+	err = json_values_init(&d->events.values, d->trace, d->render.names, &d->text);
+	d->events.values.beside = d->render.beside;
+	cli_tell_waits(d->trace);
+	if (err)
+		status = cli_status(log_err(err, "print events"));
+	else
+		status = cli_status(dump_events(d));
+	json_values_fini(&d->events.values);
+	text_fini(&d->text);
+	line_fini(&d->line);
+	stacks_free(d->stacks);
+	names_free(d->render.names);
+	map_fini(&datagrams);
+	cli_tell_loss(d->trace);
+	return status ? status : check_found(d);
+}
+
+/* A deadline is for those who do not read along. */
+static void open_screen(struct dump *d)
+{
+	if (!d->uncut && !d->select.asked.id.thread && isatty(STDOUT_FILENO))
+		d->line.columns = screen_columns(STDOUT_FILENO);
+	screen_use_colour((enum screen_colour)d->colour);
+	if (!d->no_pager && !d->deadline)
+		pager_open();
+}
+
+int cli_dump(int argc, char **argv)
+{
+	struct dump d = { .select = SELECT_ALL };
+	char complaint[OPTIONS_COMPLAINT];
+	struct arguments arguments, traces, left;
+	int status;
+
+	cli_parse(argc, argv, &d, &arguments);
+	cli_deadline(d.deadline);
+	if (!isatty(STDOUT_FILENO)) /* where it is seen what comes */
+		cli_show_work("dump");
+	job_split(&arguments, &traces, &left);
+	if (left.n > 1)
+		return cli_misuse("dump", "too much is given: '%s'", left.at[1]);
+	if (left.n && select_read_event(left.at[0], &d.select.asked, complaint))
+		return cli_misuse("dump", "%s", complaint);
+	status = job_open("dump", &traces, &d.trace);
+	if (status)
+		return status;
+	open_screen(&d);
+	status = dump_trace(&d);
+	pager_close();
+	trace_close(d.trace);
+	select_end(&d.select);
+	return status;
+}

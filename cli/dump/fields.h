@@ -1,0 +1,29 @@
+#pragma once
+/*
+ * The parts of a work request, and what an extended CQ tells of a completion, as
+ * text. One thread.
+ */
+#include "cli/dump/values.h"
+
+/* ", remote_addr=0x1000, rkey=0x7": each part of which a field is not 0. */
+void fields_put_wr(const struct values *values, const struct wr *wr);
+
+/* ", completion_ts=5": what wc->parts says is there. */
+void fields_put_wc(const struct values *values, const struct wc *wc);
+
+enum fields_form { FIELDS_HEX, FIELDS_NUMBER, FIELDS_OBJECT, FIELDS_FLAGS };
+
+struct field_value {
+	const char *name; /* as struct wr and struct wc have it */
+	enum fields_form form;
+	const char *names;       /* of flags: of which enum */
+	enum object_kind object; /* of a handle */
+	uint64_t value;
+	bool rkey; /* of the peer's memory */
+};
+
+typedef void fields_see(const struct field_value *value, void *arg);
+
+/* The same, one by one. */
+void fields_walk_wr(const struct wr *wr, fields_see *see, void *arg);
+void fields_walk_wc(const struct wc *wc, fields_see *see, void *arg);

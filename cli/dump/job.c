@@ -1,0 +1,100 @@
+/*
+ * The traces of a job, on one time line
+ */
+#include "cli/dump/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/model/clocks.h"
+#include "analyzer/report/clock_text.h"
+#include "cli/cli.h"
+#include "core/base/text.h"
+#include "core/store/read/joint.h"
+#include "core/wire/log.h"
+
+void job_split(const struct arguments *all, struct arguments *ret_traces,
+	       struct arguments *ret_left)
+{
+	int n = all->n ? 1 : 0;
+
+	while (n < all->n && cli_is_trace(all->at[n]))
+		n++;
+	*ret_traces = (struct arguments){ .at = all->at, .n = n };
+	*ret_left = (struct arguments){ .at = all->at + n, .n = all->n - n };
+}
+
+static int tell_clocks(const struct trace *trace)
+{
+	struct text text = { 0 };
+	int err;
+
+	for (size_t i = 1; i < trace_nparts(trace); i++) {
+		text_cut(&text, 0);
+		clock_text_add(&text, trace, i);
+		if (!text.failed)
+			log_note("%s", text.at);
+	}
+	err = text.failed ? log_err(-ENOMEM, "clocks of traces") : 0;
+	text_fini(&text);
+	return err;
+}
+
+int job_open(const char *command, const struct arguments *traces, struct trace **ret_trace)
+{
+	int status = cli_open_all(command, traces, ret_trace), err;
+
+	if (status || traces->n < 2)
+		return status;
+	err = clocks_join(*ret_trace);
+	if (!err)
+		err = tell_clocks(*ret_trace);
+	if (err)
+		trace_close(*ret_trace);
+	return cli_status(err);
+}
+
+int job_find_event(const char *command, struct trace *trace, const char *name, struct event_id id,
+		   struct event_id *ret_id)
+{
+	const char *first = trace_part_name(trace, 0);
+	char text[32];
+	int err;
+
+	if (!id.thread)
+		return 0;
+	err = trace_find_event(trace, name, id, ret_id);
+	snprintf(text, sizeof(text), "%u:%" PRIu64, id.thread, id.n);
+	if (err == -EINVAL && first)
+		return cli_misuse(command, "say which trace the event is of: %s:%s", first, text);
+	if (err == -EINVAL)
+		return cli_misuse(command, "one trace is given: the event is %s there", text);
+	return err ? cli_misuse(command, "%s no event %s%s%s",
+				first ? "the traces have" : "the trace has", name, *name ? ":" : "",
+				text)
+		   : 0;
+}
+
+int job_find_process(const char *command, struct trace *trace, const char *name, uint32_t process,
+		     uint32_t *ret_process)
+{
+	size_t n = trace_nparts(trace), i = 0;
+	const char *first = trace_part_name(trace, 0);
+
+	*ret_process = process;
+	if (!process || (!first && !*name))
+		return 0;
+	if (!first)
+		return cli_misuse(command, "one trace is given: it is process %u there", process);
+	if (!*name)
+		return cli_misuse(command, "say which trace the process is of: %s process %u",
+				  first, process);
+	while (i < n && strcmp(trace_part_name(trace, i), name) != 0)
+		i++;
+	if (i == n || !trace_process(trace_part(trace, i), process))
+		return cli_misuse(command, "the traces have no %s process %u", name, process);
+	*ret_process = trace_whole_process(trace, i, process);
+	return 0;
+}

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * A value of a verb's argument as JSON: numbers are numbers; flags, enumerators and objects their
+ * names. One thread.
+ */
+#include "cli/dump/values.h"
+#include "core/base/json.h"
+
+struct json_values {
+	struct json json;
+	struct values values; /* its out is of the scratch text, and nothing beside objects */
+	bool beside;          /* "qp_is" beside "qp" */
+	char *scratch;
+	size_t size;
+};
+
+/* Returns 0 or -ENOMEM. */
+int json_values_init(struct json_values *jv, struct trace *trace, struct names *names,
+		     struct text *out);
+void json_values_fini(struct json_values *jv);
+
+/* What was printed to jv->values.out since the last call; valid until more is. */
+const char *json_values_take(struct json_values *jv);
+
+/* Put that as a text; nothing where it is empty. The "<>" around a name is left out. */
+void json_values_put_printed(struct json_values *jv, const char *name);
+
+/* Its name; null for NULL. */
+void json_values_object(struct json_values *jv, const char *name, const struct object *object);
+
+/* "qp1"; its address as text if it is not known; null for 0. */
+void json_values_handle(struct json_values *jv, const char *name, enum object_kind kind,
+			uint64_t handle);
+void json_values_flags(struct json_values *jv, const char *name, const char *of, uint64_t value);
+void json_values_enum(struct json_values *jv, const char *name, const struct enum_info *of,
+		      int64_t value);
+
+/* That of @field among a call's arguments. */
+void json_values_field(struct json_values *jv, const char *name, const struct field_info *field,
+		       const struct json_node *value);

@@ -1,0 +1,189 @@
+/*
+ * The events that a dump was asked for, and which of the lines that they make
+ *
+ * All selectors hold together. The event of --around is there whether or not the others have it;
+ * the lines next to it are those that they select. --last counts what is left after all that.
+ */
+#include "cli/dump/select.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/quantity.h"
+#include "cli/dump/about.h"
+#include "cli/dump/job.h"
+#include "core/base/vec.h"
+#include "core/store/read/joint.h"
+#include "core/wire/log.h"
+
+int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPLAINT])
+{
+	return verb_list_add(verbs, text, complaint);
+}
+
+int select_read_event(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	struct select_event *event = field;
+	const char *n = strrchr(text, ':'),
+		   *thread = n ? memrchr(text, ':', (size_t)(n - text)) : n;
+	char digits[16] = "";
+	uint64_t number;
+
+	thread = thread ? thread + 1 : text;
+	if (n && n - thread < (ptrdiff_t)sizeof(digits))
+		memcpy(digits, thread, (size_t)(n - thread));
+	if (quantity_number(digits, UINT32_MAX, &number) && number &&
+	    quantity_number(n + 1, UINT64_MAX, &event->id.n) &&
+	    thread - text <= (ptrdiff_t)sizeof(event->trace)) {
+		event->id.thread = (uint32_t)number;
+		memset(event->trace, 0, sizeof(event->trace));
+		memcpy(event->trace, text, thread > text ? (size_t)(thread - text) - 1 : 0);
+		return 0;
+	}
+	snprintf(complaint, OPTIONS_COMPLAINT, "'%.60s' names no event: give T:N", text);
+	return -EINVAL;
+}
+
+/* Of several traces each has its own numbers. */
+static int refuse_numbers(const char *command, const struct select *s, const struct trace *trace)
+{
+	if (trace_nparts(trace) < 2 || !(s->filter.thread || s->filter.process))
+		return 0;
+	return cli_misuse(command, "give one trace with --thread or --process: each has its own "
+				   "numbers");
+}
+
+static bool is_asked_for(const struct select *s, struct trace *trace, const struct object *object)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", object->id);
+	return trace_object_is(trace, object, s->object) ||
+	       (!ids_range(0, 1) && !strcmp(s->object, id));
+}
+
+static int find_objects(const char *command, struct select *s, struct trace *trace)
+{
+	const struct object *object;
+
+	for (uint32_t id = 1; s->object && (object = trace_object(trace, id)); id++) {
+		uint32_t *place;
+
+		if (!is_asked_for(s, trace, object))
+			continue;
+		place = vec_push(s->objects, s->nobjects);
+		if (!place)
+			return cli_status(log_err(-ENOMEM, "look for object '%s'", s->object));
+		*place = id;
+	}
+	return s->object && !s->nobjects
+		       ? cli_misuse(command, "the trace has no object '%s'", s->object)
+		       : 0;
+}
+
+/* To ask for a thread, process or object that the trace lacks is wrong usage. */
+int select_begin(const char *command, struct select *s, struct trace *trace)
+{
+	int status = job_find_event(command, trace, s->asked.trace, s->asked.id, &s->wanted);
+
+	if (!status)
+		status = job_find_event(command, trace, s->asked_around.trace, s->asked_around.id,
+					&s->around);
+	if (!status)
+		status = refuse_numbers(command, s, trace);
+	if (status)
+		return status;
+	if (s->wanted.thread && s->around.thread)
+		return cli_misuse(command, "give the event to --around or by itself, not both");
+	if (s->to >= 0) /* the cursor's is still in, and 0 no end */
+		s->filter.to = s->to > 1 ? s->to - 1 : -1;
+	if (s->filter.thread && !trace_thread(trace, s->filter.thread))
+		return cli_misuse(command, "the trace has no thread %u", s->filter.thread);
+	if (s->filter.process && !trace_process(trace, s->filter.process))
+		return cli_misuse(command, "the trace has no process %u", s->filter.process);
+	return find_objects(command, s, trace);
+}
+
+void select_end(struct select *s)
+{
+	free(s->objects);
+}
+
+struct trace_filter select_filter(const struct select *s)
+{
+	if (s->wanted.thread)
+		return (struct trace_filter){ .thread = s->wanted.thread };
+	if (s->around.thread) /* the event may be outside of what the filter has */
+		return (struct trace_filter){ 0 };
+	return s->filter;
+}
+
+static bool has_id(const struct trace_event *event, struct event_id id)
+{
+	return event->id.thread == id.thread && event->id.n == id.n &&
+	       event->kind != TRACE_RETURN && event->kind != TRACE_EXIT;
+}
+
+bool select_is_around(const struct select *s, const struct trace_event *event)
+{
+	return s->around.thread && has_id(event, s->around);
+}
+
+static bool is_wanted(const struct select *s, const struct trace_event *event)
+{
+	return has_id(event, s->wanted) && event->kind != TRACE_PROCESS;
+}
+
+static bool passes_filter(const struct trace_filter *filter, const struct trace_event *event)
+{
+	return (!filter->thread || event->id.thread == filter->thread) &&
+	       (!filter->process || event->process == filter->process) &&
+	       event->time >= filter->from && (!filter->to || event->time <= filter->to);
+}
+
+static bool concerns_object(const struct select *s, struct trace *trace,
+			    const struct trace_event *event)
+{
+	for (size_t i = 0; i < s->nobjects; i++)
+		if (about_concerns(trace, event, trace_object(trace, s->objects[i])))
+			return true;
+	return !s->object;
+}
+
+static bool has_verb(const struct verb_list *verbs, enum verb verb)
+{
+	return !verbs->given || (verb < VERB_COUNT && verbs->has[verb]);
+}
+
+bool select_has(const struct select *s, struct trace *trace, const struct trace_event *event)
+{
+	if (s->wanted.thread)
+		return is_wanted(s, event);
+	if (event->kind == TRACE_RETURN)
+		return false;
+	if (select_is_around(s, event))
+		return true;
+	if (s->around.thread && !passes_filter(&s->filter, event))
+		return false;
+	if (event->kind == TRACE_CALL && event->call->ours)
+		return false;
+	return has_verb(&s->verbs, trace_verb(event)) && (!s->failed || about_failed(event)) &&
+	       choice_has_event(&s->choice, event) && concerns_object(s, trace, event);
+}
+
+struct select_lines select_lines(const struct select *s, uint64_t n, uint64_t around)
+{
+	struct select_lines lines = { 1, n };
+
+	if (s->around.thread) {
+		lines.first = around > s->context ? around - s->context : 1;
+		lines.last = n - around > s->context ? around + s->context : n;
+	}
+	if (s->last && lines.last - lines.first >= s->last)
+		lines.first = lines.last - s->last + 1;
+	return lines;
+}

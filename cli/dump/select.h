@@ -1,0 +1,94 @@
+#pragma once
+/*
+ * The events that a dump was asked for, and which of the lines that they make. One thread.
+ */
+#include "cli/options.h"
+#include "cli/dump/choice.h"
+#include "cli/verb_list.h"
+#include "core/store/read/trace.h"
+
+struct select {
+	struct trace_filter filter;
+	int64_t to; /* -1: to the end */
+	struct select_event {
+		char trace[16]; /* "b.db"; "" */
+		struct event_id id;
+	} asked, asked_around;  /* as they were given */
+	struct event_id wanted; /* T:N alone; thread 0: none */
+	const char *object;     /* as it was asked for; NULL: any */
+	uint32_t *objects;      /* their ids: several processes may have a qp2 */
+	size_t nobjects;
+	struct verb_list verbs;
+	bool failed;
+	struct choice choice;
+	struct event_id around; /* thread 0: none */
+	uint32_t context;       /* lines before and behind it */
+	uint32_t last;          /* 0: all */
+};
+
+/* The filter of SELECT_OPTIONS() before these are read. */
+#define SELECT_ALL       \
+	{                \
+		.to = -1 \
+	}
+
+int select_add_verbs(const char *text, void *verbs, char complaint[OPTIONS_COMPLAINT]);
+/* "3:1042", "b.db:3:1042", into a struct select_event. */
+int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMPLAINT]);
+
+/* clang-format off */
+/* The rows of a command whose settings have a struct select named select. */
+#define SELECT_OPTIONS(settings)                                                            \
+	{ "thread", 't', "T", "only this thread of the trace",                              \
+	  NUMBER_AT(settings, select.filter.thread), .least = 1 },                          \
+	{ "process", 'p', "P", "only this process of the trace",                            \
+	  NUMBER_AT(settings, select.filter.process), .least = 1 },                         \
+	{ "object", 0, "NAME|ID",                                                           \
+	  "only what concerns an object: qp2, qp2/1 of process 1, or its id",               \
+	  TEXT_AT(settings, select.object) },                                               \
+	{ "verb", 0, "VERB[,VERB...]", "only these verbs, with or without ibv_",            \
+	  PARSED_AT(settings, select.verbs, select_add_verbs) },                            \
+	{ "from", 0, "SECONDS", "only from that time on",                                   \
+	  TIME_AT(settings, select.filter.from) },                                          \
+	{ "to", 0, "SECONDS", "only before that time", TIME_AT(settings, select.to) },        \
+	{ "failed", 0, NULL, "only what failed or never returned",                          \
+	  FLAG_AT(settings, select.failed) },                                               \
+	{ "status", 0, "STATUS[,STATUS...]",                                                \
+	  "only completions with this status; error: all but success and flushes",          \
+	  PARSED_AT(settings, select.choice.statuses, choice_add_status) },                 \
+	{ "wr-id", 0, "N", "only requests and completions with this wr_id",                 \
+	  PARSED_AT(settings, select.choice.wr_id, choice_read_wr_id) },                    \
+	{ "around", 0, "EVENT", "only what is next to this event, T:N, in all threads",    \
+	  PARSED_AT(settings, select.asked_around, select_read_event) },                          \
+	{ "context", 'C', "N", "with --around: so many lines before and behind it",         \
+	  NUMBER_AT(settings, select.context), .preset = "10" },                            \
+	{ "last", 0, "N", "only the last N lines of these",                                 \
+	  NUMBER_AT(settings, select.last), .least = 1 }
+/* clang-format on */
+
+/* Complete @select for @trace. Returns 0, or an exit status after one line that says why. */
+int select_begin(const char *command, struct select *select, struct trace *trace);
+void select_end(struct select *select);
+
+/* What a cursor is to leave out. */
+struct trace_filter select_filter(const struct select *select);
+
+/* Is it the event that --around names? */
+bool select_is_around(const struct select *select, const struct trace_event *event);
+
+/* Is @event to be printed, if its line is? */
+bool select_has(const struct select *select, struct trace *trace, const struct trace_event *event);
+
+/* Does it take a first reading to know which lines are printed? */
+static inline bool select_counts(const struct select *select)
+{
+	return select->around.thread || select->last;
+}
+
+/* The lines to print, numbered from 1. */
+struct select_lines {
+	uint64_t first, last;
+};
+
+/* Of @n lines, where the event of --around has line @around. */
+struct select_lines select_lines(const struct select *select, uint64_t n, uint64_t around);

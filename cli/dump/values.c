@@ -1,0 +1,255 @@
+/*
+ * A value of a verb's argument, decoded by its descriptor
+ *
+ * The JSON has the values, the descriptor their types: a structure becomes
+ * {name=value, ...}, flags and handles become names.
+ */
+#include "cli/dump/values.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/dump/names.h"
+#include "core/base/hex.h"
+#include "core/base/printable.h"
+
+void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
+{
+	const char *sep = "";
+
+	for (unsigned int i = 0; names && i < names->nvalues; i++) {
+		uint64_t bit = (uint64_t)names->values[i].value;
+
+		if (!bit || (value & bit) != bit)
+			continue;
+		fprintf(out, "%s%s", sep, names->values[i].name);
+		value &= ~bit;
+		sep = "|";
+	}
+	if (value || !*sep)
+		fprintf(out, value ? "%s0x%" PRIx64 : "%s%" PRIu64, sep, value);
+}
+
+void values_enum(FILE *out, const struct enum_info *names, int64_t value)
+{
+	const char *name = enum_name(names, value);
+
+	if (name)
+		fputs(name, out);
+	else
+		fprintf(out, "%" PRId64, value);
+}
+
+void values_object(const struct values *v, const struct object *object)
+{
+	print_foreign(v->out, object->name);
+	if (v->beside)
+		names_object(v->names, v->out, object, v->time);
+}
+
+void values_handle(const struct values *v, enum object_kind kind, uint64_t handle)
+{
+	const struct object *object = NULL;
+
+	if (handle)
+		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
+	if (object)
+		values_object(v, object);
+	else if (handle)
+		fprintf(v->out, "0x%" PRIx64, handle);
+	else
+		fputs("NULL", v->out);
+}
+
+uint64_t values_unsigned(const struct field_info *field, int64_t value)
+{
+	return field->size < 8 && field->size ? (uint64_t)value & ((1ull << 8 * field->size) - 1)
+					      : (uint64_t)value;
+}
+
+static void put_number(const struct values *v, const struct field_info *field, int64_t value)
+{
+	uint64_t number = values_unsigned(field, value);
+
+	switch (field->kind) {
+	case FIELD_OBJ:
+	case FIELD_OBJS:
+		values_handle(v, field->object, (uint64_t)value);
+		break;
+	case FIELD_FLAGS:
+		values_flags(v->out, field->names, number);
+		break;
+	case FIELD_ADDR:
+		fprintf(v->out, value ? "0x%" PRIx64 : "NULL", number);
+		break;
+	case FIELD_UINT:
+	case FIELD_BE:
+		fprintf(v->out, hex_suits(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
+		if (!strcmp(field->name, "dest_qp_num"))
+			names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
+		break;
+	default:
+		fprintf(v->out, "%" PRId64, value);
+	}
+}
+
+/* The text as it stands in the trace, with its quotes or without. */
+static void put_string(FILE *out, const struct json_node *value, bool quoted)
+{
+	if (quoted)
+		print_foreign_bytes(out, value->raw, value->raw_length);
+	else
+		print_foreign_bytes(out, value->raw + 1, value->raw_length - 2);
+}
+
+/* Two digits; sscanf() would look for the end of the whole text each time. */
+static bool read_byte(const char *text, unsigned char *ret_byte)
+{
+	const char digits[3] = { text[0], text[1], '\0' };
+	char *end;
+
+	*ret_byte = (unsigned char)strtoul(digits, &end, 16);
+	return end == digits + 2;
+}
+
+/* Sixteen bytes are a GID nearly everywhere. */
+static void put_bytes(FILE *out, const struct json_node *value)
+{
+	unsigned char bytes[16];
+	char text[INET6_ADDRSTRLEN];
+	bool gid = value->raw_length == 2 + 32;
+
+	for (size_t i = 0; i < 16 && gid; i++)
+		gid = read_byte(value->raw + 1 + 2 * i, &bytes[i]);
+	if (gid)
+		fputs(inet_ntop(AF_INET6, bytes, text, sizeof(text)), out);
+	else
+		put_string(out, value, false);
+}
+
+static void put_text(const struct values *v, const struct field_info *field,
+		     const struct json_node *value)
+{
+	if (field->kind == FIELD_BYTES)
+		put_bytes(v->out, value);
+	else
+		put_string(v->out, value,
+			   field->kind != FIELD_BLOB && field->kind != FIELD_SOCKADDR &&
+				   field->kind != FIELD_ENUM);
+}
+
+const struct field_info *values_find_field(const struct struct_info *info, const char *name,
+					   size_t length)
+{
+	for (unsigned int i = 0; info && i < info->nfields; i++)
+		if (strlen(info->fields[i].name) == length &&
+		    !strncmp(info->fields[i].name, name, length))
+			return &info->fields[i];
+	return NULL;
+}
+
+bool values_is_raw(const struct struct_info *info)
+{
+	return info && info->nfields == 1 && !strcmp(info->fields[0].name, "raw");
+}
+
+static void put_raw(FILE *out, const struct json_node *value)
+{
+	print_foreign_bytes(out, value->raw, value->raw_length);
+}
+
+uint64_t values_outside(const struct call *call)
+{
+	const struct verb_info *verb = &verb_infos[call->verb];
+	const struct json_node *mask = args_find(call->args, ARG(attr_mask));
+
+	if (verb->effect != EFFECT_QUERY || !mask || mask->kind != JSON_INT)
+		return 0;
+	return ~(uint64_t)mask->number;
+}
+
+bool values_is_outside(const struct values *v, const struct struct_info *info,
+		       const struct field_info *field)
+{
+	return info->mask < 0 && field->when && !(field->when & ~v->outside);
+}
+
+static void put_struct(const struct values *v, const struct struct_info *info,
+		       const struct json_node *object)
+{
+	const struct json_node *value = json_find_member(object, "raw", 3);
+	const char *sep = "";
+
+	if (values_is_raw(info) && value) {
+		values_field(v, &info->fields[0], value);
+		return;
+	}
+	fputc('{', v->out);
+	for (value = json_first(object); value; value = json_next(value)) {
+		const struct field_info *field =
+			values_find_field(info, value->name, value->name_length);
+
+		if (field && values_is_outside(v, info, field))
+			continue;
+		fputs(sep, v->out);
+		print_foreign_bytes(v->out, value->name, value->name_length);
+		fputc('=', v->out);
+		if (field)
+			values_field(v, field, value);
+		else
+			put_raw(v->out, value);
+		sep = ", ";
+	}
+	fputc('}', v->out);
+}
+
+static void put_array(const struct values *v, const struct field_info *field,
+		      const struct json_node *array)
+{
+	const char *sep = "";
+
+	fputc('[', v->out);
+	for (const struct json_node *at = json_first(array); at; at = json_next(at)) {
+		fputs(sep, v->out);
+		if (at->kind == JSON_ARRAY) /* no argument has arrays of arrays */
+			put_raw(v->out, at);
+		else
+			values_field(v, field, at);
+		sep = ", ";
+	}
+	fputc(']', v->out);
+}
+
+const struct field_info *values_pointed(const struct field_info *field)
+{
+	bool scalar = field->type && field->type->scalar;
+
+	return scalar ? &field->type->fields[0] : field;
+}
+
+void values_field(const struct values *v, const struct field_info *field,
+		  const struct json_node *value)
+{
+	const struct struct_info *type = field->kind == FIELD_OBJS ? &object_infos[field->object]
+								   : values_pointed(field)->type;
+
+	switch (value->kind) {
+	case JSON_ARRAY:
+		put_array(v, field, value);
+		break;
+	case JSON_OBJECT:
+		put_struct(v, type, value);
+		break;
+	case JSON_TEXT:
+		put_text(v, values_pointed(field), value);
+		break;
+	case JSON_NULL:
+		fputs("NULL", v->out);
+		break;
+	default:
+		put_number(v, values_pointed(field),
+			   value->kind == JSON_INT ? value->number : strtoll(value->raw, NULL, 10));
+	}
+}

@@ -1,0 +1,283 @@
+/*
+ * A slice of a trace, found and written
+ *
+ *	--from ... --until    a time (core/store/excerpt/excerpt_from.c)
+ *	--only                objects (core/store/excerpt/excerpt_only.c)
+ */
+#include "cli/part/slice.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/quantity.h"
+#include "core/base/text.h"
+#include "core/store/excerpt/excerpt_from.h"
+#include "core/store/excerpt/excerpt_only.h"
+#include "core/wire/log.h"
+
+int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	struct slice_only *only = field;
+
+	if (only->n == SLICE_ONLY_MAX) {
+		snprintf(complaint, OPTIONS_COMPLAINT, "--only may be given %d times",
+			 SLICE_ONLY_MAX);
+		return -EINVAL;
+	}
+	if (!strchr(text, '=') || *text == '=' || !strchr(text, '=')[1]) {
+		snprintf(complaint, OPTIONS_COMPLAINT,
+			 "--only is process=P or object=NAME, as in qp=qp1/2, not '%.60s'", text);
+		return -EINVAL;
+	}
+	only->at[only->n++] = text;
+	return 0;
+}
+
+/* What is chosen: either may be NULL. */
+struct choice_of_parts {
+	struct excerpt_from *from;
+	struct excerpt_only *only;
+};
+
+static bool has_item(void *arg, const struct excerpt_item *item)
+{
+	const struct choice_of_parts *parts = arg;
+
+	return (!parts->only || excerpt_only_has(parts->only, item)) &&
+	       (!parts->from || excerpt_from_has(parts->from, item));
+}
+
+/* Times */
+
+static int find_place(const char *command, struct trace *trace, const char *option,
+		      struct event_id id, bool begin, struct excerpt_place *ret_place)
+{
+	int found = excerpt_find(trace, id, begin, ret_place);
+
+	if (found < 0)
+		return cli_status(found);
+	return found ? CLI_FINE
+		     : cli_misuse(command,
+				  "the trace has no verb, fork or mark %u:%" PRIu64 " (--%s); "
+				  "'verbatim dump' shows those that it has",
+				  id.thread, id.n, option);
+}
+
+/* Does it count for --last? Lines of a dump do. */
+static bool is_counted(const struct trace_event *event)
+{
+	return event->kind == TRACE_POST || event->kind == TRACE_POLL ||
+	       event->kind == TRACE_NOTIFY ||
+	       (event->kind == TRACE_CALL && !event->call->ours && !event->inner);
+}
+
+/* The event behind which @skip others are; counts them if @skip is UINT64_MAX. */
+static int count_events(struct trace *trace, uint64_t skip, struct event_id *ret_id,
+			uint64_t *ret_n)
+{
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(trace, &(struct trace_filter){ .unmatched = true }, &cursor);
+
+	*ret_n = 0;
+	if (err)
+		return err;
+	while ((err = cursor_next(cursor, &event)) > 0)
+		if (is_counted(event) && (*ret_n)++ == skip) {
+			*ret_id = event->id;
+			break;
+		}
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
+static int find_last(struct trace *trace, uint32_t last, struct event_id *ret_id)
+{
+	uint64_t n, at;
+	int err = count_events(trace, UINT64_MAX, ret_id, &n);
+
+	if (!err && n > last)
+		err = count_events(trace, n - last, ret_id, &at);
+	return cli_status(err);
+}
+
+/* @ret_place: of thread 0 where it begins with the trace. */
+static int find_from(const char *command, const struct slice *slice, struct trace *trace,
+		     const struct excerpt *excerpt, struct excerpt_place *ret_place)
+{
+	struct event_id id = slice->from.id;
+	int status = slice->last ? find_last(trace, slice->last, &id) : CLI_FINE;
+
+	if (status || !id.thread)
+		return status;
+	status = find_place(command, trace, slice->last ? "last" : "from", id, true, ret_place);
+	if (!status && !excerpt_reaches(excerpt, ret_place->id, ret_place->time))
+		return cli_misuse(command, "--%s %u:%" PRIu64 " is behind --until",
+				  slice->last ? "last begins at" : "from", id.thread, id.n);
+	return status;
+}
+
+/* Objects */
+
+static int add_process(const char *command, const char *name, struct trace *trace,
+		       struct excerpt_only *only)
+{
+	uint64_t process;
+
+	if (!quantity_number(name, UINT32_MAX, &process) ||
+	    !trace_process(trace, (uint32_t)process))
+		return cli_misuse(command, "the trace has no process '%.60s'", name);
+	excerpt_only_process(only, (uint32_t)process);
+	return CLI_FINE;
+}
+
+/* Of a kind, unless that is "object". */
+static bool is_kind(const struct object *object, const char *kind)
+{
+	return !strcmp(kind, "object") || !strcmp(kind, object_names[object->kind]);
+}
+
+static int add_objects(const char *command, const char *kind, const char *name, struct trace *trace,
+		       struct excerpt_only *only)
+{
+	const struct object *object;
+	bool found = false;
+
+	for (uint32_t id = 1; (object = trace_object(trace, id)); id++)
+		if (is_kind(object, kind) && trace_object_is(trace, object, name)) {
+			excerpt_only_object(only, id);
+			found = true;
+		}
+	return found ? CLI_FINE : cli_misuse(command, "the trace has no %.20s '%.60s'", kind, name);
+}
+
+static int find_only(const char *command, const struct slice *slice, struct trace *trace,
+		     struct choice_of_parts *parts)
+{
+	int status;
+
+	if (!slice->only.n)
+		return CLI_FINE;
+	status = cli_status(excerpt_only_new(trace, &parts->only));
+	for (size_t i = 0; i < slice->only.n && !status; i++) {
+		const char *name = strchr(slice->only.at[i], '=') + 1;
+		char kind[32];
+
+		snprintf(kind, sizeof(kind), "%.*s", (int)(name - slice->only.at[i]) - 1,
+			 slice->only.at[i]);
+		status = strcmp(kind, "process")
+				 ? add_objects(command, kind, name, trace, parts->only)
+				 : add_process(command, name, trace, parts->only);
+	}
+	return status ? status : (int)cli_status(excerpt_only_complete(parts->only));
+}
+
+bool slice_is_part(const struct slice *slice)
+{
+	return slice->from.id.thread || slice->until.id.thread || slice->last || slice->only.n;
+}
+
+int slice_check(const char *command, const struct slice *slice)
+{
+	if (*slice->from.trace || *slice->until.trace)
+		return cli_misuse(command, "one trace is given: its events are T:N");
+	if (slice->from.id.thread && slice->last)
+		return cli_misuse(command, "give --from or --last, not both");
+	return CLI_FINE;
+}
+
+void slice_describe(const struct slice *slice, struct text *text)
+{
+	size_t start = text->used;
+
+	if (slice->from.id.thread)
+		text_addf(text, " from %u:%" PRIu64, slice->from.id.thread, slice->from.id.n);
+	if (slice->until.id.thread)
+		text_addf(text, " until %u:%" PRIu64, slice->until.id.thread, slice->until.id.n);
+	if (slice->last)
+		text_addf(text, slice->last == 1 ? " the last event" : " the last %u events",
+			  slice->last);
+	for (size_t i = 0; i < slice->only.n; i++)
+		text_addf(text, " only %s", slice->only.at[i]);
+	if (text->used > start && !text->failed) { /* the blank before the first */
+		memmove(text->at + start, text->at + start + 1, text->used - start);
+		text->used--;
+	}
+}
+
+/* What the new trace says that it is: "from 1:60 until 1:70 of t.db". */
+static int describe_slice(const struct slice *slice, const char *path, struct text *what)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	slice_describe(slice, what);
+	text_addf(what, "%s of %s", what->used ? "" : "all", name);
+	return what->failed ? log_err(-ENOMEM, "describe a part of %s", path) : 0;
+}
+
+/* @ret_from: as of find_from(). */
+static int find_slice(const char *command, const struct slice *slice, struct trace *trace,
+		      struct excerpt *excerpt, struct choice_of_parts *parts,
+		      struct excerpt_place *ret_from)
+{
+	int status = CLI_FINE;
+
+	*ret_from = (struct excerpt_place){ 0 };
+	if (slice->until.id.thread)
+		status = find_place(command, trace, "until", slice->until.id, false,
+				    &excerpt->until);
+	if (!status)
+		status = find_from(command, slice, trace, excerpt, ret_from);
+	return status ? status : find_only(command, slice, trace, parts);
+}
+
+int slice_find(const char *command, const struct slice *slice, struct trace *trace)
+{
+	struct choice_of_parts parts = { 0 };
+	struct excerpt excerpt = EXCERPT_ALL;
+	struct excerpt_place from;
+	int status = find_slice(command, slice, trace, &excerpt, &parts, &from);
+
+	excerpt_only_free(parts.only);
+	return status;
+}
+
+/* What is outstanding where it begins. */
+static int follow_to(struct trace *trace, struct excerpt_place from, struct excerpt *excerpt,
+		     struct choice_of_parts *parts)
+{
+	if (!from.id.thread)
+		return CLI_FINE;
+	excerpt->cut = from.time;
+	return (int)cli_status(excerpt_from_new(trace, from, &parts->from));
+}
+
+int slice_write(const char *command, const struct slice *slice, const char *path,
+		struct trace *trace, const char *to, bool scratch, struct excerpt_size *ret_size)
+{
+	struct choice_of_parts parts = { 0 };
+	struct excerpt excerpt = EXCERPT_ALL;
+	struct excerpt_place from;
+	struct text what = { 0 };
+	int status;
+
+	excerpt.has = has_item;
+	excerpt.arg = &parts;
+	excerpt.scratch = scratch;
+	status = find_slice(command, slice, trace, &excerpt, &parts, &from);
+	if (!status)
+		status = follow_to(trace, from, &excerpt, &parts);
+	if (!status)
+		status = cli_status(describe_slice(slice, path, &what));
+	excerpt.what = what.at;
+	if (!status)
+		status = cli_status(excerpt_write(trace, &excerpt, to, ret_size));
+	excerpt_from_free(parts.from);
+	excerpt_only_free(parts.only);
+	text_fini(&what);
+	return status;
+}

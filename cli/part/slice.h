@@ -1,0 +1,59 @@
+#pragma once
+/*
+ * A slice of a trace: the part that --from, --until, --last and --only name, as a trace.
+ *
+ * trim writes it, replay replays it. One thread.
+ */
+#include "cli/options.h"
+#include "cli/dump/select.h"
+#include "core/base/text.h"
+#include "core/store/excerpt/excerpt.h"
+
+enum { SLICE_ONLY_MAX = 64 };
+
+struct slice {
+	struct select_event from, until;
+	uint32_t last; /* 0: all */
+	struct slice_only {
+		size_t n;
+		const char *at[SLICE_ONLY_MAX];
+	} only;
+};
+
+int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAINT]);
+
+/* clang-format off */
+/* The rows of a command whose settings have a struct slice named slice. */
+#define SLICE_OPTIONS(settings)                                                             \
+	{ "from", 0, "EVENT",                                                               \
+	  "from this event, T:N, on, with what brings all that lives then into its state",  \
+	  PARSED_AT(settings, slice.from, select_read_event) },                             \
+	{ "until", 0, "EVENT",                                                              \
+	  "all up to this event, T:N; what lives then is not destroyed",                    \
+	  PARSED_AT(settings, slice.until, select_read_event) },                            \
+	{ "last", 0, "N", "only the last N events, as by --from",                           \
+	  NUMBER_AT(settings, slice.last), .least = 1 },                                    \
+	{ "only", 0, "WHAT",                                                                \
+	  "only this process (process=2) or object (qp=qp1/2), with what it needs; "        \
+	  "may be repeated",                                                                \
+	  PARSED_AT(settings, slice.only, slice_add_only) }
+/* clang-format on */
+
+/* Is it less than all? */
+bool slice_is_part(const struct slice *slice);
+
+/* 0, or the exit status after one line: it names what does not go together. */
+int slice_check(const char *command, const struct slice *slice);
+
+/* Is it in @trace? 0, or the exit status after one line. */
+int slice_find(const char *command, const struct slice *slice, struct trace *trace);
+
+/* Add "from 1:60 until 1:70"; nothing of a slice that is all. */
+void slice_describe(const struct slice *slice, struct text *text);
+
+/*
+ * Write @slice of @trace, which was opened as @path, to @to. @scratch: of no worth after a crash.
+ * @ret_size may be NULL. Returns 0; or the exit status, after one line.
+ */
+int slice_write(const char *command, const struct slice *slice, const char *path,
+		struct trace *trace, const char *to, bool scratch, struct excerpt_size *ret_size);

@@ -1,0 +1,133 @@
+/*
+ * verbatim trim: a part of a trace, as a trace
+ *
+ * Not here: which part (slice.c).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/part/slice.h"
+#include "core/store/open.h"
+#include "core/store/read/trace.h"
+
+struct settings {
+	const char *path;
+	struct slice slice;
+	int64_t deadline;
+};
+
+/* clang-format off */
+const struct option_row cli_trim_options[] = {
+	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	SLICE_OPTIONS(struct settings),
+	CLI_DEADLINE(struct settings),
+	{ 0 },
+};
+/* clang-format on */
+
+static void tell_size(const struct settings *set, const struct excerpt_size *size)
+{
+	char events[FORMAT_TEXT], of[FORMAT_TEXT], objects[FORMAT_TEXT], of_objects[FORMAT_TEXT];
+
+	printf("%s: %s of %s events, %s of %s objects\n", set->path,
+	       format_count(size->events, events), format_count(size->of, of),
+	       format_count(size->objects, objects), format_count(size->of_objects, of_objects));
+}
+
+/* What the part has of the time before it begins (table meta: cut), as a cursor gives it. */
+struct before {
+	uint64_t calls, data, rest;
+};
+
+static int count_before(struct trace *part, struct before *ret_before)
+{
+	const char *cut = trace_meta(part, "cut");
+	int64_t from = cut ? strtoll(cut, NULL, 10) : INT64_MIN;
+	const struct trace_event *event;
+	struct cursor *cursor;
+	int err = cursor_open(part, &(struct trace_filter){ .unmatched = true }, &cursor);
+
+	while (!err && (err = cursor_next(cursor, &event)) > 0 && event->time < from) {
+		bool call = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
+		bool data = event->kind == TRACE_POST || event->kind == TRACE_POLL ||
+			    event->kind == TRACE_NOTIFY;
+
+		ret_before->calls += call;
+		ret_before->data += data;
+		ret_before->rest += !call && !data;
+		err = 0;
+	}
+	cursor_close(cursor);
+	return err < 0 ? err : 0;
+}
+
+static void put_count(uint64_t n, const char *of, bool *any)
+{
+	char count[FORMAT_TEXT];
+
+	if (!n)
+		return;
+	printf("%s%s %s", *any ? ", " : "", format_count(n, count), of);
+	*any = true;
+}
+
+/* Why there are more events than were asked for. */
+static int tell_before(const char *path)
+{
+	struct before before = { 0 };
+	struct trace *part;
+	char count[FORMAT_TEXT];
+	bool any = false;
+	int err = trace_open(path, &part);
+
+	if (err)
+		return err;
+	err = count_before(part, &before);
+	trace_close(part);
+	if (err || !(before.calls + before.data + before.rest))
+		return err;
+	printf("  %s of these are from before, to bring what lives there into its state: ",
+	       format_count(before.calls + before.data + before.rest, count));
+	put_count(before.calls, "of control verbs", &any);
+	put_count(before.data, "of posts, polls and CQs armed that are outstanding", &any);
+	put_count(before.rest, "of processes, forks and marks", &any);
+	printf("\n");
+	return 0;
+}
+
+static int check_use(const struct settings *set, const struct arguments *arguments)
+{
+	if (!set->path)
+		return cli_misuse("trim", "where to is not given: -o FILE");
+	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
+		return cli_misuse("trim", "'%s' cannot become itself", set->path);
+	return slice_check("trim", &set->slice);
+}
+
+int cli_trim(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct arguments arguments;
+	struct excerpt_size size;
+	struct trace *trace;
+	int status;
+
+	cli_parse(argc, argv, &set, &arguments);
+	status = check_use(&set, &arguments);
+	if (status)
+		return status;
+	cli_deadline(set.deadline);
+	cli_show_work("trim");
+	status = cli_open("trim", &arguments, 1, &trace);
+	if (status)
+		return status;
+	status = slice_write("trim", &set.slice, arguments.at[0], trace, set.path, false, &size);
+	if (!status)
+		tell_size(&set, &size);
+	if (!status && (set.slice.last || set.slice.from.id.thread))
+		status = cli_status(tell_before(set.path));
+	trace_close(trace);
+	return status;
+}

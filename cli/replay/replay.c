@@ -1,0 +1,438 @@
+/*
+ * verbatim replay: makes the recorded calls again, and compares the results
+ *
+ * The software device is a library before libibverbs, so for it the command
+ * starts itself again with that in its environment, on a fabric of its own:
+ *
+ *	verbatim replay -> choose device -> child: the same, VERBATIM_REPLAY_FABRIC set
+ *	                -> remove the fabric, the child's status
+ *
+ * So it does for a part of a trace, which is written as a trace before (VERBATIM_REPLAY_PART) and
+ * removed behind it.
+ *
+ * Not here: which part (slice.c), the replay in this process (replay_here.c).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/record/device.h"
+#include "cli/replay/fabric.h"
+#include "cli/replay/persona.h"
+#include "cli/replay/replay_key.h"
+#include "cli/replay/replay_part.h"
+#include "cli/replay/replay_priv.h"
+#include "cli/replay/suite_run.h"
+#include "core/store/db/deadline.h"
+#include "core/store/read/trace.h"
+#include "core/wire/log.h"
+#include "replay/pair/meet.h"
+#include "replay/report/tolerate.h"
+
+enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };
+
+#define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
+#define SHARED     "shared"                 /* its value on a fabric that others are on */
+#define PART_ENV   "VERBATIM_REPLAY_PART"   /* set: we are the child; the part that was made */
+
+/* @field: double; 0 without gaps, 1 as recorded, N times as fast. */
+static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+{
+	double *pace = field;
+	char *end;
+
+	(void)complaint;
+	if (!strcmp(text, "asap") || !strcmp(text, "recorded")) {
+		*pace = *text == 'r';
+		return 0;
+	}
+	*pace = *text == 'x' ? strtod(text + 1, &end) : 0;
+	return *pace > 0 && *pace <= PACE_MAX && !*end ? 0 : -EINVAL;
+}
+
+/* clang-format off */
+const struct option_row cli_replay_options[] = {
+	{ "device", 'd', "soft|NAME", "the software device; or NAME, which plays all recorded ones",
+	  TEXT_AT(struct replay_settings, device),
+	  .otherwise = "the machine's, or soft if it has none" },
+	{ "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that",
+	  PARSED_AT(struct replay_settings, replay.pace, parse_pace), .preset = "asap" },
+	{ "threads", 'T', "recorded|serial|auto",
+	  "a thread for each recorded one; or one for all; or what is faster here",
+	  CHOICE_AT(struct replay_settings, replay.threads), .preset = "auto" },
+	{ "processes", 0, NULL, "a process for each recorded one, forked where that was forked",
+	  FLAG_AT(struct replay_settings, replay.processes) },
+	{ "suite", 0, "DIR",
+	  "all traces of this folder, on each of --device NAME,NAME..., as a table",
+	  TEXT_AT(struct replay_settings, suite) },
+	SLICE_OPTIONS(struct replay_settings),
+	{ "listen", 0, "[ADDR:]PORT",
+	  "the other half of the traffic is replayed on another host, which connects here",
+	  TEXT_AT(struct replay_settings, pair.listen) },
+	{ "peer", 0, "HOST:PORT", "the same, where the other host listens",
+	  TEXT_AT(struct replay_settings, pair.peer) },
+	{ "key", 0, "FILE", "the key that both hosts have",
+	  TEXT_AT(struct replay_settings, key), .otherwise = "what VERBATIM_REPLAY_KEY is" },
+	{ "peer-wait", 0, "SECONDS", "how long to wait for the other host",
+	  TIME_AT(struct replay_settings, pair.wait), .least = 1, .preset = "60s" },
+	{ "wait", 0, NULL, "keep all that is alive at the end, until Enter or a signal",
+	  FLAG_AT(struct replay_settings, wait) },
+	{ "loop", 0, "N", "replay it so many times",
+	  NUMBER_AT(struct replay_settings, loop), .least = 1, .most = LOOP_MAX,
+	  .otherwise = "once" },
+	{ "warmup", 0, "N", "and before that so many times, which are compared but not timed",
+	  NUMBER_AT(struct replay_settings, warmup), .most = LOOP_MAX },
+	{ "record", 'o', "FILE", "record the replay itself, as this trace",
+	  TEXT_AT(struct replay_settings, output) },
+	{ "report", 'r', "FILE", "write the report there, too, as JSON",
+	  TEXT_AT(struct replay_settings, report) },
+	{ "format", 'f', "text|json|junit", "how to print",
+	  CHOICE_AT(struct replay_settings, format), .preset = "text" },
+	{ "timeout", 't', "SECONDS", "how long to wait for a completion or an event",
+	  TIME_AT(struct replay_settings, replay.timeout), .least = 1, .preset = "10s" },
+	{ "faults", 0, "recorded|none",
+	  "errors that the traffic does not cause: let them happen as recorded, or not",
+	  CHOICE_AT(struct replay_settings, replay.faults),
+	  .otherwise = "recorded on the software device" },
+	{ "cm", 0, "recorded|verbs",
+	  "calls of librdmacm: made again, with their events; or only the verbs inside them",
+	  CHOICE_AT(struct replay_settings, replay.cm), .preset = "recorded" },
+	{ "persona", 0, "recorded|none",
+	  "the software device has the recorded device's limits, ports and addresses, or its own",
+	  CHOICE_AT(struct replay_settings, persona), .preset = "recorded" },
+	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
+	  SIZE_AT(struct replay_settings, replay.max_memory), .preset = "1G" },
+	{ "tolerate", 0, "FILE", "divergences that do not count, a line each",
+	  TEXT_AT(struct replay_settings, tolerate) },
+	{ "fail-fast", 0, NULL, "end at the first divergence",
+	  FLAG_AT(struct replay_settings, fail_fast) },
+	{ "skip-unsupported", 0, NULL, "leave out what the device here cannot do",
+	  FLAG_AT(struct replay_settings, replay.skip_unsupported) },
+	{ "allow-partial", 0, NULL, "status 0 also where something was left out",
+	  FLAG_AT(struct replay_settings, allow_partial) },
+	CLI_DEADLINE(struct replay_settings),
+	{ 0 },
+};
+/* clang-format on */
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+enum { ENDS = sizeof(ends) / sizeof(*ends) };
+
+static void become_child(char **argv, const char *fabric, const sigset_t *unblocked)
+{
+	struct sigaction old;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (fabric && strcmp(fabric, SHARED) && setenv("VERBATIM_SOFT_FABRIC", fabric, 1))
+		_exit(CLI_ENVIRONMENT);
+	if (fabric && setenv(FABRIC_ENV, fabric, 1))
+		_exit(CLI_ENVIRONMENT);
+	if (fabric && device_environment(NULL, true))
+		_exit(CLI_ENVIRONMENT);
+	for (size_t i = 0; i < ENDS; i++)
+		if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			signal(ends[i], SIG_DFL);
+	sigprocmask(SIG_SETMASK, unblocked, NULL);
+	execv("/proc/self/exe", argv);
+	log_err(-errno, "start ourselves again");
+	_exit(CLI_ENVIRONMENT);
+}
+
+static volatile sig_atomic_t running; /* the child */
+
+static void pass_on(int signal)
+{
+	kill(running, signal);
+}
+
+/* End as the child did, if by a signal that ends us, too; else say what happened. */
+static int end_as(int status)
+{
+	int number = WTERMSIG(status);
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	for (size_t i = 0; i < ENDS; i++)
+		if (ends[i] == number) {
+			signal(number, SIG_DFL);
+			raise(number);
+		}
+	log_note("the replay was ended by signal %d (%s)", number, strsignal(number));
+	return CLI_ENVIRONMENT;
+}
+
+/* A signal that ends us is passed to the child. Returns its status as from waitpid(), or -errno. */
+static int wait_for(pid_t child)
+{
+	int status;
+
+	signal(SIGPIPE, SIG_IGN); /* if nobody reads our notes: there is still a fabric to remove */
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return log_err(-errno, "wait for the replay");
+	return status;
+}
+
+/*
+ * The same command; @soft: on the software device, and with @alone on a fabric that nobody else is
+ * on.
+ */
+static int replay_as_child(char **again, bool soft, bool alone)
+{
+	struct fabric fabric = { .path = SHARED };
+	sigset_t early, before; /* signals that come before the child exists are for the child */
+	pid_t child;
+	int status, err;
+
+	sigemptyset(&early);
+	for (size_t i = 0; i < ENDS; i++) {
+		if (signal(ends[i], pass_on) == SIG_IGN)
+			signal(ends[i], SIG_IGN); /* as under nohup */
+		sigaddset(&early, ends[i]);
+	}
+	sigprocmask(SIG_BLOCK, &early, &before);
+	err = soft && alone ? fabric_make("/dev/shm", &fabric) : 0;
+	if (err) {
+		log_err(err, "make a directory for the software device in /dev/shm");
+		return CLI_ENVIRONMENT;
+	}
+	child = fork();
+	if (!child)
+		become_child(again, soft ? fabric.path : NULL, &before);
+	running = child;
+	if (child > 0)
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
+	if (soft && alone)
+		fabric_remove(&fabric);
+	return status < 0 ? CLI_ENVIRONMENT : end_as(status);
+}
+
+/*
+ * The software device has one link, an InfiniBand one unless it is told: what
+ * was recorded on Ethernet (addresses, raw packets, groups) needs that here.
+ */
+static void choose_link(struct trace *trace)
+{
+	static const char sql[] = "SELECT 1 FROM call WHERE verb = 'ibv_query_port' AND NOT failed"
+				  " AND json_extract(out, '$.port_attr.link_layer') = 2 LIMIT 1";
+	sqlite3_stmt *stmt;
+
+	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
+		return;
+	if (sqlite3_step(stmt) == SQLITE_ROW)
+		setenv("VERBATIM_SOFT_LINK", "roce", 0);
+	sqlite3_finalize(stmt);
+}
+
+/* A random sample of posts cannot be replayed: the other side of each may be missing. */
+static int refuse_sample(struct trace *trace)
+{
+	if (trace_one_of(trace) == 1)
+		return 0;
+	log_note("replay: only one of %u posts and polls was recorded (--filter %s): record "
+		 "without 1/N what is to be replayed",
+		 trace_one_of(trace), trace_meta(trace, "filter"));
+	return CLI_TRACE;
+}
+
+/* Read --tolerate. Returns 0 or the exit status. */
+static int open_tolerate(const char *path, struct tolerate **ret_tolerate)
+{
+	char complaint[TOLERATE_COMPLAINT];
+	int err = path ? tolerate_open(path, complaint, ret_tolerate) : 0;
+
+	if (err == -EINVAL)
+		return cli_misuse("replay", "%s", complaint);
+	if (err)
+		log_note("replay: %s", complaint);
+	return err ? CLI_ENVIRONMENT : 0;
+}
+
+/* What each replay of a suite would complain of is told once. */
+static int replay_of_suite(const struct replay_settings *set, const struct arguments *arguments,
+			   char **again)
+{
+	struct tolerate *tolerate = NULL;
+	int status = open_tolerate(set->tolerate, &tolerate);
+
+	tolerate_close(tolerate);
+	return status ? status : suite_replay(set, arguments, again);
+}
+
+/* Where the trace is that is replayed: as given, or a part that was made of it. */
+static int open_recording(const struct arguments *given, struct trace **ret_trace)
+{
+	struct arguments arguments = *given;
+	char *part = getenv(PART_ENV);
+
+	if (part && arguments.n == 1)
+		arguments.at = &part;
+	return cli_open("replay", &arguments, 1, ret_trace);
+}
+
+/* Make the part of @trace. Returns 0, or the exit status. */
+static int take_part(const struct replay_settings *set, const char *path, struct trace *trace,
+		     struct replay_part *part)
+{
+	int status = replay_part_make(&set->slice, path, trace, part);
+
+	if (!status && setenv(PART_ENV, part->path, 1)) {
+		replay_part_remove(part);
+		status = cli_status(log_err(-ENOMEM, "replay a part of the trace"));
+	}
+	return status;
+}
+
+/* What is done by another process: what needs the software device, or a part of a trace. */
+static int replay_elsewhere(const struct replay_settings *set, const char *path,
+			    struct trace *trace, bool soft, char **again)
+{
+	bool slice = slice_is_part(&set->slice) && !getenv(PART_ENV);
+	struct replay_part part;
+	int status = slice ? take_part(set, path, trace, &part) : CLI_FINE;
+
+	if (status)
+		return status;
+	if (soft)
+		choose_link(trace);
+	if (soft && set->persona == PERSONA_RECORDED && persona_take(trace))
+		status = CLI_ENVIRONMENT;
+	if (!status && soft && !set->device)
+		device_tell_soft();
+	if (!status)
+		status = replay_as_child(again, soft, !set->replay.pair);
+	if (slice)
+		replay_part_remove(&part);
+	return status;
+}
+
+/* Nothing is recorded, in the place of an older trace perhaps, of what cannot be replayed. */
+static int record_replay(const struct replay_settings *set, const struct arguments *arguments,
+			 char **again)
+{
+	struct tolerate *tolerate = NULL;
+	struct trace *trace;
+	int status = open_tolerate(set->tolerate, &tolerate);
+
+	tolerate_close(tolerate);
+	if (!status)
+		status = cli_open("replay", arguments, 1, &trace);
+	if (status)
+		return status;
+	status = refuse_sample(trace);
+	if (!status)
+		status = slice_find("replay", &set->slice, trace);
+	trace_close(trace);
+	return status ? status : replay_part_record(set->output, set->device, again);
+}
+
+/* Two halves on two hosts: the options that both need. Returns 0 or the exit status. */
+static int check_pair(struct replay_settings *set, char key[REPLAY_KEY_MOST])
+{
+	const char *text = set->pair.listen ?: set->pair.peer;
+	struct meet_address at;
+
+	if (!text)
+		return 0;
+	if (set->pair.listen && set->pair.peer)
+		return cli_misuse("replay", "one host takes --listen, the other one --peer");
+	if (meet_parse(text, set->pair.listen, &at))
+		return cli_misuse("replay",
+				  set->pair.listen ? "--listen '%s' is not [ADDR:]PORT"
+						   : "--peer '%s' is not HOST:PORT",
+				  text);
+	if (set->suite || set->loop || set->warmup || set->replay.processes ||
+	    slice_is_part(&set->slice))
+		return cli_misuse("replay", "--listen and --peer replay one whole trace once, and "
+					    "not with --processes");
+	set->pair.key = key;
+	set->replay.pair = &set->pair;
+	return replay_key_read(set->key, key, &set->pair.key_length);
+}
+
+/* What is written is not what is read. */
+static int check_use(const struct replay_settings *set, const struct arguments *arguments)
+{
+	for (int i = 0; i < arguments->n; i++) {
+		const char *path = arguments->at[i];
+
+		if (set->output && cli_is_same_file(path, set->output))
+			return cli_misuse("replay",
+					  "'%s' cannot become the trace of its own replay", path);
+		if (set->report && cli_is_same_file(path, set->report))
+			return cli_misuse("replay", "'%s' cannot become its own report", path);
+	}
+	if (output_check("replay", set->report))
+		return CLI_USAGE;
+	if (set->report && set->output && !strcmp(set->report, set->output))
+		return cli_misuse("replay", "-o and --report are both '%s'", set->report);
+	return slice_check("replay", &set->slice);
+}
+
+static int replay_trace(struct replay_settings *set, const char *path, struct trace *trace,
+			struct tolerate *tolerate, char **again)
+{
+	bool soft = false, slice = slice_is_part(&set->slice);
+	struct text part = { 0 };
+	int status;
+
+	set->replay.stands_in = getenv(FABRIC_ENV) && persona_is_other(trace);
+	set->replay.described = getenv(FABRIC_ENV) && persona_is_taken();
+	status = refuse_sample(trace);
+	if (!status && !getenv(FABRIC_ENV) && device_choose(set->device, DEVICE_SYSFS, &soft))
+		status = CLI_ENVIRONMENT;
+	if (status)
+		return status;
+	if (soft || (slice && !getenv(PART_ENV)))
+		return replay_elsewhere(set, path, trace, soft, again);
+	if (!getenv(FABRIC_ENV))
+		device_tell_closed(set->device, "");
+	slice_describe(&set->slice, &part);
+	status = replay_here(trace, set, path, slice ? part.at : NULL, tolerate);
+	text_fini(&part);
+	return status;
+}
+
+int cli_replay(int argc, char **argv)
+{
+	struct replay_settings set = { .replay.tell = cli_progress,
+				       .replay.faults = FAULTS_DEFAULT };
+	struct arguments arguments;
+	struct tolerate *tolerate = NULL;
+	struct trace *trace;
+	char *again[argc + 2]; /* before the options are put in order */
+	char key[REPLAY_KEY_MOST];
+	int status;
+
+	again[0] = (char *)"verbatim";
+	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
+	cli_parse(argc, argv, &set, &arguments);
+	status = check_pair(&set, key);
+	if (!status && set.suite && !getenv(SUITE_ENV))
+		return replay_of_suite(&set, &arguments, again);
+	status = status ?: check_use(&set, &arguments);
+	if (!status && set.output && !replay_part_is_recorded())
+		return record_replay(&set, &arguments, again);
+	set.replay.device = getenv(FABRIC_ENV) ? NULL : set.device;
+	if (!status)
+		status = open_tolerate(set.tolerate, &tolerate);
+	if (set.deadline)
+		deadline_start((uint64_t)set.deadline);
+	if (!status)
+		status = open_recording(&arguments, &trace);
+	if (!status) {
+		status = replay_trace(&set, arguments.at[0], trace, tolerate, again);
+		trace_close(trace);
+	}
+	tolerate_close(tolerate);
+	return status;
+}

@@ -1,0 +1,358 @@
+/*
+ * A replay in this process: its rounds, what the recorder could not see, its report
+ *
+ * The report is of the first round that differs, else of the first one that left something out,
+ * else of the last one.
+ *
+ * Not here: the replay (replay/replay.c), what ends it early (replay_watch.c).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/replay/replay_junit.h"
+#include "cli/replay/replay_priv.h"
+#include "cli/replay/replay_watch.h"
+#include "core/store/outfile.h"
+#include "core/store/read/trace.h"
+#include "core/wire/clock.h"
+#include "core/wire/log.h"
+#include "replay/report/moment.h"
+#include "replay/report/outcome.h"
+#include "replay/report/rounds.h"
+#include "replay/report/tolerate.h"
+
+static int write_report(const struct outcome *outcome, const char *path)
+{
+	struct outfile out;
+	int err = outfile_open(path, &out);
+
+	if (!err) {
+		outcome_json(outcome, out.file);
+		err = outfile_close(&out, 0);
+	}
+	return cli_status(err);
+}
+
+/* What the recorder could not see and says nothing of what the program did. */
+static bool is_harmless(const char *what)
+{
+	static const char *const harmless[] = { "sites",         "modules", "polls",  "payload",
+						"direct-linked", "imports", "sandbox" };
+
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
+		if (!strcmp(what, harmless[i]))
+			return true;
+	return false;
+}
+
+/* A row of table `coverage`, summed up. */
+static void tell_unseen(struct outcome *outcome, const char *what, uint64_t times,
+			const char *object, int process)
+{
+	char n[FORMAT_TEXT];
+
+	if (is_harmless(what))
+		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of process %d",
+			     what, format_count(times, n), times == 1 ? "" : "s", object, process);
+	else
+		outcome_gap(outcome,
+			    "not in the trace, so not replayed: %s, %s time%s, first %s of "
+			    "process %d",
+			    what, format_count(times, n), times == 1 ? "" : "s", object, process);
+}
+
+static void tell_coverage(struct trace *trace, struct outcome *outcome)
+{
+	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"
+				  " min(c.detail)), min(c.process)"
+				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
+				  " WHERE c.what NOT IN ('filtered', 'unwritten') GROUP BY c.what";
+	const char *filter = trace_meta(trace, "filter");
+	sqlite3_stmt *stmt;
+
+	if (filter && *filter)
+		outcome_gap(outcome,
+			    "left out by --filter %s, so not replayed: what depends on it "
+			    "may differ",
+			    filter);
+	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
+		return;
+	while (sqlite3_step(stmt) == SQLITE_ROW) {
+		const char *object = (const char *)sqlite3_column_text(stmt, 2);
+
+		tell_unseen(outcome, (const char *)sqlite3_column_text(stmt, 0),
+			    (uint64_t)sqlite3_column_int64(stmt, 1), object ? object : "-",
+			    sqlite3_column_int(stmt, 3));
+	}
+	sqlite3_finalize(stmt);
+}
+
+static void tell_loss(struct trace *trace, struct outcome *outcome)
+{
+	struct trace_loss loss = trace_loss(trace);
+	char n[FORMAT_TEXT];
+
+	if (trace_is_closed(trace))
+		outcome_note(outcome,
+			     "the trace begins at %s; of the time before it has what was "
+			     "outstanding then",
+			     format_time(trace_cut(trace), n));
+	else if (loss.events)
+		outcome_gap(outcome, "the recording lost %s event%s, and what needs them differs",
+			    format_count(loss.events, n), loss.events == 1 ? "" : "s");
+	if (loss.damaged)
+		outcome_gap(outcome, "a part of the recording could not be read");
+	if (loss.interrupted)
+		outcome_note(outcome, "the recording was cut short: what came after is not there");
+}
+
+/* A replay of one round or several, and how its report is to be written. */
+struct run {
+	const struct replay_settings *set;
+	const char *path;
+	const char *part; /* which of it; NULL: all */
+	struct tolerate *tolerate;
+	struct outcome *outcome; /* of this round */
+	struct outcome *shown;   /* that of an earlier one, or this: choose_shown(); NULL */
+	struct rounds rounds;
+	double *times;
+	uint64_t start; /* clock_monotonic() */
+	int err, signal;
+	bool late; /* --deadline has passed */
+};
+
+/* An error or the deadline comes first, then divergences, then what was left out. */
+static int status_of(const struct run *run)
+{
+	if (run->err)
+		return (int)cli_status(run->err);
+	if (outcome_divergences(run->outcome))
+		return CLI_FINDINGS;
+	if (outcome_is_whole(run->outcome) || run->set->allow_partial)
+		return CLI_FINE;
+	return CLI_FINDINGS;
+}
+
+static int print_reports(const struct run *run)
+{
+	int status = status_of(run), written = 0;
+
+	if (run->set->format == REPLAY_JSON)
+		outcome_json(run->outcome, stdout);
+	else if (run->set->format == REPLAY_JUNIT)
+		written = replay_junit(run->outcome, run->path, status, stdout);
+	else
+		outcome_text(run->outcome, stdout);
+	if (!written && run->set->report)
+		written = write_report(run->outcome, run->set->report);
+	if (written)
+		return CLI_ENVIRONMENT;
+	if (status == CLI_FINDINGS && !outcome_divergences(run->outcome) &&
+	    !outcome_stopped(run->outcome))
+		log_note("replay: not all of the recording was replayed, so the exit status is 1; "
+			 "--allow-partial makes it 0");
+	return status;
+}
+
+/* The replay hangs in its device: print what there is, and end. */
+static void finish_hung(void *arg, int number)
+{
+	struct run *run = arg;
+
+	if (!number)
+		run->err = -ETIME;
+	print_reports(run);
+	fflush(stdout);
+	if (number) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+	_exit(CLI_TRACE);
+}
+
+/* All that is alive stays so for a debugger. */
+static void wait_for_debugger(const struct moment *moment)
+{
+	int pid = (int)getpid();
+
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	moment_text(moment, stderr);
+	if (!moment->nobjects)
+		log_note("replay: the recorded programs had destroyed all by then; --until stops "
+			 "before that");
+	log_note("replay: process %d keeps them until Enter or a signal (kill -INT %d); gdb -p %d "
+		 "-ex 'p *replay_moment->objects@replay_moment->nobjects'",
+		 pid, pid, pid);
+	replay_watch_hold();
+}
+
+static bool is_last(const struct run *run)
+{
+	return run->rounds.done + 1 >= run->rounds.warmup + (run->set->loop ?: 1);
+}
+
+static struct replay_options options_of(const struct run *run)
+{
+	struct replay_options options = run->set->replay;
+
+	if (isatty(STDERR_FILENO))
+		options.tell = NULL; /* the watch rewrites a line instead */
+	options.moment = is_last(run) && (run->set->wait || run->set->slice.until.id.thread);
+	options.look = is_last(run) && run->set->wait ? wait_for_debugger : NULL;
+	return options;
+}
+
+static int begin_round(struct trace *trace, struct run *run)
+{
+	int err = outcome_new(&run->outcome);
+
+	if (!err && run->part)
+		err = outcome_part(run->outcome, run->part);
+	if (err)
+		return log_err(err, "make a report");
+	outcome_trace(run->outcome, run->path, trace);
+	outcome_tolerate(run->outcome, run->tolerate);
+	if (run->set->fail_fast)
+		outcome_fail_fast(run->outcome);
+	tell_loss(trace, run->outcome);
+	tell_coverage(trace, run->outcome);
+	return 0;
+}
+
+/*
+ * Not before: a process that is forked while the watch's thread is inside the allocator has its
+ * lock taken for good, where the allocator does not care for forks (a sanitizer's).
+ */
+static void start_watch(void *watch)
+{
+	replay_watch_start(watch);
+}
+
+/* One round, watched. */
+static void play_round(struct trace *trace, struct run *run)
+{
+	struct replay_options options = options_of(run);
+	int64_t spent = (int64_t)(clock_monotonic() - run->start);
+	struct replay_watch watch = { .outcome = run->outcome,
+				      .total = trace_events(trace),
+				      .finish = finish_hung,
+				      .arg = run };
+
+	if (run->set->deadline)
+		watch.deadline = run->set->deadline > spent ? run->set->deadline - spent : 1;
+	options.forked = start_watch;
+	options.arg = &watch;
+	run->err = replay_run(trace, &options, run->outcome);
+	run->signal = replay_watch_stop(&run->late);
+}
+
+/* The first round that differs, or else the first one that left something out. */
+static void choose_shown(struct run *run, bool stopped)
+{
+	bool differs = outcome_divergences(run->outcome);
+	bool partial = !stopped && !run->set->allow_partial && !outcome_is_whole(run->outcome);
+
+	if (differs ? run->rounds.differing++ : run->shown || !partial)
+		return;
+	if (run->shown)
+		outcome_free(run->shown);
+	run->shown = run->outcome;
+	run->rounds.shown = run->rounds.done + 1;
+}
+
+/* Returns whether another one follows. */
+static bool end_round(struct run *run)
+{
+	struct rounds *rounds = &run->rounds;
+	bool stopped, last;
+
+	if (run->late && !run->err)
+		run->err = -ETIME;
+	if (run->err)
+		outcome_stop(run->outcome,
+			     run->err == -ETIME ? "ended by --deadline" : "ended by an error");
+	stopped = run->err || run->signal || outcome_stopped(run->outcome);
+	choose_shown(run, stopped);
+	if (run->times && rounds->done >= rounds->warmup)
+		run->times[rounds->done - rounds->warmup] = outcome_seconds(run->outcome);
+	last = stopped || is_last(run);
+	if (!stopped)
+		rounds->done++;
+	if (!last && run->shown != run->outcome)
+		outcome_free(run->outcome);
+	return !last;
+}
+
+static int play_rounds(struct trace *trace, struct run *run)
+{
+	int err;
+
+	do {
+		err = begin_round(trace, run);
+		if (err)
+			return err;
+		play_round(trace, run);
+		if (run->err && !outcome_total(run->outcome, OUTCOME_SEEN) && !run->rounds.done)
+			return run->err; /* it has not begun */
+	} while (end_round(run));
+	return 0;
+}
+
+static int report_rounds(struct run *run)
+{
+	struct outcome *last = run->outcome;
+	struct rounds *rounds = &run->rounds;
+	int status;
+
+	if (run->times) {
+		rounds->wanted = run->set->loop ?: 1;
+		if (rounds->done > rounds->warmup)
+			rounds_measure(rounds, run->times, rounds->done - rounds->warmup);
+	}
+	if (run->shown)
+		run->outcome = run->shown;
+	if (run->times)
+		outcome_rounds(run->outcome, rounds);
+	replay_watch_leave();
+	status = print_reports(run);
+	fflush(stdout);
+	if (run->outcome != last)
+		outcome_free(last);
+	return status;
+}
+
+int replay_here(struct trace *trace, const struct replay_settings *set, const char *path,
+		const char *part, struct tolerate *tolerate)
+{
+	struct run run = { .set = set,
+			   .path = path,
+			   .part = part,
+			   .tolerate = tolerate,
+			   .rounds.warmup = set->warmup,
+			   .start = clock_monotonic() };
+	int status, err;
+
+	if (set->loop || set->warmup)
+		run.times = calloc(set->loop ?: 1, sizeof(*run.times));
+	if ((set->loop || set->warmup) && !run.times)
+		return cli_status(log_err(-ENOMEM, "replay in a loop"));
+	if (!isatty(STDERR_FILENO))
+		cli_show_progress("replay", trace);
+	err = play_rounds(trace, &run);
+	status = err ? (int)cli_status(err) : report_rounds(&run);
+	outcome_free(run.outcome);
+	free(run.times);
+	if (run.signal) {
+		signal(run.signal, SIG_DFL);
+		raise(run.signal);
+	}
+	return status;
+}

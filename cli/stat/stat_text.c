@@ -1,0 +1,487 @@
+/*
+ * What `verbatim stat` says in text beside its tables
+ *
+ * Each line has what it is about in front, and at most 80 columns.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/profile/cluster.h"
+#include "cli/format.h"
+#include "cli/stat/stat_view.h"
+#include "core/base/printable.h"
+#include "core/store/read/trace.h"
+
+enum {
+	PLACES = 8, /* that are shown; JSON has all */
+	BAR = 30,   /* columns of the longest bar */
+};
+
+static double percent_of(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* Not all is not 100.0 %, and some is not 0.0 %. */
+static const char *share_text(uint64_t part, uint64_t all, char text[FORMAT_TEXT])
+{
+	double percent = percent_of(part, all);
+
+	if (part < all && percent > 99.9)
+		snprintf(text, FORMAT_TEXT, "> 99.9 %%");
+	else if (part && percent < 0.1)
+		snprintf(text, FORMAT_TEXT, "< 0.1 %%");
+	else
+		snprintf(text, FORMAT_TEXT, "%.1f %%", percent);
+	return text;
+}
+
+static uint64_t count_queues(const struct profile *profile)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < profile->nobjects; i++)
+		n += profile->queues[i] != NULL;
+	return n;
+}
+
+static uint64_t count_used(const struct profile *profile, uint64_t *ret_threads)
+{
+	uint64_t processes = 0;
+
+	*ret_threads = 0;
+	for (size_t i = 0; i < profile->nthreads; i++)
+		*ret_threads += profile->threads[i].id != 0;
+	for (size_t i = 0; i < profile->nprocesses; i++)
+		processes += profile->processes[i].first >= 0;
+	return processes;
+}
+
+static const char *plural_of(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void print_part(const struct stat_view *view)
+{
+	const struct part *part = view->part;
+	char took[FORMAT_TEXT];
+
+	if (!view->profile->partial)
+		return;
+	printf("PART:");
+	if (part->from)
+		printf(" from %s", part->from);
+	if (part->to)
+		printf(" to %s", part->to);
+	if (part->process)
+		printf(" process %u", part->process);
+	for (size_t i = 0; i < part->phases.n; i++) {
+		printf(i ? ", " : " phase ");
+		print_foreign(stdout, part->phases.at[i]);
+	}
+	printf(": %s; all that follows is of this part\n",
+	       format_time(view->profile->duration, took));
+}
+
+static void print_sampled(const struct profile *profile)
+{
+	if (profile->one_of > 1)
+		printf("SAMPLED: one of %u data verbs was recorded; their counts and bytes are "
+		       "estimates,\n  %u times what was. Requests and completions are not those "
+		       "of each other, so\n  there are no latencies.\n",
+		       profile->one_of, profile->one_of);
+	else if (profile->filtered)
+		printf("FILTERED: counts are of what --filter let through\n");
+}
+
+static void print_kept(const struct stat_view *view)
+{
+	struct trace_loss loss = trace_loss(view->trace);
+	char time[FORMAT_TEXT], n[FORMAT_TEXT];
+
+	if (loss.events)
+		printf("INCOMPLETE: %s event%s missing, the last at %s; counts up to then "
+		       "are too low\n",
+		       format_count(loss.events, n), loss.events == 1 ? " is" : "s are",
+		       format_time(view->profile->whole_from, time));
+	if (loss.interrupted)
+		printf("INTERRUPTED: what came after the last event here is not in the trace\n");
+}
+
+static void print_waited(const struct profile_waited *waited)
+{
+	char ns[FORMAT_TEXT], most[FORMAT_TEXT], at[FORMAT_TEXT], n[FORMAT_TEXT], id[32];
+	char full[FORMAT_TEXT], longer[FORMAT_TEXT];
+
+	if (!waited->known) {
+		printf("waits for the recorder: not recorded in this trace\n");
+		return;
+	}
+	if (!waited->times)
+		return;
+	printf("WAITED: the recorder made the program wait %s, in %s wait%s\n",
+	       format_time(waited->ns, ns), format_count(waited->times, n),
+	       plural_of(waited->times));
+	printf("  (%s for a full ring, %s for a longer one), the longest %s\n",
+	       format_count(waited->full, full), format_count(waited->longer, longer),
+	       format_time(waited->most, most));
+	printf("  at %s (%s). A time that holds a wait is too long by it.\n",
+	       event_id_text(waited->worst, id), format_time(waited->worst_at, at));
+}
+
+void stat_head(const struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+	uint64_t threads, processes = count_used(profile, &threads), queues = count_queues(profile);
+	char took[FORMAT_TEXT], events[FORMAT_TEXT];
+
+	printf("%" PRIu64 " process%s, %" PRIu64 " thread%s, %" PRIu64 " queue%s, %s verb%s, %s\n",
+	       processes, processes == 1 ? "" : "es", threads, plural_of(threads), queues,
+	       plural_of(queues), format_count(profile->events, events), plural_of(profile->events),
+	       format_time(profile->duration, took));
+	print_part(view);
+	print_sampled(profile);
+	print_kept(view);
+	print_waited(&profile->waited);
+}
+
+/* @n in @ns, a second; a damaged trace may have any numbers. */
+static uint64_t rate_of(uint64_t n, int64_t ns)
+{
+	double rate = (double)n / (double)ns * 1e9;
+
+	return rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18;
+}
+
+/* Numbers a second over the time in which there was something to do. */
+void stat_rates(const struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+	bool phases = view->part->phases.n;
+	int64_t ns = phases ? profile->duration : profile->last_completion - profile->first_post;
+	char n[FORMAT_TEXT], took[FORMAT_TEXT], sent[FORMAT_TEXT], received[FORMAT_TEXT];
+
+	if (!profile->send.requests || profile->first_post < 0 || ns <= 0)
+		return;
+	printf("\nrate       %s requests sent in %s (%s)\n",
+	       format_count(profile->send.requests, n), format_time(ns, took),
+	       phases ? "in the phase" : "first post to last completion");
+	printf("           %s requests/s, %s/s sent, %s/s received\n",
+	       format_count(rate_of(profile->send.requests, ns), n),
+	       format_bytes(rate_of(profile->sent, ns), sent),
+	       format_bytes(rate_of(profile->received, ns), received));
+}
+
+/* "qp1/2, qp2/2 and 4 more": who has requests in it. */
+static void print_owners(const struct stat_view *view, const struct cluster *cluster)
+{
+	enum { SHOWN = 3 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < view->profile->nobjects; i++) {
+		const struct profile_queue *queue = view->profile->queues[i];
+		const struct object *object =
+			queue ? trace_object(view->trace, queue->object) : NULL;
+
+		if (!object || !cluster_has(cluster, queue) || n++ >= SHOWN)
+			continue;
+		printf("%s", n > 1 ? ", " : "");
+		print_foreign(stdout, object->name);
+		printf("/%u", object->process);
+	}
+	if (n > SHOWN)
+		printf(" and %zu more", n - SHOWN);
+}
+
+static void print_cluster(const struct stat_view *view, const struct cluster *cluster)
+{
+	char n[FORMAT_TEXT], of[FORMAT_TEXT], from[FORMAT_TEXT], to[FORMAT_TEXT];
+	char time[FORMAT_TEXT], beside[FORMAT_TEXT];
+
+	printf("  %s of %s took %s to %s, of ", format_count(cluster->n, n),
+	       format_count(cluster->of, of), format_time(cluster->from, from),
+	       format_time(cluster->to, to));
+	print_owners(view, cluster);
+	printf("\n    %u x %s, RNR timer %u: no receive was posted (%s beside)\n", cluster->times,
+	       format_time(cluster->constant, time), cluster->code,
+	       format_count(cluster->beside, beside));
+}
+
+/* Below the latencies: where they gather, and what of them a CQ had. */
+void stat_latency(const struct stat_view *view)
+{
+	const struct profile_messages *m = &view->profile->messages;
+	struct cluster clusters[CLUSTERS];
+	size_t n = cluster_find(view->profile, clusters);
+	char count[FORMAT_TEXT], time[FORMAT_TEXT], high[FORMAT_TEXT];
+
+	for (size_t i = 0; i < n; i++)
+		print_cluster(view, &clusters[i]);
+	if (!m->way.count)
+		return;
+	printf("\nmessages with both ends recorded: %s\n", format_count(m->way.count, count));
+	printf("  on the way at most            p50 %7s  p99 %7s\n",
+	       format_time(histogram_percentile(&m->way, 50), time),
+	       format_time(histogram_percentile(&m->way, 99), high));
+	printf("  then in the sender's CQ       p50 %7s  p99 %7s, at least\n",
+	       format_time(histogram_percentile(&m->lay_sent, 50), time),
+	       format_time(histogram_percentile(&m->lay_sent, 99), high));
+	printf("  or in the receiver's CQ       p50 %7s  p99 %7s, at least\n",
+	       format_time(histogram_percentile(&m->lay_received, 50), time),
+	       format_time(histogram_percentile(&m->lay_received, 99), high));
+}
+
+static void print_posts(const char *what, const struct profile_posts *posts)
+{
+	char n[FORMAT_TEXT], calls[FORMAT_TEXT];
+
+	if (!posts->posts)
+		return;
+	printf("%s  %s requests in %s post%s: %.2f a doorbell (p50 %" PRId64 ", most %" PRIu64
+	       ")\n",
+	       what, format_count(posts->requests, n), format_count(posts->posts, calls),
+	       plural_of(posts->posts), (double)posts->requests / (double)posts->posts,
+	       histogram_percentile(&posts->list, 50), posts->list.max);
+	if (posts->refused)
+		printf("           %s post%s refused\n", format_count(posts->refused, n),
+		       posts->refused == 1 ? " was" : "s were");
+}
+
+static void print_shares(const struct profile_posts *send)
+{
+	char n[FORMAT_TEXT], share[FORMAT_TEXT];
+
+	if (send->small)
+		printf("inline     %s of the %s requests that would fit\n",
+		       share_text(send->small_inline, send->small, share),
+		       format_count(send->small, n));
+	else if (send->judged)
+		printf("inline     no request would fit what their queues take inline\n");
+	if (send->judged)
+		printf("signalled  %s of %s requests",
+		       share_text(send->signalled, send->judged, share),
+		       format_count(send->judged, n));
+	if (send->judged && send->distance.count)
+		printf("; from one to the next p50 %" PRId64 ", most %" PRIu64,
+		       histogram_percentile(&send->distance, 50), send->distance.max);
+	if (send->judged)
+		putchar('\n');
+	if (send->judged < send->requests)
+		printf("           of %s requests this is not known: their queue is older than the "
+		       "trace\n",
+		       format_count(send->requests - send->judged, n));
+}
+
+static void print_polls(const struct profile *profile)
+{
+	uint64_t all = profile->polls + profile->empty;
+	char n[FORMAT_TEXT], found[FORMAT_TEXT], share[FORMAT_TEXT];
+
+	if (!all)
+		return;
+	printf("polls      %s, %s empty", format_count(all, n),
+	       share_text(profile->empty, all, share));
+	if (profile->polls)
+		printf("; %s found %.2f completions each (p50 %" PRId64 ", most %" PRIu64 ")",
+		       format_count(profile->polls, found),
+		       (double)profile->completions / (double)profile->polls,
+		       histogram_percentile(&profile->poll, 50), profile->poll.max);
+	putchar('\n');
+}
+
+void stat_posting(const struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+	char n[FORMAT_TEXT], flushed[FORMAT_TEXT];
+
+	if (profile->send.posts || profile->receive.posts || profile->polls || profile->empty)
+		putchar('\n');
+	print_posts("send     ", &profile->send);
+	print_shares(&profile->send);
+	print_posts("receive  ", &profile->receive);
+	print_polls(profile);
+	if (profile->errors)
+		printf("errors     %s completion%s in error, %s of them flushed\n",
+		       format_count(profile->errors, n), plural_of(profile->errors),
+		       format_count(profile->flushed, flushed));
+	if (profile->lengthless)
+		printf("           %s receives have no size: their CQ was not made to tell "
+		       "byte_len\n",
+		       format_count(profile->lengthless, n));
+}
+
+/* A line for each power of two that has at least one in 1000. */
+static void print_octaves(const struct histogram *h)
+{
+	char from[FORMAT_TEXT], to[FORMAT_TEXT], n[FORMAT_TEXT];
+	uint64_t counts[64] = { 0 }, most = 1, rest = h->count;
+
+	for (unsigned int i = 0; i < HISTOGRAM_CLASSES; i++) {
+		uint64_t least, last, here = histogram_class(h, i, &least, &last);
+
+		if (here)
+			counts[least ? 63 - __builtin_clzll(least) : 0] += here;
+	}
+	for (int i = 0; i < 64; i++)
+		most = counts[i] > most ? counts[i] : most;
+	for (int i = 0; i < 64; i++) {
+		if (counts[i] < h->count / 1000 + 1)
+			continue;
+		rest -= counts[i];
+		printf("  %7s to %7s  %5.1f %%  %.*s\n", i ? format_time(1ll << i, from) : "0 ns",
+		       format_time(i < 62 ? 2ll << i : INT64_MAX, to),
+		       percent_of(counts[i], h->count), (int)((counts[i] * BAR + most - 1) / most),
+		       "##############################");
+	}
+	if (rest)
+		printf("  elsewhere           %5.2f %%  %s\n", percent_of(rest, h->count),
+		       format_count(rest, n));
+}
+
+static void print_gap(const char *what, const struct histogram *h)
+{
+	char p50[FORMAT_TEXT], p90[FORMAT_TEXT], p99[FORMAT_TEXT], p999[FORMAT_TEXT],
+		max[FORMAT_TEXT];
+
+	if (!h->count)
+		return;
+	printf("\ngap between two posts to a %s queue\n", what);
+	printf("  p50 %s, p90 %s, p99 %s, p99.9 %s, max %s\n",
+	       format_time(histogram_percentile(h, 50), p50),
+	       format_time(histogram_percentile(h, 90), p90),
+	       format_time(histogram_percentile(h, 99), p99),
+	       format_time(histogram_percentile(h, 99.9), p999), format_time((int64_t)h->max, max));
+}
+
+void stat_gaps(const struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+
+	print_gap("send", &profile->send.gap);
+	if (profile->send.gap.count)
+		print_octaves(&profile->send.gap);
+	print_gap("receive", &profile->receive.gap);
+}
+
+/* Places */
+
+static bool is_registration(const struct profile_place *place)
+{
+	return verb_infos[place->verb].effect == EFFECT_CREATE &&
+	       verb_infos[place->verb].object == OBJECT_mr;
+}
+
+/* Registrations that kept a thread from posting. */
+static uint64_t count_posting(const struct profile_place **places, size_t n)
+{
+	uint64_t calls = 0;
+
+	for (size_t i = 0; i < n; i++)
+		calls += is_registration(places[i]) ? places[i]->posting : 0;
+	return calls;
+}
+
+/* A function's name is the program's. */
+static const char *shown_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE])
+{
+	char name[STAT_PLACE];
+
+	if (!*stat_place(view, stack, name))
+		return "place not known";
+	printable_text(text, STAT_PLACE, name, strlen(name));
+	return text;
+}
+
+static void print_registrations(const struct stat_view *view, const struct profile_place **places,
+				size_t n)
+{
+	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], ns[FORMAT_TEXT], name[STAT_PLACE];
+	size_t shown = 0, more = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_place *place = places[i];
+
+		if (!is_registration(place))
+			continue;
+		if (shown++ >= PLACES) {
+			more++;
+			continue;
+		}
+		printf("  %7s  %7s  %7s  ", format_count(place->calls, count),
+		       format_bytes(place->bytes, bytes), format_time(place->ns, ns));
+		printf("%.44s\n", shown_place(view, place->stack, name));
+	}
+	if (more)
+		printf("  and %zu more places\n", more);
+}
+
+static void print_while_posting(const struct stat_view *view, const struct profile_place **places,
+				size_t n)
+{
+	char count[FORMAT_TEXT], ns[FORMAT_TEXT], name[STAT_PLACE];
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n && shown < PLACES; i++) {
+		const struct profile_place *place = places[i];
+
+		if (!place->posting)
+			continue;
+		if (!shown++)
+			printf("\ncontrol verbs while posting: between two posts to a send "
+			       "queue\n");
+		printf("  %7s  %7s  %-20s  ", format_count(place->posting, count),
+		       format_time(place->posting_ns, ns), verb_infos[place->verb].name);
+		printf("%.38s\n", shown_place(view, place->stack, name));
+	}
+}
+
+static void print_post_places(const struct stat_view *view)
+{
+	const struct profile_place **places;
+	size_t n = stat_places(view->profile, PLANE_DATA, &places);
+	char requests[FORMAT_TEXT], name[STAT_PLACE];
+
+	if (n)
+		printf("\nplaces that post       requests  a doorbell  signalled  inline\n");
+	for (size_t i = 0; i < n && i < PLACES; i++) {
+		const struct profile_place *p = places[i];
+
+		printf("  %-19s %9s  %10.2f  ", verb_infos[p->verb].name,
+		       format_count(p->requests, requests),
+		       p->posts ? (double)p->requests / (double)p->posts : 0.0);
+		if (p->judged && verb_is_send(p->verb))
+			printf("%7.1f %%  ", percent_of(p->signalled, p->judged));
+		else
+			printf("%9s  ", "-");
+		if (p->small)
+			printf("%4.0f %%\n", percent_of(p->small_inline, p->small));
+		else
+			printf("%6s\n", "-");
+		printf("    %.74s\n", shown_place(view, p->stack, name));
+	}
+	if (n > PLACES)
+		printf("  and %zu more places\n", n - PLACES);
+	free(places);
+}
+
+void stat_registrations(const struct stat_view *view)
+{
+	const struct profile *profile = view->profile;
+	const struct profile_place **places;
+	size_t n = stat_places(profile, PLANE_CONTROL, &places);
+	char count[FORMAT_TEXT], bytes[FORMAT_TEXT], posting[FORMAT_TEXT];
+
+	print_post_places(view);
+	if (profile->registered) {
+		printf("\nregistered %s region%s, %s; while posting %s\n",
+		       format_count(profile->registered, count), plural_of(profile->registered),
+		       format_bytes(profile->registered_bytes, bytes),
+		       format_count(count_posting(places, n), posting));
+		print_registrations(view, places, n);
+	}
+	print_while_posting(view, places, n);
+	free(places);
+}

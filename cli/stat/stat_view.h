@@ -1,0 +1,43 @@
+#pragma once
+/*
+ * A profile, as `verbatim stat` prints it. One thread.
+ */
+#include "analyzer/profile/profile.h"
+#include "cli/part/part.h"
+
+struct trace;
+struct symbols;
+struct table;
+
+struct stat_view {
+	struct trace *trace;
+	const struct profile *profile;
+	const struct part *part; /* that was asked for */
+	struct symbols *symbols; /* NULL: places have no names */
+};
+
+enum { STAT_PLACE = 256, STAT_SIZE = 64 };
+
+/* "puts_of (app.c:88)", the innermost function of the program at @stack; "": not known. */
+const char *stat_place(const struct stat_view *view, uint32_t stack, char text[STAT_PLACE]);
+
+/* The places that call a verb of @plane, the most calls first, for free(). Their number. */
+size_t stat_places(const struct profile *profile, enum verb_plane plane,
+		   const struct profile_place ***ret_places);
+
+/* "<= 64 B", "64 B" where all of them are. */
+const char *stat_size(const struct profile_requests *row, unsigned int class, char text[STAT_SIZE]);
+
+/* What is above all tables, and what is not in a table; stat_text.c. */
+void stat_head(const struct stat_view *view);
+void stat_rates(const struct stat_view *view);
+void stat_latency(const struct stat_view *view);
+void stat_posting(const struct stat_view *view);
+void stat_gaps(const struct stat_view *view);
+void stat_registrations(const struct stat_view *view);
+
+/* Members of the object that is being printed; stat_json.c. */
+void stat_json(const struct stat_view *view);
+
+/* All of it, for who scrapes; stat_metrics.c. 0 or -errno after log_err(). */
+int stat_metrics(const struct stat_view *view);

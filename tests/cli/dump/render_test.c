@@ -1,0 +1,55 @@
+/*
+ * A completion as a line: what the verbs define of it, and nothing else.
+ */
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+#include "cli/dump/render.h"
+#include "tests/test.h"
+
+struct came {
+	const char *name;
+	struct wc wc;
+	const char *shown;
+};
+
+/* clang-format off */
+static const struct came came[] = {
+	{ "what_may_be_no_datagram_has_no_sender",
+	  { .opcode = IBV_WC_RECV, .byte_len = 104, .src_qp = 0x11, .qp_num = 0x12 },
+	  "opcode=IBV_WC_RECV, byte_len=104, qp_num=0x12}" },
+	{ "a_datagram_has_its_sender_and_a_grh_is_no_immediate_data",
+	  { .opcode = IBV_WC_RECV, .byte_len = 104, .wc_flags = IBV_WC_GRH, .imm = 9, .src_qp = 2 },
+	  "byte_len=104, wc_flags=IBV_WC_GRH, src_qp=0x2, qp_num" },
+	{ "immediate_data_may_be_0",
+	  { .opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_IMM },
+	  "wc_flags=IBV_WC_WITH_IMM, imm_data=0x0, qp_num" },
+	{ "a_key_is_a_key",
+	  { .opcode = IBV_WC_RECV, .wc_flags = IBV_WC_WITH_INV, .imm = 0x33 },
+	  "wc_flags=IBV_WC_WITH_INV, invalidated_rkey=0x33, qp_num" },
+	{ "a_send_has_no_sender",
+	  { .opcode = IBV_WC_SEND, .byte_len = 8, .src_qp = 0x11 },
+	  "opcode=IBV_WC_SEND, byte_len=8, qp_num" },
+	{ "a_failure_has_an_error_only",
+	  { .status = IBV_WC_LOC_PROT_ERR, .opcode = IBV_WC_RECV, .vendor_err = 7, .src_qp = 1 },
+	  "status=IBV_WC_LOC_PROT_ERR, vendor_err=0x7, qp_num" },
+};
+/* clang-format on */
+
+static void shows_what_came(void **state)
+{
+	const struct came *row = *state;
+	struct poll poll = { .verb = VERB_poll_cq, .ret = 1, .nwc = 1, .wc = (void *)&row->wc };
+	struct trace_event event = { .kind = TRACE_POLL, .poll = &poll };
+	char *text = NULL;
+	size_t size;
+	struct render render = { .out = open_memstream(&text, &size) };
+
+	render_event(&render, &event);
+	fclose(render.out);
+	if (!strstr(text, row->shown))
+		fail_msg("no '%s' in: %s", row->shown, text);
+	free(text);
+}
+
+TEST_ROWS(came, shows_what_came);
