@@ -248,11 +248,15 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 	int n;
 
 	binary->dwfl = dwfl_begin(&callbacks);
+	if (binary->dwfl) {
+		dwfl_report_begin(binary->dwfl);
+		binary->module = dwfl_report_offline(binary->dwfl, "", "", fd);
+		dwfl_report_end(binary->dwfl, NULL, NULL);
+	}
+	if (!binary->module)
+		close(fd); /* it would be the module's */
 	if (!binary->dwfl)
 		return SYMBOLISE_MEMORY_OUT;
-	dwfl_report_begin(binary->dwfl);
-	binary->module = dwfl_report_offline(binary->dwfl, "", "", fd);
-	dwfl_report_end(binary->dwfl, NULL, NULL);
 	if (!binary->module || !dwfl_module_getelf(binary->module, &binary->bias))
 		return SYMBOLISE_NOT_READ;
 	n = dwfl_module_build_id(binary->module, &bits, &at);
@@ -263,23 +267,36 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 	return SYMBOLISE_FINE;
 }
 
+/* The place of file @file among those that are open; NULL without memory. */
+static struct binary *make_place(uint32_t file)
+{
+	struct binary *more;
+
+	if (file < reader.nbinaries)
+		return &reader.binaries[file];
+	more = reallocarray(reader.binaries, (size_t)file + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	reader.binaries = more;
+	for (; reader.nbinaries <= file; reader.nbinaries++)
+		more[reader.nbinaries] = (struct binary){ 0 };
+	return &more[file];
+}
+
 static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_answer *ret)
 {
-	struct binary *more = realloc(reader.binaries, (ask->file + 1) * sizeof(*more));
+	struct binary *binary = fd < 0 ? NULL : make_place(ask->file);
 	int64_t size = size_of(fd);
 
-	if (!more || fd < 0) {
-		ret->problem = SYMBOLISE_MEMORY_OUT;
-		return;
-	}
-	reader.binaries = more;
-	for (; reader.nbinaries <= ask->file; reader.nbinaries++)
-		more[reader.nbinaries] = (struct binary){ 0 };
-	ret->problem = load_binary(&more[ask->file], fd, ask->id);
+	ret->problem = binary ? load_binary(binary, fd, ask->id) : SYMBOLISE_MEMORY_OUT;
 	if (!ret->problem)
 		return;
-	dwfl_end(more[ask->file].dwfl);
-	more[ask->file] = (struct binary){ 0 };
+	if (binary) {
+		dwfl_end(binary->dwfl);
+		*binary = (struct binary){ 0 };
+	} else if (fd >= 0) {
+		close(fd);
+	}
 	allow_memory(-size);
 }
 

@@ -9,9 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "analyzer/report/symbolise.h"
 #include "analyzer/report/symbols.h"
 #include "tests/test.h"
 
@@ -274,6 +278,119 @@ TEST(too_few_descriptors_are_called_so)
 		assert_string_equal(symbol.problem, "too few descriptors: ulimit -n");
 		symbols_close(symbols);
 	}
+}
+
+/* The reader alone, at the other end of a socket. */
+
+static int begin_reader(pid_t *ret_reader)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	*ret_reader = fork();
+	assert_true(*ret_reader >= 0);
+	if (!*ret_reader) {
+		close(ends[0]);
+		symbolise_run(ends[1], 60);
+	}
+	close(ends[1]);
+	return ends[0];
+}
+
+static void end_reader(int socket, pid_t reader)
+{
+	int status = -1;
+
+	close(socket);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+}
+
+/* Sends descriptor @fd along unless it is -1. */
+static struct symbolise_answer ask_reader(int socket, struct symbolise_ask ask, int fd)
+{
+	static struct symbolise_answer answer;
+	const struct symbolise_ask nothing = { .kind = SYMBOLISE_GIVE };
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct cmsghdr *right = (struct cmsghdr *)control;
+	struct iovec part = { &ask, sizeof(ask) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		*right = (struct cmsghdr){ CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(right), &fd, sizeof(fd));
+	}
+	assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), sizeof(ask));
+	assert_true(recv(socket, &answer, sizeof(answer), 0) > 0);
+	while (*answer.wanted) {
+		assert_int_equal(send(socket, &nothing, sizeof(nothing), MSG_NOSIGNAL),
+				 sizeof(nothing));
+		assert_true(recv(socket, &answer, sizeof(answer), 0) > 0);
+	}
+	return answer;
+}
+
+static void open_program(int socket)
+{
+	struct symbolise_ask ask = { .kind = SYMBOLISE_OPEN };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	snprintf(ask.id, sizeof(ask.id), "%s", build_id);
+	assert_int_equal(ask_reader(socket, ask, fd).problem, SYMBOLISE_FINE);
+	close(fd);
+}
+
+TEST(a_file_that_does_not_arrive_costs_no_other)
+{
+	struct symbolise_ask ask = { .kind = SYMBOLISE_OPEN, .file = 10000 };
+	pid_t reader;
+	int socket;
+
+	if (!build_id[0])
+		skip();
+	socket = begin_reader(&reader);
+	open_program(socket);
+	assert_int_equal(ask_reader(socket, ask, -1).problem, SYMBOLISE_MEMORY_OUT);
+	ask = (struct symbolise_ask){ .kind = SYMBOLISE_FIND, .offset = a_frame().offset };
+	assert_string_equal(ask_reader(socket, ask, -1).names[0].function, "a_frame");
+	end_reader(socket, reader);
+}
+
+static unsigned int count_descriptors(pid_t pid)
+{
+	unsigned int n = 0;
+	char name[64];
+	DIR *all;
+
+	snprintf(name, sizeof(name), "/proc/%d/fd", pid);
+	all = opendir(name);
+	assert_non_null(all);
+	while (readdir(all))
+		n++;
+	closedir(all);
+	return n;
+}
+
+TEST(a_file_that_is_not_read_leaves_no_descriptor)
+{
+	struct symbolise_ask ask = { .kind = SYMBOLISE_OPEN };
+	char name[] = "/tmp/symbols_test.XXXXXX";
+	int fd = mkstemp(name), socket;
+	unsigned int before = 0;
+	pid_t reader;
+
+	assert_int_equal(write(fd, "\177ELF", 4), 4);
+	unlink(name);
+	socket = begin_reader(&reader);
+	for (ask.file = 0; ask.file < 3; ask.file++) {
+		assert_int_equal(ask_reader(socket, ask, fd).problem, SYMBOLISE_NOT_READ);
+		before = ask.file ? before : count_descriptors(reader);
+		assert_int_equal(count_descriptors(reader), before);
+	}
+	close(fd);
+	end_reader(socket, reader);
 }
 
 TEST(close_accepts_null)
