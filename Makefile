@@ -152,6 +152,10 @@ $(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE) $(S
 	@mkdir -p $(@D)
 	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
 
+# in these the allocations of ours may fail (tests/allocation.h)
+$(patsubst %,$(BUILD)/tests/cli/emit/%_test,build loops): ALLLDFLAGS += \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
 # programs to be recorded, some with mistakes that a sanitizer would find before us
 $(BUILD)/tests/apps/model_run: $(wildcard tests/shim/soft/model/*.c)
 

@@ -94,6 +94,15 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 	}
 }
 
+/* What cannot be parsed for want of memory is not merely unknown. */
+static int parse_args(const struct trace_event *event)
+{
+	bool has_args = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
+	int err = has_args ? args_parse(event->call->args) ?: args_parse(event->call->out) : 0;
+
+	return err ? log_err(err, "emit") : 0;
+}
+
 static int read_all(struct maker *maker,
 		    int (*take)(struct maker *maker, const struct trace_event *event))
 {
@@ -104,7 +113,7 @@ static int read_all(struct maker *maker,
 	if (err)
 		return err;
 	while ((err = cursor_next(cursor, &event)) > 0) {
-		err = take(maker, event);
+		err = parse_args(event) ?: take(maker, event);
 		if (err)
 			break;
 	}
@@ -153,7 +162,7 @@ static int init_pass(struct maker *maker)
 
 static void fini_pass(struct maker *maker)
 {
-	for (uint32_t i = 0; maker->needed && i <= maker->program->nobjects; i++) {
+	for (uint32_t i = 0; maker->named && maker->needed && i <= maker->program->nobjects; i++) {
 		free(maker->named[i].objects);
 		free(maker->needed[i].objects);
 	}

@@ -232,7 +232,7 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 	*strrchr(id, ':') = '\0';
 	names_add_string(&prefix, id);
 	listing.thread = prefix.at;
-	err = listing_add(&listing, &program->blocks[thread]);
+	err = prefix.failed ? -ENOMEM : listing_add(&listing, &program->blocks[thread]);
 	loops_fini(&program->blocks[thread]);
 	if (!err && listing.text.at) {
 		add_thread_comment(program, thread, text);
@@ -307,7 +307,7 @@ int write_program(struct maker *maker, struct text *text)
 			err = add_thread(maker, t, &threads);
 	if (maker->memory.nbuffers)
 		program->helpers |= HELPER_MEMORY;
-	if (!err && !threads.at)
+	if (!err && !threads.at && !threads.failed)
 		err = program_refuse_all("the trace has no verbs to make a program of");
 	if (!err) {
 		add_opening(program, text);

@@ -211,8 +211,11 @@ static int look_for_returns(struct stream *s)
 		if (err > 0)
 			err = stream_read_call(s, &now);
 		sqlite3_reset(s->calls);
-		if (err < 0)
+		if (err < 0) {
+			args_unref(now.call.args);
+			args_unref(now.call.out);
 			return err;
+		}
 		args_unref(open->call.args);
 		args_unref(open->call.out);
 		*open = now;

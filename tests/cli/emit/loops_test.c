@@ -3,6 +3,9 @@
  */
 #include "cli/emit/loops.h"
 
+#include <errno.h>
+
+#include "tests/allocation.h"
 #include "tests/test.h"
 
 struct row {
@@ -49,16 +52,23 @@ static void write_node(const struct node *node, struct text *text)
 }
 
 /* Each has its place as the n of its event, and the square of that as its value. */
-static void make_loops(const char *statements, struct block *block)
+static int add_statements(const char *statements, struct block *block)
 {
-	for (size_t i = 0; statements[i]; i++) {
+	int err = 0;
+
+	for (size_t i = 0; !err && statements[i]; i++) {
 		const struct statement s = { .text = (unsigned char)statements[i],
 					     .n = i,
 					     .nvalues = 1 };
 
-		assert_int_equal(loops_add(block, &s, &(int64_t){ (int64_t)(i * i) }), 0);
+		err = loops_add(block, &s, &(int64_t){ (int64_t)(i * i) });
 	}
-	assert_int_equal(loops_finish(block), 0);
+	return err ? err : loops_finish(block);
+}
+
+static void make_loops(const char *statements, struct block *block)
+{
+	assert_int_equal(add_statements(statements, block), 0);
 }
 
 static void find_loops(void **state)
@@ -75,6 +85,20 @@ static void find_loops(void **state)
 	text_fini(&text);
 }
 TEST_ROWS(rows, find_loops);
+
+/* The sanitizers see what is lost then, or used when it is gone. */
+TEST(each_allocation_may_fail)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (long fails = 0, err = -ENOMEM; err; fails++) {
+			struct block block = { 0 };
+
+			allocation_begin(fails);
+			err = add_statements(rows[i].statements, &block);
+			assert_int_equal(err, allocation_end() ? -ENOMEM : 0);
+			loops_fini(&block);
+		}
+}
 
 struct visited {
 	const char *statements;
