@@ -91,7 +91,8 @@ ifeq ($(SAN),)
 # and is bound at once: to find a function at its first call takes 3 KB of the caller's stack
 GUEST = -shared -Wl,-z,nodelete -Wl,-z,now
 
-# the guest: nothing but libc (libunwind is loaded when the first verb is recorded)
+# the guest: nothing but libc (libunwind is loaded when the first verb is recorded; xxHash is
+# compiled in)
 $(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)
 	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so \
 		-Wl,--version-script=$(BUILD)/gen/trace.map \

@@ -10,9 +10,7 @@
 #include <stdint.h>
 
 struct hash {
-	uint64_t lanes[4];
-	uint64_t total;
-	uint8_t rest[32]; /* total % 32 bytes that are not hashed yet */
+	uint64_t state[11];
 };
 
 void hash_begin(struct hash *hash, uint64_t seed);

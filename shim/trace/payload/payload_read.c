@@ -116,36 +116,40 @@ static uint64_t count_readable(const struct payload_source *s)
 	return bytes < s->total ? bytes : s->total;
 }
 
-/* Bytes below s->before are not part of the message, and are not hashed. */
-static void hash_bytes(struct hash *hash, const struct payload_source *s, uint64_t offset,
-		       const char *at, size_t n)
+/* Bytes below s->before are not part of the message, and are not hashed: how many these are. */
+static size_t count_skipped(const struct payload_source *s, uint64_t offset, size_t n)
 {
 	size_t skip = offset < s->before ? s->before - offset : 0;
 
-	if (skip < n)
-		hash_add(hash, at + skip, n - skip);
+	return skip < n ? skip : n;
 }
 
 static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t seed)
 {
 	struct event_payload *event = reserve_payload(s, want < PIECE ? want : PIECE);
 	enum payload_why unread = PAYLOAD_UNREADABLE;
-	uint64_t offset = 0;
+	uint64_t offset = 0, sum = hash_of("", 0, seed);
 	struct hash hash;
 
 	if (!event)
 		return false;
-	hash_begin(&hash, seed);
+	if (want > PIECE)
+		hash_begin(&hash, seed);
 	while (offset < want) {
+		const char *bytes = (const char *)(event + 1);
 		size_t n = want - offset < PIECE ? want - offset : PIECE;
+		size_t skip = count_skipped(s, offset, n);
 
 		if (read_spans(s->spans, s->nspans, offset, event + 1, n, &unread) < n)
 			break;
-		hash_bytes(&hash, s, offset, (const char *)(event + 1), n);
+		if (want > PIECE)
+			hash_add(&hash, bytes + skip, n - skip);
+		else
+			sum = hash_of(bytes + skip, n - skip, seed); /* faster than by parts */
 		offset += n;
 	}
 	if (offset == s->total && s->why == PAYLOAD_WHOLE) {
-		event->hash = hash_end(&hash);
+		event->hash = want > PIECE ? hash_end(&hash) : sum;
 		event->flags |= PAYLOAD_HASHED;
 	} else {
 		event->why = (uint8_t)(offset < want ? unread : s->why);
