@@ -76,7 +76,7 @@ static void say_format(struct doctor *doctor, int err)
 	else
 		doctor_say(doctor, DOCTOR_PROBLEM, "record a build of it for this machine's 64 bit",
 			   "%s is %s: libverbatim.so cannot be loaded into it", doctor->image,
-			   head[4] == 1 ? "a 32-bit program" : "for another processor");
+			   head[4] == 1 ? "a 32-bit program" : "damaged, or for another processor");
 }
 
 void doctor_format(struct doctor *doctor)

@@ -1,21 +1,22 @@
 /*
- * What the dynamic linker will do with a file
+ * What the dynamic linker will do with a file: the one door to libelf
  *
  *	ELF header -> program headers -> PT_INTERP   the loader's path
  *	                              -> PT_DYNAMIC  DT_NEEDED, DT_RUNPATH as
  *	                                             offsets into DT_STRTAB
  *
  * DT_STRTAB is an address; the PT_LOAD that covers it says where that is in
- * the file.
+ * the file. Sections may be stripped, and the dynamic linker does not look at
+ * them.
  */
 #include "cli/doctor/elf.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/wire/regular.h"
@@ -34,82 +35,85 @@ static int map_file(const char *path, struct elf *elf)
 {
 	uint64_t size;
 	int fd = regular_open(path, REGULAR_BINARY, &size), err = 0;
-	void *data;
 
 	if (fd < 0)
 		return fd == -EINVAL || fd == -EFBIG ? -ENOEXEC : fd;
-	if (size < sizeof(Elf64_Ehdr)) {
-		close(fd);
-		return -ENOEXEC;
-	}
-	data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		err = -errno;
+	errno = 0;
+	elf_version(EV_CURRENT);
+	elf->file = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf->file || elf_cntl(elf->file, ELF_C_FDREAD)) /* it needs no descriptor any more */
+		err = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
 	close(fd);
-	if (err)
-		return err;
-	elf->data = data;
-	elf->size = size;
-	return 0;
+	return err;
 }
 
-static bool of_this_machine(const Elf64_Ehdr *h)
+static bool of_this_machine(Elf *file)
 {
 	const uint16_t one = 1;
 	const int order = *(const uint8_t *)&one ? ELFDATA2LSB : ELFDATA2MSB;
+	GElf_Ehdr h;
 
-	return !memcmp(h->e_ident, ELFMAG, SELFMAG) && h->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       h->e_ident[EI_DATA] == order && h->e_machine == MACHINE &&
-	       (h->e_type == ET_EXEC || h->e_type == ET_DYN);
+	return elf_kind(file) == ELF_K_ELF && gelf_getehdr(file, &h) &&
+	       h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_ident[EI_DATA] == order &&
+	       h.e_machine == MACHINE && (h.e_type == ET_EXEC || h.e_type == ET_DYN);
 }
 
-/* @bytes of the file from @offset, NULL if it is shorter. */
-static const void *bytes_at(const struct elf *elf, uint64_t offset, uint64_t bytes)
+/* What libelf makes of a part of the file; NULL where that is not all there. */
+static Elf_Data *read_part(const struct elf *elf, uint64_t offset, uint64_t size, Elf_Type type)
 {
-	return offset <= elf->size && bytes <= elf->size - offset ? elf->data + offset : NULL;
+	return size ? elf_getdata_rawchunk(elf->file, (int64_t)offset, size, type) : NULL;
 }
 
-static const Elf64_Phdr *program_header(const struct elf *elf, unsigned int i)
+/* The same of a text, which ends within @size bytes. */
+static const char *read_text(const struct elf *elf, uint64_t offset, uint64_t size)
 {
-	const Elf64_Ehdr *h = (const void *)elf->data;
-	uint64_t offset = h->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr);
+	const Elf_Data *data = read_part(elf, offset, size, ELF_T_BYTE);
+	const char *text = data ? data->d_buf : NULL;
 
-	if (i >= h->e_phnum || h->e_phentsize != sizeof(Elf64_Phdr) || offset % 8)
+	return text && !text[size - 1] ? text : NULL;
+}
+
+/* The program headers, those that a file which was cut still has. */
+static const GElf_Phdr *read_headers(const struct elf *elf, size_t *ret_n)
+{
+	const Elf_Data *data;
+	GElf_Ehdr h;
+	size_t size;
+
+	elf_rawfile(elf->file, &size);
+	if (!gelf_getehdr(elf->file, &h) || h.e_phentsize != sizeof(Elf64_Phdr) || h.e_phoff > size)
 		return NULL;
-	return bytes_at(elf, offset, sizeof(Elf64_Phdr));
+	size = (size - h.e_phoff) / sizeof(Elf64_Phdr);
+	*ret_n = h.e_phnum < size ? h.e_phnum : size;
+	data = read_part(elf, h.e_phoff, *ret_n * sizeof(Elf64_Phdr), ELF_T_PHDR);
+	return data ? data->d_buf : NULL;
 }
 
 /* Value of the @index-th entry with @tag; false if there is none. */
 static bool find_dynamic(const struct elf *elf, int64_t tag, unsigned int index, uint64_t *value)
 {
-	const Elf64_Dyn *d = elf->dynamic;
+	GElf_Dyn d;
 
-	for (size_t i = 0; i < elf->ndynamic && d[i].d_tag != DT_NULL; i++)
-		if (d[i].d_tag == tag && !index--) {
-			*value = d[i].d_un.d_val;
+	for (int i = 0; gelf_getdyn(elf->dynamic, i, &d) && d.d_tag != DT_NULL; i++)
+		if (d.d_tag == tag && !index--) {
+			*value = d.d_un.d_val;
 			return true;
 		}
 	return false;
 }
 
-static void find_strings(struct elf *elf)
+static void find_strings(struct elf *elf, const GElf_Phdr *headers, size_t n)
 {
-	uint64_t address, bytes;
-	const Elf64_Phdr *p;
+	uint64_t address, size;
 
-	if (!find_dynamic(elf, DT_STRTAB, 0, &address) || !find_dynamic(elf, DT_STRSZ, 0, &bytes))
+	if (!find_dynamic(elf, DT_STRTAB, 0, &address) || !find_dynamic(elf, DT_STRSZ, 0, &size))
 		return;
-	for (unsigned int i = 0; (p = program_header(elf, i)); i++) {
-		const char *s;
-
+	for (const GElf_Phdr *p = headers; p < headers + n; p++) {
 		if (p->p_type != PT_LOAD || address < p->p_vaddr ||
 		    address - p->p_vaddr >= p->p_filesz)
 			continue;
-		s = bytes_at(elf, p->p_offset + (address - p->p_vaddr), bytes);
-		if (s && bytes && !s[bytes - 1]) {
-			elf->strings = s;
-			elf->nstrings = bytes;
-		}
+		elf->strings = read_text(elf, p->p_offset + (address - p->p_vaddr), size);
+		elf->nstrings = size;
 		return;
 	}
 }
@@ -123,22 +127,23 @@ static const char *dynamic_string(const struct elf *elf, int64_t tag, unsigned i
 		       : NULL;
 }
 
-static void read_headers(struct elf *elf)
+static void read_segments(struct elf *elf)
 {
-	const Elf64_Phdr *p;
+	size_t n = 0;
+	const GElf_Phdr *headers = read_headers(elf, &n);
 
-	for (unsigned int i = 0; (p = program_header(elf, i)); i++) {
-		const void *body = bytes_at(elf, p->p_offset, p->p_filesz);
+	for (const GElf_Phdr *p = headers; headers && p < headers + n; p++) {
+		const char *loader =
+			p->p_type == PT_INTERP ? read_text(elf, p->p_offset, p->p_filesz) : NULL;
+		Elf_Data *dynamic = p->p_type == PT_DYNAMIC
+					    ? read_part(elf, p->p_offset, p->p_filesz, ELF_T_DYN)
+					    : NULL;
 
-		if (!body || !p->p_filesz)
-			continue;
-		if (p->p_type == PT_INTERP && !((const char *)body)[p->p_filesz - 1])
-			elf->interp = body;
-		if (p->p_type == PT_DYNAMIC && !(p->p_offset % 8)) {
-			elf->dynamic = body;
-			elf->ndynamic = p->p_filesz / sizeof(Elf64_Dyn);
-		}
+		elf->interp = loader ? loader : elf->interp;
+		elf->dynamic = dynamic ? dynamic : elf->dynamic;
 	}
+	if (headers)
+		find_strings(elf, headers, n);
 }
 
 int elf_open(const char *path, struct elf *ret_elf)
@@ -146,15 +151,14 @@ int elf_open(const char *path, struct elf *ret_elf)
 	struct elf elf = { 0 };
 	int err = map_file(path, &elf);
 
-	if (err)
-		return err;
-	if (!of_this_machine((const void *)elf.data)) {
+	if (!err && !of_this_machine(elf.file))
+		err = -ENOEXEC;
+	if (err) {
 		elf_close(&elf);
-		return -ENOEXEC;
+		return err;
 	}
 	snprintf(elf.path, sizeof(elf.path), "%s", path);
-	read_headers(&elf);
-	find_strings(&elf);
+	read_segments(&elf);
 	*ret_elf = elf;
 	ret_elf->runpath = dynamic_string(ret_elf, DT_RUNPATH, 0);
 	if (!ret_elf->runpath)
@@ -164,9 +168,8 @@ int elf_open(const char *path, struct elf *ret_elf)
 
 void elf_close(struct elf *elf)
 {
-	if (elf->data)
-		munmap((void *)elf->data, elf->size);
-	elf->data = NULL;
+	elf_end(elf->file);
+	elf->file = NULL;
 }
 
 const char *elf_needed(const struct elf *elf, unsigned int index)
@@ -176,7 +179,10 @@ const char *elf_needed(const struct elf *elf, unsigned int index)
 
 bool elf_mentions(const struct elf *elf, const char *text)
 {
-	return memmem(elf->data, elf->size, text, strlen(text));
+	size_t size = 0;
+	const char *file = elf_rawfile(elf->file, &size);
+
+	return file && memmem(file, size, text, strlen(text));
 }
 
 /* Is @name in one of the @folders, with colons between them? $ORIGIN is that of @elf. */

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What the dynamic linker will do with a file: enough of ELF for that.
+ * What the dynamic linker will do with a file, read by libelf.
  *
  * Files are those of others: everything is checked against their size. One
  * thread.
@@ -10,20 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct Elf;
+
 struct elf {
-	const uint8_t *data; /* the file, mapped */
-	size_t size;
+	struct Elf *file;
 	const char *interp;  /* the program that loads it; NULL: it is static */
 	const char *runpath; /* NULL: none */
 	const char *strings; /* its dynamic strings, ended by a 0; NULL: it has none */
 	size_t nstrings;
-	const void *dynamic;
-	size_t ndynamic;
+	void *dynamic; /* libelf's data of that segment; NULL: none */
 	char path[PATH_MAX];
 };
 
 /*
- * Map @path. Returns 0, -errno of open() and mmap(), or -ENOEXEC where it is
+ * Map @path. Returns 0, -errno of open(), -ENOMEM, or -ENOEXEC where it is
  * no ELF file of this machine (64 bit, its byte order and processor).
  */
 int elf_open(const char *path, struct elf *ret_elf);
