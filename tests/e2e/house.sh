@@ -30,6 +30,23 @@ headers_of_a_prefix_are_read() {
 		says "no infiniband/verbs.h" "$prefix/err"
 }
 
+# two files that call each other, and one that calls what a higher room has, each without an include
+calls_that_no_include_shows_are_found() {
+	local tree=$tmp/tree layers=$PWD/scripts/check-layers file
+	mkdir -p "$tree/core/base" "$tree/core/wire" && git init -q "$tree" || return
+	echo 'int b(void); int a(void); int a(void) { return b(); }' >"$tree/core/base/a.c"
+	echo 'int b(void); int a(void); int b(void) { return a(); }' >"$tree/core/base/b.c"
+	echo 'int d(void); int c(void); int c(void) { return d(); }' >"$tree/core/base/c.c"
+	echo 'int d(void); int d(void) { return 0; }' >"$tree/core/wire/d.c"
+	for file in core/base/a core/base/b core/base/c core/wire/d; do
+		mkdir -p "$tree/build/obj/${file%/*}" && ${CC:-cc} -fvisibility=hidden -c \
+			-o "$tree/build/obj/$file.o" "$tree/$file.c" || return
+	done
+	(cd "$tree" && BUILD=build "$layers") >"$tmp/layers"
+	says "core/base: files in a circle: a.c b.c" "$tmp/layers" &&
+		says "core/base/c.c: core/base may not use d() of core/wire/d.c" "$tmp/layers"
+}
+
 # what the guest needs beside libc would be loaded into every descendant
 guest_needs_libc_only() {
 	local needed
@@ -85,6 +102,7 @@ try "list is complete" scripts/check-verbs "$BUILD"
 try "mutants that nobody can see are mutants" scripts/mutate --check
 try removed_verb_is_missed
 try headers_of_a_prefix_are_read
+try calls_that_no_include_shows_are_found
 try guest_needs_libc_only
 try guest_exports_verbs_only
 try what_cannot_be_tried_has_failed
