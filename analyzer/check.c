@@ -14,6 +14,7 @@
 #include "analyzer/rules/alike.h"
 #include "analyzer/rules/evidence.h"
 #include "analyzer/rules/judge.h"
+#include "analyzer/rules/rule_hook.h"
 #include "core/store/read/reader.h"
 #include "core/wire/log.h"
 

@@ -81,7 +81,7 @@ static int make_object(struct model *model, const struct trace_event *event, enu
 	life->borrowed = is_of_library(model, call->stack);
 	if (model->trace) /* the call's object may be another one: the channel of an event */
 		object = trace_object_at(model->trace, event->process, kind, handle, call->end);
-	control_name(model, life, object ? object->id : 0);
+	life_set_name(life, model->trace, object ? object->id : 0);
 	lives_add(&model->lives, life);
 	return channel && life_link(channel, life) < 0 ? log_err(-ENOMEM, "model of live objects")
 						       : 0;

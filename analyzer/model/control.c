@@ -9,7 +9,6 @@
 #include "analyzer/model/control.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,19 +158,6 @@ static int make_wake(struct model *model, struct life *cq)
 	return 0;
 }
 
-void control_name(struct model *model, struct life *life, uint32_t id)
-{
-	const struct object *object = id && model->trace ? trace_object(model->trace, id) : NULL;
-
-	if (!object || !object->name) {
-		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
-			 life->handle);
-		return;
-	}
-	snprintf(life->name, sizeof(life->name), "%s", object->name);
-	life->number = object->number;
-}
-
 static int creation_returns(struct model *model, const struct parsed *p)
 {
 	enum object_kind kind = verb_infos[p->call->verb].object;
@@ -189,7 +175,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->handle = p->call->handle;
 	life->created = moment_of(p->event);
 	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
-	control_name(model, life, p->call->object);
+	life_set_name(life, model->trace, p->call->object);
 	keys_note_parents(model, life, p->call);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, ARG(ret.length), &bytes))
 		life->bytes = (uint64_t)bytes;

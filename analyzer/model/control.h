@@ -22,10 +22,6 @@ struct life *control_element(struct model *model, const struct trace_event *even
 int control_destroy_begins(struct model *model, const struct trace_event *event);
 void control_destroy_returns(struct model *model, const struct trace_event *event);
 
-/* Name @life, which the trace has as object @id; 0: it has none. */
-struct life;
-void control_name(struct model *model, struct life *life, uint32_t id);
-
 /*
  * End the destroys of @process that have not returned and never will; with
  * @process 0 those of all processes, without telling the watcher.

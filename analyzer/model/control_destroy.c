@@ -47,7 +47,7 @@ static struct life *find_older(struct model *model, const struct trace_event *ev
 	life->process = event->process;
 	life->handle = call->handle;
 	life->borrowed = true;
-	control_name(model, life, call->object);
+	life_set_name(life, model->trace, call->object);
 	lives_add(&model->lives, life);
 	return life;
 }

@@ -9,6 +9,8 @@
 #include "analyzer/model/lives.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -341,4 +343,17 @@ void life_detach(struct life *qp, uint64_t group)
 	for (unsigned int i = 0; i < qp->ngroups; i++)
 		if (qp->groups[i] == group)
 			qp->groups[i--] = qp->groups[--qp->ngroups];
+}
+
+void life_set_name(struct life *life, struct trace *trace, uint32_t id)
+{
+	const struct object *object = id && trace ? trace_object(trace, id) : NULL;
+
+	if (!object || !object->name) {
+		snprintf(life->name, sizeof(life->name), "%s@%" PRIx64, object_names[life->kind],
+			 life->handle);
+		return;
+	}
+	snprintf(life->name, sizeof(life->name), "%s", object->name);
+	life->number = object->number;
 }

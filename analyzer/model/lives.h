@@ -146,3 +146,6 @@ const struct life *life_root(const struct life *life);
 /* A QP is attached to a multicast group, or detached; repeating changes nothing. */
 int life_attach(struct life *qp, uint64_t group);
 void life_detach(struct life *qp, uint64_t group);
+
+/* Name @life, which @trace has as object @id; 0: it has none. @trace may be NULL. */
+void life_set_name(struct life *life, struct trace *trace, uint32_t id);

@@ -1,5 +1,7 @@
 /*
  * The rules as a table, made from rules.def
+ *
+ * Not here: their functions (rule_hook.c), which use what this file knows of a rule.
  */
 #include "analyzer/rules/rule.h"
 
@@ -21,15 +23,6 @@ const struct rule rules[RULE_COUNT] = {
 #undef RULE
 #undef HOOK
 };
-
-const struct rule_hook rule_hooks[] = {
-#define RULE(...)
-#define HOOK(ident, where, name) { RULE_##ident, HOOK_##where, (void (*)(void))(name) },
-#include "analyzer/rules/rules.def"
-#undef RULE
-#undef HOOK
-};
-const size_t rule_nhooks = sizeof(rule_hooks) / sizeof(rule_hooks[0]);
 
 int rule_find(const char *id)
 {

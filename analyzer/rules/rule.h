@@ -67,24 +67,6 @@ struct rule {
 
 extern const struct rule rules[RULE_COUNT];
 
-enum hook {
-#define HOOK_NAME(hook, fact) HOOK_##hook,
-	EACH_HOOK(HOOK_NAME)
-#undef HOOK_NAME
-		HOOK_COUNT,
-};
-
-/* A function of a rule: @function is of the type that its hook has above. */
-struct rule_hook {
-	enum rule_id rule;
-	enum hook hook;
-	void (*function)(void);
-};
-
-/* In the order of rules.def. */
-extern const struct rule_hook rule_hooks[];
-extern const size_t rule_nhooks;
-
 /* "LIFE-001", whatever the case, or "use-after-destroy"; -1 if there is none. */
 int rule_find(const char *id);
 

@@ -3,6 +3,7 @@
 
 #include "core/store/open.h"
 #include "analyzer/report/report.h"
+#include "analyzer/rules/rule_hook.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 

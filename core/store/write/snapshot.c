@@ -1,0 +1,92 @@
+/*
+ * Copies of a growing trace, and what the next trace of a rotation repeats
+ *
+ * A copy is completed like a trace whose program has ended, so any reader of
+ * traces can read it.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "core/store/finish/complete.h"
+#include "core/store/db/file.h"
+#include "core/store/write/writer_priv.h"
+#include "core/wire/log.h"
+
+int writer_carry(struct writer *writer)
+{
+	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
+		if (!writer->logs[i])
+			continue;
+		WRITER_RUN(writer, carried, "uz", writer->logs[i]->id, writer->logs[i]->n);
+		polls_carry(writer->logs[i]);
+	}
+	if (!writer->err)
+		writer_fail(writer, schema_set_meta_int(writer->db, "carried", writer->last));
+	if (!writer->err)
+		writer_fail(writer, sql_exec(writer->db, "DELETE FROM finding;"
+							 "DELETE FROM poll_count"));
+	return writer->err;
+}
+
+static int complete_copy(const char *path, const char *why)
+{
+	sqlite3 *db = NULL;
+	int err = sql_open(path, SQLITE_OPEN_READWRITE, &db);
+
+	if (!err)
+		err = schema_set_meta(db, "snapshot", why);
+	if (!err)
+		err = complete_trace(db, COMPLETE_WHOLE);
+	sqlite3_close(db);
+	return err;
+}
+
+static int copy_database(struct writer *writer, const char *path)
+{
+	sqlite3_stmt *stmt;
+	char name[4096];
+	int err = sql_prepare(writer->db, "VACUUM INTO ?", &stmt);
+
+	if (err)
+		return err;
+	sql_path(path, name);
+	err = sql_run(stmt, "t", name);
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* Beside @path first: a copy that is not whole never has its name. */
+static int write_copy(struct writer *writer, const char *path, const char *why)
+{
+	char beside[FILE_BESIDE];
+	int err = file_make_beside(path, beside);
+
+	if (err)
+		return err;
+	/* VACUUM needs to be outside a transaction; the next one begins even if it fails */
+	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
+	if (!err) {
+		err = copy_database(writer, beside);
+		writer_fail(writer, sql_exec(writer->db, "BEGIN"));
+	}
+	if (!err)
+		err = complete_copy(beside, why);
+	if (!err)
+		err = file_replace(beside, path, false);
+	if (err)
+		file_remove(beside);
+	return err;
+}
+
+int writer_snapshot(struct writer *writer, const char *path, const char *why)
+{
+	int err = writer_flush(writer);
+
+	if (!err)
+		err = cuts_show(writer);
+	if (err)
+		return err;
+	err = write_copy(writer, path, why);
+	cuts_hide(writer);
+	return err;
+}
