@@ -13,34 +13,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-
-/* Choosing */
-
-bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time)
-{
-	const struct excerpt_place *until = &excerpt->until;
-
-	if (!until->id.thread || time != until->time)
-		return time <= until->time;
-	if (id.thread != until->id.thread)
-		return id.thread < until->id.thread;
-	return id.n <= until->id.n;
-}
-
-bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item)
-{
-	const struct excerpt *excerpt = copy->excerpt;
-
-	return excerpt_reaches(excerpt, item->id, item->time) &&
-	       (!excerpt->has || excerpt->has(excerpt->arg, item));
-}
 
 int excerpt_find(struct trace *trace, struct event_id id, bool begin,
 		 struct excerpt_place *ret_place)

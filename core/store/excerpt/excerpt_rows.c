@@ -2,7 +2,7 @@
  * The control plane of an excerpt
  *
  * Rows are copied as they are, those that are in; but a call that returned behind the end of the
- * excerpt has not returned.
+ * excerpt has not returned. What is in is decided here, for the data plane, too.
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -18,6 +18,25 @@ struct copy_table {
 	/* Is the row in? May change @to, where the row is bound: 1, 0 or -errno. NULL: all are. */
 	int (*take)(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to);
 };
+
+bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time)
+{
+	const struct excerpt_place *until = &excerpt->until;
+
+	if (!until->id.thread || time != until->time)
+		return time <= until->time;
+	if (id.thread != until->id.thread)
+		return id.thread < until->id.thread;
+	return id.n <= until->id.n;
+}
+
+bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item)
+{
+	const struct excerpt *excerpt = copy->excerpt;
+
+	return excerpt_reaches(excerpt, item->id, item->time) &&
+	       (!excerpt->has || excerpt->has(excerpt->arg, item));
+}
 
 static void count_event(struct excerpt_copy *copy, uint32_t thread, uint64_t n, unsigned int times)
 {

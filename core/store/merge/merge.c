@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
@@ -21,14 +20,6 @@
 #include "core/store/read/joint.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
-
-bool merge_same_machine(const struct merge_part *part, const struct merge_part *other)
-{
-	const char *a = trace_meta(part->joint->trace, "recorder_boot");
-	const char *b = trace_meta(other->joint->trace, "recorder_boot");
-
-	return a && b && *a && !strcmp(a, b);
-}
 
 /* Thread by thread and part by part, so that all tables grow at their ends. */
 static int copy_parts(struct merge *merge)

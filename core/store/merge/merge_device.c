@@ -11,6 +11,15 @@
 #include "core/store/merge/merge_priv.h"
 #include "core/wire/log.h"
 
+/* Is it of the same boot of the same machine as a part before it? */
+static bool is_same_machine(const struct merge_part *part, const struct merge_part *other)
+{
+	const char *a = trace_meta(part->joint->trace, "recorder_boot");
+	const char *b = trace_meta(other->joint->trace, "recorder_boot");
+
+	return a && b && *a && !strcmp(a, b);
+}
+
 /* The number that an earlier part of the same machine has for it; 0. */
 static uint32_t find_known(struct merge *merge, const struct merge_part *part, const char *name)
 {
@@ -18,7 +27,7 @@ static uint32_t find_known(struct merge *merge, const struct merge_part *part, c
 	sqlite3_stmt *stmt;
 
 	for (const struct merge_part *p = merge->parts; p < part && !found; p++) {
-		if (!merge_same_machine(p, part) ||
+		if (!is_same_machine(p, part) ||
 		    sql_prepare(p->db, "SELECT id FROM device WHERE name = ?", &stmt))
 			continue;
 		sql_bind(stmt, "t", name);

@@ -30,9 +30,6 @@ static inline int64_t merge_time(const struct merge_part *part, int64_t time)
 	return trace_clock_time(&part->joint->clock, time);
 }
 
-/* Is it of the same boot of the same machine as a part before it? */
-bool merge_same_machine(const struct merge_part *part, const struct merge_part *other);
-
 int merge_copy_rows(struct merge *merge, struct merge_part *part);
 int merge_copy_devices(struct merge *merge, struct merge_part *part);
 int merge_copy_data(struct merge *merge, const struct merge_part *part);

@@ -1,5 +1,5 @@
 /*
- * All events of a trace in time order
+ * All events of one trace in time order
  *
  * A heap has the threads by the time of their next events; at equal times the
  * lower thread is first. The ends of processes, which no thread sees, are merged
@@ -14,14 +14,13 @@
  * of the heap, whose next events are mostly far away, give theirs back.
  *
  * Not here: which threads are in the heap, and where objects and ends of processes
- * come from (cursor_whole.c, cursor_live.c).
+ * come from (cursor_whole.c, cursor_live.c); cursor_open() (joint_cursor.c).
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/store/db/deadline.h"
 #include "core/store/read/cursor_priv.h"
-#include "core/store/read/joint_cursor.h"
 #include "core/wire/log.h"
 
 enum {
@@ -60,42 +59,20 @@ void cursor_order(struct cursor *cursor)
 		sift_down(cursor, i - 1);
 }
 
-int cursor_open(struct trace *trace, const struct trace_filter *filter, struct cursor **ret_cursor)
+int cursor_init_one(struct cursor *cursor, const struct reading *reading)
 {
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
 	int err = 0;
 
-	if (!cursor)
-		return log_err(-ENOMEM, "read the trace");
-	cursor->trace = trace;
-	cursor->reading = trace->live ? &reading_live : &reading_whole;
+	cursor->reading = reading;
 	cursor->carried = -1;
-	if (filter)
-		cursor->filter = *filter;
-	if (trace->joint) {
-		err = joint_cursor_open(trace, &cursor->filter, &cursor->joint);
-		if (err)
-			cursor_close(cursor);
-		else
-			*ret_cursor = cursor;
-		return err;
-	}
-	if (!cursor->filter.control_only && !cursor->filter.unmatched && trace_one_of(trace) == 1)
+	if (!cursor->filter.control_only && !cursor->filter.unmatched &&
+	    trace_one_of(cursor->trace) == 1)
 		err = match_new(&cursor->match);
-	if (!err)
-		err = cursor->reading->open(cursor);
-	if (err)
-		cursor_close(cursor);
-	else
-		*ret_cursor = cursor;
-	return err;
+	return err ?: reading->open(cursor);
 }
 
-void cursor_close(struct cursor *cursor)
+void cursor_fini_one(struct cursor *cursor)
 {
-	if (!cursor)
-		return;
-	joint_cursor_close(cursor->joint);
 	for (uint32_t i = 0; i < cursor->nstreams; i++)
 		stream_close(cursor->streams[i]);
 	free(cursor->streams);
@@ -104,13 +81,6 @@ void cursor_close(struct cursor *cursor)
 	free(cursor->heap);
 	free(cursor->exits);
 	match_free(cursor->match);
-	free(cursor);
-}
-
-bool cursor_use_room(struct cursor *cursor, struct room *room)
-{
-	cursor->room = room;
-	return !cursor->joint;
 }
 
 static uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64_t handle)
@@ -290,12 +260,10 @@ static bool is_wanted(const struct cursor *cursor)
 	       (!filter->thread || event->id.thread == filter->thread);
 }
 
-int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
+int cursor_next_one(struct cursor *cursor, const struct trace_event **ret_event)
 {
 	int more;
 
-	if (__builtin_expect(cursor->joint != NULL, 0))
-		return joint_cursor_next(cursor->joint, ret_event);
 	do {
 		if (!(++cursor->looked % LOOKS) && deadline_is_over())
 			return deadline_fail();

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * The insides of a cursor: cursor.c merges the threads; cursor_whole.c is for a
- * trace that is whole, cursor_live.c for one that is still written. One thread.
+ * The insides of a cursor: cursor.c merges the threads of a trace; cursor_whole.c is for one
+ * that is whole, cursor_live.c for one that is still written; joint_cursor.c merges traces, and
+ * opens a cursor of either kind. One thread.
  */
 #include "core/store/read/match.h"
 #include "core/store/read/stream.h"
@@ -54,3 +55,11 @@ struct cursor {
 
 /* Make a heap of the leaves. */
 void cursor_order(struct cursor *cursor);
+
+/*
+ * The threads of one trace: @cursor has the trace and the filter. The second also after a failure
+ * of the first; the third as cursor_next().
+ */
+int cursor_init_one(struct cursor *cursor, const struct reading *reading);
+void cursor_fini_one(struct cursor *cursor);
+int cursor_next_one(struct cursor *cursor, const struct trace_event **ret_event);

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/store/read/joint_priv.h"
 #include "core/store/read/merged.h"
 #include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
@@ -398,18 +397,6 @@ int trace_join(struct trace **parts, const char *const *paths, size_t n, struct 
 	}
 	*ret_trace = whole;
 	return 0;
-}
-
-void joint_free(struct joint *joint)
-{
-	ids_name(NULL, 0);
-	for (size_t i = 0; i < joint->n; i++) {
-		trace_close(joint->parts[i].trace);
-		free(joint->parts[i].rares);
-	}
-	free(joint->ranges);
-	free(joint->parts);
-	free(joint);
 }
 
 /* What is asked of one */

@@ -1,16 +1,15 @@
 /*
- * The events of several traces in time order
+ * A cursor, and the events of several traces in time order
  *
  * A heap has the cursors by the times of their next events, as cursor.c has the threads of one; at
  * equal times the trace that was given first goes first. What an event names is renumbered in the
  * cursor's own structures, which are filled anew for each event; a call is told twice, and copied.
  */
-#include "core/store/read/joint_cursor.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "core/store/read/cursor_priv.h"
 #include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
@@ -112,7 +111,18 @@ static int open_part(struct joint_cursor *cursor, uint32_t i, const struct trace
 	return err < 0 ? err : 0;
 }
 
-int joint_cursor_open(struct trace *trace, const struct trace_filter *filter,
+static void close_joint(struct joint_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	for (uint32_t i = 0; i < cursor->opened; i++)
+		cursor_close(cursor->cursors[i]);
+	free(cursor->cursors);
+	free(cursor->heap);
+	free(cursor);
+}
+
+static int open_joint(struct trace *trace, const struct trace_filter *filter,
 		      struct joint_cursor **ret_cursor)
 {
 	struct joint_cursor *cursor = calloc(1, sizeof(*cursor));
@@ -129,24 +139,13 @@ int joint_cursor_open(struct trace *trace, const struct trace_filter *filter,
 	for (uint32_t i = 0; i < trace->joint->n && !err; i++)
 		err = open_part(cursor, i, filter);
 	if (err) {
-		joint_cursor_close(cursor);
+		close_joint(cursor);
 		return err;
 	}
 	for (uint32_t i = cursor->count / 2; i > 0; i--)
 		sift_down(cursor, i - 1);
 	*ret_cursor = cursor;
 	return 0;
-}
-
-void joint_cursor_close(struct joint_cursor *cursor)
-{
-	if (!cursor)
-		return;
-	for (uint32_t i = 0; i < cursor->opened; i++)
-		cursor_close(cursor->cursors[i]);
-	free(cursor->cursors);
-	free(cursor->heap);
-	free(cursor);
 }
 
 static void place_call(struct joint_cursor *cursor, const struct joint_part *part)
@@ -234,7 +233,7 @@ static void place_event(struct joint_cursor *cursor, const struct joint_leaf *le
 	}
 }
 
-int joint_cursor_next(struct joint_cursor *cursor, const struct trace_event **ret_event)
+static int next_of_joint(struct joint_cursor *cursor, const struct trace_event **ret_event)
 {
 	struct joint_leaf *top = &cursor->heap[0];
 
@@ -257,4 +256,47 @@ int joint_cursor_next(struct joint_cursor *cursor, const struct trace_event **re
 		cursor->trace->tell(cursor->events, cursor->event.time);
 	*ret_event = &cursor->event;
 	return 1;
+}
+
+int cursor_open(struct trace *trace, const struct trace_filter *filter, struct cursor **ret_cursor)
+{
+	struct cursor *cursor = calloc(1, sizeof(*cursor));
+	int err;
+
+	if (!cursor)
+		return log_err(-ENOMEM, "read the trace");
+	cursor->trace = trace;
+	if (filter)
+		cursor->filter = *filter;
+	if (trace->joint)
+		err = open_joint(trace, &cursor->filter, &cursor->joint);
+	else
+		err = cursor_init_one(cursor, trace->live ? &reading_live : &reading_whole);
+	if (err)
+		cursor_close(cursor);
+	else
+		*ret_cursor = cursor;
+	return err;
+}
+
+void cursor_close(struct cursor *cursor)
+{
+	if (!cursor)
+		return;
+	close_joint(cursor->joint);
+	cursor_fini_one(cursor);
+	free(cursor);
+}
+
+bool cursor_use_room(struct cursor *cursor, struct room *room)
+{
+	cursor->room = room;
+	return !cursor->joint;
+}
+
+int cursor_next(struct cursor *cursor, const struct trace_event **ret_event)
+{
+	if (__builtin_expect(cursor->joint != NULL, 0))
+		return next_of_joint(cursor->joint, ret_event);
+	return cursor_next_one(cursor, ret_event);
 }

@@ -6,68 +6,18 @@
  * chunk of the data plane is decoded at a time, and only when its first event is
  * the next; before that only its number and time are read.
  *
- * Not here: reading a source (stream_whole.c, stream_live.c), making posts and
- * polls from columns (stream_data.c).
+ * Not here: reading a source (stream_whole.c, stream_live.c), making calls from rows
+ * (stream_row.c), and posts and polls from columns (stream_data.c).
  */
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/wire/event.h"
 #include "core/wire/log.h"
-
-_Static_assert(VERB_COUNT <= UINT8_MAX, "struct stream: verbs");
-
-/* Bytes of JSON. Parsed, it takes many times that; an event has at most 65,535 words. */
-enum { ARGS_MAX = 4 << 20 };
-
-const struct due stream_never = { UINT64_MAX, INT64_MAX };
-
-void stream_choose(struct stream *s)
-{
-	s->next = DATA;
-	for (int i = 0; i < DATA; i++)
-		if (s->due[i].n < s->due[s->next].n)
-			s->next = (enum source_id)i;
-}
-
-/* The next return is that of the innermost open call that has one. */
-void stream_due_returns(struct stream *s)
-{
-	s->due[RETURN] = stream_never;
-	for (size_t i = 0; i < s->nopen; i++)
-		if (s->open[i].end_n < s->due[RETURN].n)
-			s->due[RETURN] = (struct due){ s->open[i].end_n, s->open[i].call.end };
-}
-
-static int bad_chunk(struct stream *s, int err)
-{
-	return log_err(err == -ENOMEM ? err : -EINVAL,
-		       "thread %u: the chunk at event %lld is damaged; what comes before it can be "
-		       "read with `verbatim dump`",
-		       s->thread, (long long)sqlite3_column_int64(s->chunks, 0));
-}
-
-void stream_due_data(struct stream *s)
-{
-	uint32_t at = s->walk.at[FAMILY_EVENT];
-
-	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
-	s->due[DATA].time = sql_to_time((int64_t)block_get(&s->block, COLUMN_time, at));
-}
-
-void stream_hold(struct stream *s)
-{
-	size_t now = block_bytes(&s->block) + s->wrs_size * sizeof(*s->wrs) +
-		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs);
-
-	*s->held += now - s->own;
-	s->own = now;
-}
 
 static void give_back(struct stream *s)
 {
@@ -89,18 +39,6 @@ void stream_rest(struct stream *stream)
 		give_back(stream);
 		stream->loaded = false;
 	}
-}
-
-int stream_load_chunk(struct stream *s)
-{
-	int err = block_load_all(&s->block, sqlite3_column_blob(s->chunks, 2),
-				 (size_t)sqlite3_column_bytes(s->chunks, 2));
-
-	if (err)
-		return bad_chunk(s, err);
-	stream_note_block(s);
-	stream_hold(s);
-	return 0;
 }
 
 /* Find the first event of each source. */
@@ -170,68 +108,6 @@ int stream_time(const struct stream *stream, int64_t *ret_time)
 
 	*ret_time = due->time;
 	return due->n != UINT64_MAX && due->n <= stream->settled;
-}
-
-/*
- * ibv_query_port() is the name of two verbs: the exported one, for programs built
- * before 2016, and the one of struct verbs_context, which has a length argument.
- */
-static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *args)
-{
-	const char *name = (const char *)sqlite3_column_text(stmt, 1);
-	uint8_t *same = &s->verbs[sqlite3_column_bytes(stmt, 1) & (sizeof(s->verbs) - 1)];
-	int verb = *same;
-
-	if (name && strcmp(verb_infos[verb].name, name))
-		verb = verb_find(name);
-	if (!name || verb < 0)
-		return -1;
-	*same = (uint8_t)verb;
-	if (verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len)))
-		return VERB_query_port;
-	return verb;
-}
-
-static int read_args(sqlite3_stmt *stmt, int column, struct args **ret_args)
-{
-	const char *json = (const char *)sqlite3_column_text(stmt, column);
-
-	*ret_args = json ? args_new(json, strlen(json)) : NULL;
-	return json && !*ret_args ? log_err(-ENOMEM, "read calls") : 0;
-}
-
-int stream_read_call(struct stream *s, struct open_call *open)
-{
-	sqlite3_stmt *stmt = s->calls;
-	struct call *call = &open->call;
-	int verb, err;
-
-	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
-	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
-		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
-			       s->thread, open->id.n);
-	err = read_args(stmt, 11, &call->args) ?: read_args(stmt, 12, &call->out);
-	if (err)
-		return err;
-	verb = find_verb(s, stmt, call->args);
-	if (verb < 0)
-		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
-			       s->thread, open->id.n);
-	call->verb = (enum verb)verb;
-	call->begin = sql_time(stmt, 2);
-	call->end = sql_time_or(stmt, 3, -1);
-	call->ret = sqlite3_column_int64(stmt, 4);
-	call->error = sqlite3_column_int(stmt, 5);
-	call->failed = sqlite3_column_int(stmt, 6);
-	call->depth = sql_u32(stmt, 7);
-	call->ours = sqlite3_column_int(stmt, 8);
-	call->stack = sql_u32(stmt, 9);
-	call->object = sql_u32(stmt, 10);
-	if (!trace_object(s->trace, call->object)) /* not in this trace: unknown */
-		call->object = 0;
-	call->handle = (uint64_t)sqlite3_column_int64(stmt, 13);
-	open->end_n = call->end < 0 ? UINT64_MAX : (uint64_t)sqlite3_column_int64(stmt, 14);
-	return 0;
 }
 
 static int keep_open(struct stream *s)

@@ -11,6 +11,15 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
+void stream_hold(struct stream *s)
+{
+	size_t now = block_bytes(&s->block) + s->wrs_size * sizeof(*s->wrs) +
+		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs);
+
+	*s->held += now - s->own;
+	s->own = now;
+}
+
 static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
 			 size_t bytes)
 {

@@ -18,7 +18,7 @@
 static const char calls_sql[] =
 	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
 
-/* Chunks that were to be deleted before they were read (keep.c) come first. */
+/* Chunks that were to be deleted before they were read (cut.c) come first. */
 static const char chunks_sql[] =
 	"SELECT * FROM (SELECT first_n, begin, data FROM unread"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1)"

@@ -1,8 +1,9 @@
 #pragma once
 /*
  * The insides of a stream: stream.c merges its sources, stream_data.c makes events
- * from a block, and the sources are in stream_whole.c (a whole trace, with chunks
- * or plain tables) and stream_live.c (one that is still written). One thread.
+ * from a block, stream_row.c calls from rows, and the sources are in stream_whole.c
+ * (a whole trace, with chunks or plain tables) and stream_live.c (one that is still
+ * written). One thread.
  */
 #include "core/store/read/plain.h"
 #include "core/store/read/room.h"
@@ -119,11 +120,28 @@ int stream_notify(struct stream *s, struct trace_event *event);
 /* A block was loaded: note what is the same in all of its rows. */
 void stream_note_block(struct stream *s);
 
-/* stream.c */
-void stream_choose(struct stream *s);
 void stream_hold(struct stream *s); /* brings s->held up to date */
+
+/* stream_row.c */
 void stream_due_returns(struct stream *s);
-void stream_due_data(struct stream *s); /* of the block that is loaded */
 int stream_read_call(struct stream *s, struct open_call *open);
 /* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
 int stream_load_chunk(struct stream *s);
+
+/* Of the sources the one whose event is next. */
+static inline void stream_choose(struct stream *s)
+{
+	s->next = DATA;
+	for (int i = 0; i < DATA; i++)
+		if (s->due[i].n < s->due[s->next].n)
+			s->next = (enum source_id)i;
+}
+
+/* The next event of the block that is loaded. */
+static inline void stream_due_data(struct stream *s)
+{
+	uint32_t at = s->walk.at[FAMILY_EVENT];
+
+	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
+	s->due[DATA].time = sql_to_time((int64_t)block_get(&s->block, COLUMN_time, at));
+}

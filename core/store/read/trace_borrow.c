@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/store/db/ids.h"
 #include "core/store/db/schema.h"
-#include "core/store/read/joint_priv.h"
 #include "core/store/read/live.h"
+#include "core/store/read/part.h"
 #include "core/store/read/trace_priv.h"
 #include "core/store/write/writer.h"
 #include "core/wire/log.h"
@@ -51,6 +52,20 @@ int trace_follow(struct writer *writer, struct trace **ret_trace)
 	return 0;
 }
 
+static void free_joint(struct joint *joint)
+{
+	if (!joint)
+		return;
+	ids_name(NULL, 0);
+	for (size_t i = 0; i < joint->n; i++) {
+		trace_close(joint->parts[i].trace);
+		free(joint->parts[i].rares);
+	}
+	free(joint->ranges);
+	free(joint->parts);
+	free(joint);
+}
+
 void trace_close(struct trace *trace)
 {
 	if (!trace)
@@ -58,8 +73,7 @@ void trace_close(struct trace *trace)
 	sqlite3_finalize(trace->frames);
 	trace_payloads_fini(trace);
 	trace_unload(trace);
-	if (trace->joint)
-		joint_free(trace->joint);
+	free_joint(trace->joint);
 	live_free(trace->live);
 	if (!trace->borrowed)
 		sqlite3_close(trace->db);

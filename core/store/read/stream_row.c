@@ -1,0 +1,107 @@
+/*
+ * What the sources of a stream share: calls from rows, and the chunk that is next
+ *
+ * Not here: which row is next (stream_whole.c, stream_live.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/store/read/stream_priv.h"
+#include "core/wire/log.h"
+
+_Static_assert(VERB_COUNT <= UINT8_MAX, "struct stream: verbs");
+
+/* Bytes of JSON. Parsed, it takes many times that; an event has at most 65,535 words. */
+enum { ARGS_MAX = 4 << 20 };
+
+const struct due stream_never = { UINT64_MAX, INT64_MAX };
+
+/* The next return is that of the innermost open call that has one. */
+void stream_due_returns(struct stream *s)
+{
+	s->due[RETURN] = stream_never;
+	for (size_t i = 0; i < s->nopen; i++)
+		if (s->open[i].end_n < s->due[RETURN].n)
+			s->due[RETURN] = (struct due){ s->open[i].end_n, s->open[i].call.end };
+}
+
+/*
+ * ibv_query_port() is the name of two verbs: the exported one, for programs built
+ * before 2016, and the one of struct verbs_context, which has a length argument.
+ */
+static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *args)
+{
+	const char *name = (const char *)sqlite3_column_text(stmt, 1);
+	uint8_t *same = &s->verbs[sqlite3_column_bytes(stmt, 1) & (sizeof(s->verbs) - 1)];
+	int verb = *same;
+
+	if (name && strcmp(verb_infos[verb].name, name))
+		verb = verb_find(name);
+	if (!name || verb < 0)
+		return -1;
+	*same = (uint8_t)verb;
+	if (verb == VERB_query_port_compat && args_find(args, ARG(port_attr_len)))
+		return VERB_query_port;
+	return verb;
+}
+
+static struct args *read_args(sqlite3_stmt *stmt, int column)
+{
+	const char *json = (const char *)sqlite3_column_text(stmt, column);
+
+	return json ? args_new(json, strlen(json)) : NULL;
+}
+
+int stream_read_call(struct stream *s, struct open_call *open)
+{
+	sqlite3_stmt *stmt = s->calls;
+	struct call *call = &open->call;
+	int verb;
+
+	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
+	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
+		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
+			       s->thread, open->id.n);
+	call->args = read_args(stmt, 11);
+	call->out = read_args(stmt, 12);
+	verb = find_verb(s, stmt, call->args);
+	if (verb < 0)
+		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
+			       s->thread, open->id.n);
+	call->verb = (enum verb)verb;
+	call->begin = sql_time(stmt, 2);
+	call->end = sql_time_or(stmt, 3, -1);
+	call->ret = sqlite3_column_int64(stmt, 4);
+	call->error = sqlite3_column_int(stmt, 5);
+	call->failed = sqlite3_column_int(stmt, 6);
+	call->depth = sql_u32(stmt, 7);
+	call->ours = sqlite3_column_int(stmt, 8);
+	call->stack = sql_u32(stmt, 9);
+	call->object = sql_u32(stmt, 10);
+	if (!trace_object(s->trace, call->object)) /* not in this trace: unknown */
+		call->object = 0;
+	call->handle = (uint64_t)sqlite3_column_int64(stmt, 13);
+	open->end_n = call->end < 0 ? UINT64_MAX : (uint64_t)sqlite3_column_int64(stmt, 14);
+	return 0;
+}
+
+static int bad_chunk(struct stream *s, int err)
+{
+	return log_err(err == -ENOMEM ? err : -EINVAL,
+		       "thread %u: the chunk at event %lld is damaged; what comes before it can be "
+		       "read with `verbatim dump`",
+		       s->thread, (long long)sqlite3_column_int64(s->chunks, 0));
+}
+
+int stream_load_chunk(struct stream *s)
+{
+	int err = block_load_all(&s->block, sqlite3_column_blob(s->chunks, 2),
+				 (size_t)sqlite3_column_bytes(s->chunks, 2));
+
+	if (err)
+		return bad_chunk(s, err);
+	stream_note_block(s);
+	stream_hold(s);
+	return 0;
+}
