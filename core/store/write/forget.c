@@ -20,7 +20,6 @@
 
 #include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
-#include "core/wire/log.h"
 
 static uint64_t open_key(struct event_id id)
 {
@@ -78,16 +77,9 @@ int forget_init(struct writer *writer, bool cuts)
 	return cuts ? needed_new(&writer->needed) : 0;
 }
 
-void forget_cut_fini(struct control_cut *cut)
-{
-	free(cut->ends);
-	free(cut->open);
-	*cut = (struct control_cut){ .time = INT64_MIN };
-}
-
 void forget_fini(struct writer *writer)
 {
-	forget_cut_fini(&writer->due);
+	cut_control_fini(&writer->due);
 	needed_free(writer->needed);
 	map_fini(&writer->open);
 	free(writer->late);
@@ -146,8 +138,8 @@ static int count_events(struct writer *writer, struct thread_log *log, uint64_t 
 {
 	if (!events || writer->err)
 		return writer->err;
-	keep_count_over(writer, log, events, log->start,
-			writer->due.time < log->last ? writer->due.time : log->last);
+	writer_count_over(writer, log, events, log->start,
+			  writer->due.time < log->last ? writer->due.time : log->last);
 	return writer_loss(writer, log);
 }
 
@@ -320,7 +312,7 @@ int forget_past(struct writer *writer)
 		err = forget_threads(writer);
 	if (!err)
 		err = forget_rows(writer);
-	forget_cut_fini(&writer->due);
+	cut_control_fini(&writer->due);
 	return writer_fail(writer, err);
 }
 

@@ -37,7 +37,7 @@ static void count_thread(struct writer *writer, struct thread_log *log)
 	uint64_t all = log->n > log->missed ? log->n - log->missed : 0;
 
 	if (all > log->over.events)
-		keep_count_over(writer, log, all - log->over.events, log->start, log->last);
+		writer_count_over(writer, log, all - log->over.events, log->start, log->last);
 	if (!writer->gone.threads++ || log->start < writer->gone.first)
 		writer->gone.first = log->start;
 	if (log->last > writer->gone.last)
@@ -201,7 +201,7 @@ static int store_gone(struct writer *writer)
 	for (size_t i = 0; i < sizeof(gone) / sizeof(*gone) && !err; i++)
 		if (gone[i].rows)
 			err = schema_set_meta_int(writer->db, gone[i].key, (int64_t)gone[i].rows);
-	return writer_fail(writer, err) ?: keep_store_gone(writer);
+	return writer_fail(writer, err) ?: writer_store_gone(writer);
 }
 
 int forget_rows(struct writer *writer)

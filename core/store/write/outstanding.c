@@ -279,28 +279,6 @@ static void refuse_requests(struct request_list *list, const struct event_place 
 	}
 }
 
-int outstanding_post(struct outstanding *o, const struct event_place *at,
-		     const struct event_post *event, uint32_t first)
-{
-	struct queue *queue = find_queue(o, at->process, event->object);
-	const uint8_t *wr = (const uint8_t *)(event + 1);
-	int err = 0;
-
-	if (!queue || event->verb == VERB_wr_abort || event->head.flags & EVENT_INNER)
-		return 0;
-	for (uint32_t i = 0; i < event->nwr && !err; i++) {
-		err = add_request(queue, at, event->verb, (const void *)wr, first + i);
-		wr += bytes_of((const void *)wr);
-	}
-	if (!(event->head.flags & EVENT_PART) && event->ret) {
-		uint32_t accepted = event->bad ? event->bad - 1 : 0;
-
-		refuse_requests(&queue->sq, at, accepted);
-		refuse_requests(&queue->rq, at, accepted);
-	}
-	return err || !o->nearly ? err : early_match(o, queue, at->time);
-}
-
 int outstanding_bind(struct outstanding *o, uint32_t process, uint64_t handle, uint64_t wr_id,
 		     bool signaled)
 {
@@ -412,7 +390,7 @@ static int end_sends(struct outstanding *o, struct queue *qp, uint32_t before)
 	return err;
 }
 
-int outstanding_end(struct outstanding *o, const struct completion *completion)
+static int end_completion(struct outstanding *o, const struct completion *completion)
 {
 	struct queue *qp = find_qp(o, completion);
 	bool success = completion->wc.status == ABI_WC_SUCCESS, receive;
@@ -437,6 +415,28 @@ int outstanding_end(struct outstanding *o, const struct completion *completion)
 	return end_request(o, qp, request, receive) ?: err ?: 1;
 }
 
+int outstanding_post(struct outstanding *o, const struct event_place *at,
+		     const struct event_post *event, uint32_t first)
+{
+	struct queue *queue = find_queue(o, at->process, event->object);
+	const uint8_t *wr = (const uint8_t *)(event + 1);
+	int err = 0;
+
+	if (!queue || event->verb == VERB_wr_abort || event->head.flags & EVENT_INNER)
+		return 0;
+	for (uint32_t i = 0; i < event->nwr && !err; i++) {
+		err = add_request(queue, at, event->verb, (const void *)wr, first + i);
+		wr += bytes_of((const void *)wr);
+	}
+	if (!(event->head.flags & EVENT_PART) && event->ret) {
+		uint32_t accepted = event->bad ? event->bad - 1 : 0;
+
+		refuse_requests(&queue->sq, at, accepted);
+		refuse_requests(&queue->rq, at, accepted);
+	}
+	return err || !o->nearly ? err : early_match(o, queue, at->time, end_completion);
+}
+
 int outstanding_poll(struct outstanding *o, const struct event_place *at,
 		     const struct event_poll *event)
 {
@@ -453,7 +453,7 @@ int outstanding_poll(struct outstanding *o, const struct event_place *at,
 		completion.wc = wcs[i];
 		if (extras)
 			completion.extra = extras[i];
-		ended = outstanding_end(o, &completion);
+		ended = end_completion(o, &completion);
 		if (!ended)
 			ended = early_add(o, &completion);
 	}
@@ -503,4 +503,9 @@ void outstanding_fetched(struct outstanding *o, uint32_t process, uint64_t cq, i
 
 	if (armed)
 		armed->fetched = time;
+}
+
+bool outstanding_is_whole(const struct outstanding *o, int64_t time)
+{
+	return !early_is_awaited(o, time) && stream_is_all_posted(o);
 }

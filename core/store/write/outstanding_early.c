@@ -74,11 +74,11 @@ int early_add(struct outstanding *o, const struct completion *completion)
 	return 0;
 }
 
-static int match_list(struct outstanding *o, struct request_list *list, int64_t now)
+static int match_list(struct outstanding *o, struct request_list *list, int64_t now, end_fn *end)
 {
 	for (uint32_t i = 0; i < list->count && i < LOOKED_AT;) {
 		const struct completion *completion = &request_list_at(list, i)->completion;
-		int ended = outstanding_end(o, completion);
+		int ended = end(o, completion);
 
 		if (ended < 0)
 			return ended;
@@ -92,7 +92,7 @@ static int match_list(struct outstanding *o, struct request_list *list, int64_t 
 	return 0;
 }
 
-int early_match(struct outstanding *o, const struct queue *queue, int64_t now)
+int early_match(struct outstanding *o, const struct queue *queue, int64_t now, end_fn *end)
 {
 	int err = 0;
 
@@ -101,11 +101,11 @@ int early_match(struct outstanding *o, const struct queue *queue, int64_t now)
 			outstanding_entry(&o->early_by_number,
 					  outstanding_pair_key(queue->process, queue->qp.number));
 
-		return early ? match_list(o, &early->list, now) : 0;
+		return early ? match_list(o, &early->list, now, end) : 0;
 	}
 	for (struct early *early = o->early; early && !err; early = early->after)
 		if (early->process == queue->process)
-			err = match_list(o, &early->list, now);
+			err = match_list(o, &early->list, now, end);
 	return err;
 }
 

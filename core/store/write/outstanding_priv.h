@@ -125,14 +125,14 @@ static inline void *outstanding_entry(const struct map *map, uint64_t key)
 	return map_get(map, key, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
-/* Returns 1; 0: its request is not known; or -ENOMEM. */
-int outstanding_end(struct outstanding *o, const struct completion *completion);
+/* Ends the request of a completion. Returns 1; 0: it is not known; or -ENOMEM. */
+typedef int end_fn(struct outstanding *o, const struct completion *completion);
 
 /* Its post has not been read yet. Returns 0 or -ENOMEM. */
 int early_add(struct outstanding *o, const struct completion *completion);
 
 /* A post to @queue has come: does a completion that came before it belong to it? 0 or -ENOMEM. */
-int early_match(struct outstanding *o, const struct queue *queue, int64_t now);
+int early_match(struct outstanding *o, const struct queue *queue, int64_t now, end_fn *end);
 
 /* Is a post still to come at @time? */
 bool early_is_awaited(const struct outstanding *o, int64_t time);
@@ -157,6 +157,9 @@ bool stream_has_receiver(const struct outstanding *o, const struct stream *strea
 
 /* Were messages received long ago that nobody has posted? They went round the verbs. */
 bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, int64_t time);
+
+/* Has the post of each message that was received been read? */
+bool stream_is_all_posted(const struct outstanding *o);
 
 /* Note no more of it. */
 void stream_leave(struct stream *stream);

@@ -250,10 +250,8 @@ bool stream_has_receiver(const struct outstanding *o, const struct stream *strea
 	return queue;
 }
 
-bool outstanding_is_whole(const struct outstanding *o, int64_t time)
+bool stream_is_all_posted(const struct outstanding *o)
 {
-	if (early_is_awaited(o, time))
-		return false;
 	for (const struct queue *queue = o->queues; queue; queue = queue->after)
 		if (queue->is_qp && !queue->qp.datagrams && lacks_sends(o, queue))
 			return false;

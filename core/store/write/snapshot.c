@@ -4,13 +4,9 @@
  * A copy is completed like a trace whose program has ended, so any reader of
  * traces can read it.
  */
-#include <errno.h>
-#include <stdio.h>
-
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
 #include "core/store/write/writer_priv.h"
-#include "core/wire/log.h"
 
 int writer_carry(struct writer *writer)
 {

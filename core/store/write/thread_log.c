@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
@@ -256,32 +255,4 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	payloads_fini(&log->payloads);
 	calls_fini(log);
 	return 0;
-}
-
-int writer_next_thread(struct writer *writer, uint32_t *thread, const struct ring_head *head,
-		       const struct event_head *event)
-{
-	const struct event_thread *next = (const void *)event;
-	struct ring_head before = { 0 }, after = { .index = head->index, .pid = head->pid };
-	struct ring_polls *polls = (void *)(uintptr_t)(next + 1);
-
-	if (event->words * 8u < sizeof(*next) || next->npolls > RING_POLLS ||
-	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next) ||
-	    (next->dropped | next->in_handlers | next->uncounted | next->filtered) >> 48)
-		return writer_event(writer, *thread, event); /* counts it as damaged */
-	before.dropped = next->dropped;
-	before.drop_first = next->drop_first;
-	before.drop_last = next->drop_last;
-	before.in_handlers = next->in_handlers;
-	before.uncounted = next->uncounted;
-	before.filtered = next->filtered;
-	before.ticks = head->ticks;
-	memcpy(before.polls, polls, next->npolls * sizeof(*polls));
-	after.tid = next->tid;
-	after.ticks = event->ticks;
-	memcpy(after.comm, next->comm, sizeof(after.comm));
-	if (writer_thread_end(writer, *thread, &before) || writer_thread(writer, &after, thread))
-		return writer->err;
-	writer->logs[*thread - 1]->base = event->seq - 1;
-	return writer_event(writer, *thread, event);
 }

@@ -34,25 +34,8 @@ enum {
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
 };
 
-#define SECOND_NS INT64_C(1000000000)
-#define DAY_NS    (86400 * SECOND_NS)
-
 /* enum ibv_wc_status */
 enum { WC_SUCCESS = 0, WC_FLUSHED = 5 };
-
-int writer_fail(struct writer *writer, int err)
-{
-	if (err && !writer->err)
-		writer->err = err;
-	return writer->err;
-}
-
-int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
-		 const char *what, uint64_t handle, const char *detail)
-{
-	return WRITER_RUN(writer, coverage, "uzuitzt", log->id, n, log->process, time, what, handle,
-			  detail);
-}
 
 static int prepare_statements(struct writer *writer)
 {
@@ -161,7 +144,8 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	return 0;
 
 fail:
-	writer_drop(writer, path);
+	writer_free(writer);
+	file_put_back(path);
 	return err;
 }
 
@@ -433,40 +417,12 @@ static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t
 	return writer->err ? writer->err : -EBADMSG;
 }
 
-/* The latest possible time of an event, with room for clocks being set and for reboots. */
-static int64_t latest_time(const struct writer *writer)
-{
-	struct timespec now;
-	int64_t real, monotonic = (int64_t)(clock_monotonic() - writer->clock.monotonic);
-
-	if (writer->live)
-		return clock_ns(&writer->clock, clock_ticks(writer->clock.kind)) + SECOND_NS;
-	clock_gettime(CLOCK_REALTIME, &now);
-	real = (int64_t)((uint64_t)now.tv_sec * 1000000000 - writer->clock.realtime);
-	return (real > monotonic ? real : monotonic) + DAY_NS;
-}
-
-/* Is @time possible for an event? */
-static bool is_timely(struct writer *writer, int64_t time)
-{
-	if (time > writer->horizon)
-		writer->horizon = latest_time(writer);
-	return writer->horizon == INT64_MAX || (time <= writer->horizon && time >= -DAY_NS);
-}
-
-int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise)
-{
-	int64_t time = clock_ns(&writer->clock, ticks);
-
-	return is_timely(writer, time) ? time : otherwise;
-}
-
 int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 	int64_t time = clock_ns(&writer->clock, event->ticks);
 	uint64_t n = log->n + (uint32_t)(event->seq - log->base - (uint32_t)log->n);
-	bool timely = is_timely(writer, time) && !(event->ticks >> 63);
+	bool timely = writer_is_timely(writer, time) && !(event->ticks >> 63);
 	int err;
 
 	if (writer->err)
@@ -488,6 +444,34 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 	if (err == -EBADMSG)
 		return count_damaged(writer, log, n, time, event->type);
 	return writer->err;
+}
+
+int writer_next_thread(struct writer *writer, uint32_t *thread, const struct ring_head *head,
+		       const struct event_head *event)
+{
+	const struct event_thread *next = (const void *)event;
+	struct ring_head before = { 0 }, after = { .index = head->index, .pid = head->pid };
+	struct ring_polls *polls = (void *)(uintptr_t)(next + 1);
+
+	if (event->words * 8u < sizeof(*next) || next->npolls > RING_POLLS ||
+	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next) ||
+	    (next->dropped | next->in_handlers | next->uncounted | next->filtered) >> 48)
+		return writer_event(writer, *thread, event); /* counts it as damaged */
+	before.dropped = next->dropped;
+	before.drop_first = next->drop_first;
+	before.drop_last = next->drop_last;
+	before.in_handlers = next->in_handlers;
+	before.uncounted = next->uncounted;
+	before.filtered = next->filtered;
+	before.ticks = head->ticks;
+	memcpy(before.polls, polls, next->npolls * sizeof(*polls));
+	after.tid = next->tid;
+	after.ticks = event->ticks;
+	memcpy(after.comm, next->comm, sizeof(after.comm));
+	if (writer_thread_end(writer, *thread, &before) || writer_thread(writer, &after, thread))
+		return writer->err;
+	writer->logs[*thread - 1]->base = event->seq - 1;
+	return writer_event(writer, *thread, event);
 }
 
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events)
@@ -539,7 +523,7 @@ int writer_discarded(struct writer *writer, uint64_t events)
 {
 	writer->lost += events;
 	writer->discarded += events;
-	return keep_store_gone(writer);
+	return writer_store_gone(writer);
 }
 
 int writer_process_end(struct writer *writer, int pid, int64_t time, int status)

@@ -5,10 +5,8 @@
  * the events of it that had been read are counted as `unwritten` in table `coverage`, by a
  * transaction that is small enough for the room that is left.
  *
- * A trace whose last name is removed while it is written, or that somebody cuts off, is a failure
- * as well: SQLite would go on writing and notice nothing.
+ * Not here: how it is noticed that the file is gone (writer_base.c).
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,30 +19,6 @@
 static const char *path_of(const struct writer *writer)
 {
 	return sqlite3_db_filename(writer->db, "main");
-}
-
-/* What has become of the file that nothing in it is safe; NULL: nothing has. */
-static const char *find_ruin(const struct writer *writer)
-{
-	struct stat st;
-
-	if (fstat(writer->file, &st))
-		return "cannot be looked at";
-	if (!st.st_nlink)
-		return "was removed or replaced while it was recorded";
-	return st.st_size < writer->longest ? "was cut off while it was recorded" : NULL;
-}
-
-int writer_look(struct writer *writer)
-{
-	const char *ruin = find_ruin(writer);
-	struct stat st;
-
-	if (ruin)
-		return writer_fail(writer, log_err(-ENODATA, "%s %s", path_of(writer), ruin));
-	if (!fstat(writer->file, &st))
-		writer->longest = st.st_size;
-	return 0;
 }
 
 struct writer_progress writer_progress(const struct writer *writer)
@@ -102,7 +76,7 @@ int writer_stop(struct writer *writer, int why)
 	if (!sqlite3_get_autocommit(writer->db))
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	log_silence(true); /* if the disk is full, this may fail again */
-	if (find_ruin(writer))
+	if (writer_find_ruin(writer))
 		writer->committed = 0;
 	note_unwritten(writer);
 	log_silence(false);

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * The insides of a writer, for the files that make it up: writer.c (transactions),
- * writer_end.c (its end), thread_log.c (threads), calls.c (control verbs), stacks.c, polls.c,
- * processes.c.
+ * The insides of a writer, for the files that make it up: writer_base.c (what all of them use),
+ * writer.c (transactions), writer_end.c (its end), thread_log.c (threads), calls.c (control verbs),
+ * stacks.c, polls.c, processes.c.
  *
  * One thread.
  */
@@ -70,7 +70,7 @@ struct thread_log {
 	struct {
 		uint64_t events;
 		int64_t first, last; /* ns */
-	} over;                      /* events that were overwritten: keep.c */
+	} over;                      /* events that were overwritten: cut.c */
 	struct known_stack **sites;  /* by the number of the site; NULL: not known */
 	uint32_t nsites;
 	uint32_t fork_seq; /* of the last EVENT_FORK, and its event */
@@ -287,14 +287,11 @@ struct writer {
 	writer_fail(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
 
 /*
- * keep.c: a live reader follows the trace; has read a chunk; has ended.
+ * cut.c: a live reader follows the trace; has read a chunk; has ended.
  */
 int writer_follow(struct writer *writer);
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
-
-/* keep.c: delete all chunks up to the one with id @chunk, of payload up to @payload_chunk */
-int keep_forget(struct writer *writer, int64_t chunk, int64_t payload_chunk);
 
 /* One event of a post, which may have several: the number and time of the first, and so on. */
 struct cut_part {
@@ -303,30 +300,22 @@ struct cut_part {
 	uint32_t first, stack;
 };
 
-/* keep.c: so many events of the thread are not in the trace any more. */
-void keep_count_over(struct writer *writer, struct thread_log *log, uint64_t events, int64_t begin,
-		     int64_t end);
-
-/* keep.c: bring the row of table `loss` that is of no thread up to date. */
-int keep_store_gone(struct writer *writer);
-
 /* forget.c: begin; what a cut now would mean; forget what is before writer->due. 0 or -errno. */
 int forget_init(struct writer *writer, bool cuts);
 int forget_note(struct writer *writer, struct control_cut *ret_cut);
 int forget_past(struct writer *writer);
-void forget_cut_fini(struct control_cut *cut);
 void forget_fini(struct writer *writer);
 /* forget_rows.c: threads, processes and what else no event that is kept needs. */
 int forget_rows_init(struct writer *writer);
 int forget_rows(struct writer *writer);
 
-/* cut.c: do requests that a trace must have of the time before it belong to the thread? */
+/* cut_carry.c: do requests that a trace must have of the time before it belong to the thread? */
 bool cuts_have_thread(const struct writer *writer, uint32_t thread);
 /* The stacks of these. */
 void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
 		      void *arg);
 
-/* cut.c: note events, where writer->outstanding is not NULL. 0 or the writer's failure. */
+/* And note events, where writer->outstanding is not NULL. 0 or the writer's failure. */
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
 	      const struct cut_part *part);
 int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
@@ -336,13 +325,11 @@ int cuts_notify(struct writer *writer, struct thread_log *log, const struct even
 /* A control verb that has succeeded; @out: what it wrote, as JSON. */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time);
-/* Put what was carried into the tables; take it out, if a live reader would read it. */
+void cut_control_fini(struct control_cut *cut);
+/* cut.c: put what was carried into the tables; take it out, if a live reader would read it. */
 int cuts_show(struct writer *writer);
 int cuts_hide(struct writer *writer);
 void cuts_fini(struct writer *writer);
-
-/* writer_end.c: is the trace still where it was made, and as long? 0 or the writer's failure. */
-int writer_look(struct writer *writer);
 
 /* Table `meta` of a new trace: what is recorded, on which machine, by whom. 0 or -errno. */
 int writer_describe_run(struct writer *writer, const struct writer_info *info);
@@ -352,18 +339,30 @@ int writer_store(struct writer *writer);
 
 void writer_free(struct writer *writer);
 
-/* Remember @err as the failure that stopped the writer, unless it is 0 or not the first. */
+/* writer_base.c: remember @err as the failure that stopped the writer, unless it is 0 or not the
+   first. */
 int writer_fail(struct writer *writer, int err);
-
-/* The time of @ticks; @otherwise if that is impossible: the program's ticks are not trusted. */
-int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 
 /* Note in table `coverage` that something could not be seen or read. */
 int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n, int64_t time,
 		 const char *what, uint64_t handle, const char *detail);
 
-/* keep.c: bring the thread's row of table `loss` up to date */
+/* Is @time possible for an event? */
+bool writer_is_timely(struct writer *writer, int64_t time);
+/* The time of @ticks; @otherwise if that is impossible: the program's ticks are not trusted. */
+int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
+
+/* So many events of the thread are not in the trace any more. */
+void writer_count_over(struct writer *writer, struct thread_log *log, uint64_t events,
+		       int64_t begin, int64_t end);
+/* Bring the thread's row of table `loss` up to date; the row that is of no thread. */
 int writer_loss(struct writer *writer, struct thread_log *log);
+int writer_store_gone(struct writer *writer);
+
+/* What has become of the file that nothing in it is safe; NULL: nothing has. */
+const char *writer_find_ruin(const struct writer *writer);
+/* Is the trace still where it was made, and as long? 0 or the writer's failure. */
+int writer_look(struct writer *writer);
 
 /* thread_log.c: events of all threads that are not in the tables: their posts are not whole */
 uint64_t thread_logs_open(const struct writer *writer);
