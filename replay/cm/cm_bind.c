@@ -4,7 +4,6 @@
  * Recorded addresses are translated (cm_address.c), but for those that could not be used there.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/vec.h"
@@ -13,6 +12,14 @@
 
 static const char other_family[] = "an address of a family that is not IP";
 static const char in_use[] = "an address that a program outside the trace had";
+
+int64_t cm_task_number(const struct cm_task *t, enum arg arg)
+{
+	int64_t value = 0;
+
+	args_get(t->args, arg, &value);
+	return value;
+}
 
 static void free_place(struct replay *r, struct cm_place *place)
 {
@@ -135,16 +142,6 @@ int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeou
 		return -1;
 	return t->lib->resolve_addr(t->end->id, from ? (struct sockaddr *)&src : NULL,
 				    (struct sockaddr *)&dst, timeout_ms);
-}
-
-/* librdmacm frees what it keeps of a group only when that is left. */
-void cm_leave_groups(struct replay *r, struct cm_end *end)
-{
-	for (size_t i = 0; end->id && i < end->ngroups; i++)
-		r->cm->lib.leave_multicast(end->id, (struct sockaddr *)&end->groups[i]);
-	free(end->groups);
-	end->groups = NULL;
-	end->ngroups = 0;
 }
 
 static int join_group(struct cm_task *t, struct sockaddr_storage *address)

@@ -10,57 +10,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/vec.h"
 #include "core/wire/log.h"
 #include "replay/cm/cm_priv.h"
 #include "replay/report/differ.h"
 
 static const char gave_up[] = "an identifier that librdmacm made and gave up inside another call";
 static const char option[] = "an option that sets a path of the recorded network";
-
-int64_t cm_task_number(const struct cm_task *t, enum arg arg)
-{
-	int64_t value = 0;
-
-	args_get(t->args, arg, &value);
-	return value;
-}
-
-int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
-		enum rdma_port_space ps)
-{
-	struct rdma_cm_id *id;
-
-	if (!channel || r->cm->lib.create_id(channel, &id, end, ps))
-		return channel ? -errno : -ENODEV;
-	end->id = id;
-	end->datagrams = id->qp_type == IBV_QPT_UD;
-	return 0;
-}
-
-void cm_close_end(struct replay *r, struct cm_end *end)
-{
-	if (end->asked) {
-		cm_close_end(r, end->asked);
-		free(end->asked);
-		end->asked = NULL;
-	}
-	cm_leave_groups(r, end);
-	if (end->id) {
-		uint64_t has;
-		uint64_t key = (uint64_t)end->id->ps << 16 | r->cm->lib.get_src_port(end->id);
-
-		if (map_get(&r->cm->ports, key, &has) && has == (uintptr_t)end)
-			map_remove(&r->cm->ports, key);
-		r->cm->lib.destroy_id(end->id);
-	}
-	end->id = NULL;
-	end->waits = false;
-	cm_arrivals_drop(end);
-}
 
 static struct rdma_event_channel *find_channel(const struct cm_task *t)
 {

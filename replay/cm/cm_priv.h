@@ -135,63 +135,23 @@ int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t po
 /* In the report. */
 void cm_place_tell(struct replay *r);
 
-/* cm_event.c */
-struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object);
-/* Take what has come here. */
-void cm_pump(struct replay *r);
-struct cm_arrival *cm_arrival_take(struct cm_end *end);
-void cm_arrivals_drop(struct cm_end *end);
-int cm_get_event(struct replay *r, const struct trace_event *event);
-/* Wait for it; the type that @end gets first; false if nothing comes. */
-bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
-bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
-
-/* The same of one type; those before it are dropped. */
-bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
-		   int64_t deadline);
-
-/* A call that is made again. */
-struct cm_task {
-	struct replay *r;
-	const struct trace_event *event;
-	const struct call *call;
-	const struct args *args;
-	struct cm_end *end; /* NULL: none, or not known */
-	const struct cm_lib *lib;
-	bool needless; /* out: it was not made */
-};
-
-/* cm_bind.c: the arguments by their names; as the functions of librdmacm return */
-int cm_bind(struct cm_task *t, enum arg arg);
-int cm_resolve(struct cm_task *t, enum arg from, enum arg to, int timeout_ms);
-int cm_join(struct cm_task *t);
-int cm_leave(struct cm_task *t);
-void cm_leave_groups(struct replay *r, struct cm_end *end);
-
-/* cm_call.c: an argument; 0 if it is not there */
-int64_t cm_task_number(const struct cm_task *t, enum arg arg);
-int cm_call(struct replay *r, const struct trace_event *event);
-/* Make an identifier here for it: 0 or -errno. */
+/* cm_end.c: make an identifier here for it: 0 or -errno. */
 int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
 		enum rdma_port_space ps);
 void cm_close_end(struct replay *r, struct cm_end *end);
 /* Note which end has the port that it was bound to. */
 int cm_note_port(struct replay *r, struct cm_end *end);
-
-/* cm_iwarp.c */
-bool cm_has_iwarp(const struct replay *r);
-/* Why a connection of @end is left out; NULL: it is not. */
-const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
-/* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
-int cm_note_connected(struct replay *r, const struct cm_end *end);
-
-/* cm_made.c: an end that is made; NULL without memory */
-struct cm_end *cm_made_new(struct replay *r);
-/* The other end does what brings @event, got by @end */
-void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
-		    int64_t deadline);
-/* Before @end resolves its destination: somebody must be there. Returns the port here, or 0. */
-uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);
+struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object);
+/* Take what has come here. */
+void cm_pump(struct replay *r);
+struct cm_arrival *cm_arrival_take(struct cm_end *end);
+void cm_arrivals_drop(struct cm_end *end);
+/* Wait for it; the type that @end gets first; false if nothing comes. */
+bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
+bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
+/* The same of one type; those before it are dropped. */
+bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
+		   int64_t deadline);
 /* The names of a connection's parameters: of rdma_connect(), of an event, of one for datagrams. */
 struct cm_parameters {
 	enum arg private_data, private_data_len, responder_resources, initiator_depth, flow_control,
@@ -210,3 +170,44 @@ extern const struct cm_parameters cm_connection, cm_datagrams;
 /* The private data that @of names: its length; the bytes, or zeros where they were not kept. */
 uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
 		   bool *ret_known);
+
+/* cm_event.c */
+int cm_get_event(struct replay *r, const struct trace_event *event);
+
+/* A call that is made again. */
+struct cm_task {
+	struct replay *r;
+	const struct trace_event *event;
+	const struct call *call;
+	const struct args *args;
+	struct cm_end *end; /* NULL: none, or not known */
+	const struct cm_lib *lib;
+	bool needless; /* out: it was not made */
+};
+
+/* cm_bind.c: the arguments by their names; as the functions of librdmacm return */
+int cm_bind(struct cm_task *t, enum arg arg);
+int cm_resolve(struct cm_task *t, enum arg from, enum arg to, int timeout_ms);
+int cm_join(struct cm_task *t);
+int cm_leave(struct cm_task *t);
+
+/* An argument; 0 if it is not there. */
+int64_t cm_task_number(const struct cm_task *t, enum arg arg);
+
+/* cm_call.c */
+int cm_call(struct replay *r, const struct trace_event *event);
+
+/* cm_iwarp.c */
+bool cm_has_iwarp(const struct replay *r);
+/* Why a connection of @end is left out; NULL: it is not. */
+const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
+/* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
+int cm_note_connected(struct replay *r, const struct cm_end *end);
+
+/* cm_made.c: an end that is made; NULL without memory */
+struct cm_end *cm_made_new(struct replay *r);
+/* The other end does what brings @event, got by @end */
+void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		    int64_t deadline);
+/* Before @end resolves its destination: somebody must be there. Returns the port here, or 0. */
+uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);

@@ -15,111 +15,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/store/db/sql.h"
 #include "replay/data/contents.h"
-#include "replay/report/differ.h"
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
 
-enum { STRANGERS_MAX = 4096, IN_VAIN = 1000 };
+enum { IN_VAIN = 1000 };
 
 /* ns: of a long wait with more empty polls than IN_VAIN, and of such a poll at least and at most */
 #define HANGS_AFTER 1000000000ll
 enum { POLL_NS = 10, SLOW_POLL_NS = 200 };
-
-struct kept {
-	struct event_id event;
-	enum verb verb;
-	enum stranger kind;
-	uint32_t index, cq, qp;
-	struct wc wc;
-	const char *why;
-	bool found;
-};
-
-struct strangers {
-	size_t n, unfound;
-	struct kept kept[STRANGERS_MAX];
-};
-
-static uint32_t id_of(const struct replay *r, const struct replica *replica)
-{
-	return replica ? (uint32_t)(replica - r->replicas) : 0;
-}
-
-int expect_stranger(const struct expected *e, enum stranger kind, const char *why)
-{
-	struct strangers *s = e->r->strangers;
-
-	if (!s)
-		s = e->r->strangers = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	if (s->n < STRANGERS_MAX) {
-		s->kept[s->n++] = (struct kept){ .event = e->event->id,
-						 .verb = e->event->poll->verb,
-						 .kind = kind,
-						 .index = e->index,
-						 .cq = id_of(e->r, e->cq),
-						 .qp = e->wc->qp,
-						 .wc = *e->wc,
-						 .why = why };
-		s->unfound++;
-	} else if (kind == STRANGER_QUEUE || kind == STRANGER_SENDER) {
-		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp, why);
-	}
-	return 0;
-}
-
-void expect_fini(struct replay *r)
-{
-	free(r->strangers);
-	r->strangers = NULL;
-}
-
-/* Others from there: it is a sender that was not recorded. */
-static bool is_of_many(const struct strangers *s, const struct kept *k)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		n += s->kept[i].qp == k->qp && s->kept[i].wc.src_qp == k->wc.src_qp;
-	return n > 1;
-}
-
-static bool is_same_datagram(const struct wc *there, const struct ibv_wc *here)
-{
-	return here->status == IBV_WC_SUCCESS && there->byte_len == here->byte_len &&
-	       (!(there->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
-}
-
-static bool may_be(const struct strangers *s, const struct kept *k, uint32_t qp, enum side side,
-		   const struct arrival *a)
-{
-	switch (k->kind) {
-	case STRANGER_LOST:
-		return k->cq == a->cq;
-	case STRANGER_QUEUE:
-		return k->cq == a->cq && k->wc.wr_id == a->request.wr_id &&
-		       k->wc.status == (int)a->wc.status &&
-		       (k->wc.status || !(k->wc.opcode & IBV_WC_RECV) == (side == SIDE_SEND));
-	default:
-		return k->qp == qp && side == SIDE_RECV && is_same_datagram(&k->wc, &a->wc) &&
-		       !is_of_many(s, k);
-	}
-}
-
-static struct kept *find_stranger(struct strangers *s, uint32_t qp, enum side side,
-				  const struct arrival *a)
-{
-	for (size_t i = 0; s && s->unfound && i < s->n; i++)
-		if (!s->kept[i].found && may_be(s, &s->kept[i], qp, side, a))
-			return &s->kept[i];
-	return NULL;
-}
 
 /* What the queue pair that had number @here here had there. */
 static uint32_t number_there(struct replay *r, uint32_t here)
@@ -132,7 +39,7 @@ static uint32_t number_there(struct replay *r, uint32_t here)
 	return o ? o->number : here;
 }
 
-static void report_stranger(struct replay *r, const struct kept *k, uint32_t qp,
+static void report_stranger(struct replay *r, const struct kept_stranger *k, uint32_t qp,
 			    const struct arrival *a)
 {
 	bool queue = k->kind == STRANGER_QUEUE, lost = k->kind == STRANGER_LOST;
@@ -166,23 +73,6 @@ static void report_stranger(struct replay *r, const struct kept *k, uint32_t qp,
 struct polled {
 	uint64_t empty, given;
 };
-
-bool expect_is_raced(const struct expected *e)
-{
-	sqlite3 *db = trace_db(e->r->trace);
-	char sql[96];
-
-	if (!db || e->r->nthreads[e->event->process] < 2)
-		return false;
-	if (!e->cq->pollers) {
-		snprintf(sql, sizeof(sql),
-			 "SELECT count(DISTINCT thread) FROM poll_count WHERE"
-			 " cq = %u",
-			 id_of(e->r, e->cq));
-		e->cq->pollers = (unsigned int)sql_int(db, sql, 1);
-	}
-	return e->cq->pollers > 1;
-}
 
 /* Those of a flight recorder's trace were counted before it begins, too. */
 static bool are_counted(const struct replay *r)
@@ -332,7 +222,7 @@ static bool goes_on(struct replay *r, const struct arrival *a)
 static void explain_leftover(struct replay *r, uint32_t qp, enum side side, const struct arrival *a,
 			     bool passed)
 {
-	struct kept *k = find_stranger(r->strangers, qp, side, a);
+	struct kept_stranger *k = expect_find_stranger(r->strangers, qp, side, a);
 	bool usual = a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR;
 	struct polled polled;
 	uint64_t empty;
@@ -368,7 +258,7 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 }
 
 /* Those that nothing here explains. */
-static void end_stranger(struct replay *r, const struct kept *k)
+static void end_stranger(struct replay *r, const struct kept_stranger *k)
 {
 	if (k->found || k->kind == STRANGER_MADE)
 		return;

@@ -75,32 +75,30 @@ int expect_defer(const struct expected *e, enum side side)
 	return 0;
 }
 
-/* Others of its side stay behind it, so it is in the list until it has been compared. */
-int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
+const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
+			       struct expected *ret_e)
 {
-	struct late *late;
-	int err = 0;
+	const struct late *late = qp->late[side];
 
-	while (!err && (late = qp->late[side]) &&
-	       (which != SETTLE_COME || arrivals_first(&qp->in[side]))) {
-		struct expected e = { .r = r,
-				      .event = &late->event,
-				      .wc = &late->wc,
-				      .index = late->index,
-				      .cq = late->cq,
-				      .replica = late->replica,
-				      .qp = qp,
-				      .settled = true,
-				      .last = which == SETTLE_ALL };
+	if (late)
+		*ret_e = (struct expected){ .r = r,
+					    .event = &late->event,
+					    .wc = &late->wc,
+					    .index = late->index,
+					    .cq = late->cq,
+					    .replica = late->replica,
+					    .qp = qp,
+					    .settled = true };
+	return late;
+}
 
-		err = expect_one(&e);
-		if (e.again || qp->late[side] != late)
-			break;
-		qp->late[side] = late->next;
-		r->nlate--;
-		free(late);
-	}
-	return err;
+void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side)
+{
+	struct late *late = qp->late[side];
+
+	qp->late[side] = late->next;
+	r->nlate--;
+	free(late);
 }
 
 void expect_forget_late(struct replica_qp *qp)

@@ -22,10 +22,14 @@ static inline bool is_same_event(struct event_id a, struct event_id b)
 	return a.thread == b.thread && a.n == b.n;
 }
 
-/* Compare one that may come. 0 or -ENOMEM. */
+/* expect_one.c: compare one that may come. 0 or -ENOMEM. */
 int expect_one(struct expected *e);
+enum side expect_side(const struct expected *e);
+/* Do its requests come from a shared receive queue? */
+bool expect_is_shared(const struct expected *e, enum side side);
+extern const char expect_cut_short[]; /* why it does not come: its sender was killed */
 
-/* Is there no receive request that its message could take? */
+/* expect_late.c: is there no receive request that its message could take? */
 bool expect_is_starved(const struct expected *e, enum side side);
 
 /* It does not come: the shared queue keeps the request that it took there. */
@@ -33,17 +37,22 @@ void expect_spare(const struct expected *e);
 
 /* Compare it later. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
+/* The first that was deferred, into *@ret_e; NULL: there is none. Forget it. */
+const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
+			       struct expected *ret_e);
+void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
 
 /*
- * Compare those that were deferred as far as they have come; or as long as there are receive
- * requests for them; or, with nothing that will post one, all. 0 or -ENOMEM.
+ * expect.c: compare those that were deferred as far as they have come; or as long as there are
+ * receive requests for them; or, with nothing that will post one, all. 0 or -ENOMEM.
  */
 enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
 int expect_settle(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
 /*
- * Was its sender killed within the post, which leaves the message, but no event in the trace? On a
- * reliable connection we know what is under way, and need not wait for more; @waited: we did.
+ * expect_killed.c: was its sender killed within the post, which leaves the message, but no event in
+ * the trace? On a reliable connection we know what is under way, and need not wait for more;
+ * @waited: we did.
  */
 bool expect_died_sending(const struct expected *e, enum side side, bool waited);
 
@@ -53,9 +62,6 @@ bool expect_died_sending(const struct expected *e, enum side side, bool waited);
  */
 bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_status here);
 
-/* Was the queue of @e polled by several threads there? */
-bool expect_is_raced(const struct expected *e);
-
 /* Why it is compared with none here. */
 enum stranger {
 	STRANGER_QUEUE,  /* its queue pair is not in the trace */
@@ -64,10 +70,34 @@ enum stranger {
 	STRANGER_LOST,   /* itself is not in the trace: its poll had more than that has */
 };
 
-/* Keep it until the end, when something unasked here may turn out to be it. 0 or -ENOMEM. */
+enum { STRANGERS_MAX = 4096 };
+
+struct kept_stranger {
+	struct event_id event;
+	enum verb verb;
+	enum stranger kind;
+	uint32_t index, cq, qp;
+	struct wc wc;
+	const char *why;
+	bool found;
+};
+
+struct strangers {
+	size_t n, unfound;
+	struct kept_stranger kept[STRANGERS_MAX];
+};
+
+/*
+ * expect_stranger.c: keep it until the end, when something unasked here may turn out to be it. 0 or
+ * -ENOMEM.
+ */
 int expect_stranger(const struct expected *e, enum stranger kind, const char *why);
 
-/* The queue pair that sent a datagram; 0 if it is not known. */
+/* That which @a of queue pair @qp may be; NULL: there is none. */
+struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t qp, enum side side,
+					   const struct arrival *a);
+
+/* expect_report.c: the queue pair that sent a datagram; 0 if it is not known. */
 uint32_t expect_sender(const struct expected *e);
 
 /* How long to wait: less for a queue pair from which completions have been missing. */

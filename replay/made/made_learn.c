@@ -12,71 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/vec.h"
 #include "core/wire/log.h"
 #include "replay/made/made_pass.h"
 #include "replay/pair/pair.h"
-
-enum { PAGE = 4096 };
-
-/* The device here that @object will be made on. */
-static const struct device *device_of(const struct replay *r, uint32_t object)
-{
-	const struct object *o = trace_object(r->trace, object);
-
-	/* a damaged trace may have a circle, so not more steps than kinds */
-	for (int steps = 0; o && o->kind != OBJECT_device; steps++)
-		o = steps < OBJECT_COUNT ? trace_object(r->trace, o->parent) : NULL;
-	return devices_role(r->devices, o && o->name ? o->name : "");
-}
-
-/* Two addresses of one host: the GID says it where both have one, else the LID. */
-static bool is_at(const struct made_host *host, const struct ibv_ah_attr *av)
-{
-	if (host->global && av->is_global)
-		return !memcmp(&host->gid, &av->grh.dgid, sizeof(host->gid));
-	return host->lid == av->dlid && (host->lid || host->global == (bool)av->is_global);
-}
-
-static uint32_t find_host(const struct pass *p, const struct made_plan *plan,
-			  const struct ibv_ah_attr *av)
-{
-	const struct device *device = device_of(p->r, plan->object);
-	struct made *far = p->far;
-	struct made_host *host;
-	size_t i = 0;
-
-	while (i < far->nhosts && !(far->hosts[i].device == device && is_at(&far->hosts[i], av)))
-		i++;
-	host = i < far->nhosts ? &far->hosts[i] : vec_push(far->hosts, far->nhosts);
-	if (!host)
-		return 0;
-	if (!host->device)
-		host->longest = PAGE;
-	host->device = device;
-	if (av->dlid)
-		host->lid = av->dlid;
-	if (av->is_global) {
-		host->global = true;
-		host->gid = av->grh.dgid;
-	}
-	return (uint32_t)i + 1;
-}
-
-/* Where a datagram that names no address comes from: the host that is known already. */
-uint32_t made_host_at(const struct pass *p, const struct made_plan *plan,
-		      const struct ibv_ah_attr *av)
-{
-	static const struct ibv_ah_attr anywhere;
-	const struct device *device = device_of(p->r, plan->object);
-
-	if (av && (av->is_global || av->dlid))
-		return find_host(p, plan, av);
-	for (size_t i = 0; i < p->far->nhosts; i++)
-		if (p->far->hosts[i].device == device)
-			return (uint32_t)i + 1;
-	return find_host(p, plan, &anywhere);
-}
 
 static bool is_connected(enum ibv_qp_type type)
 {
@@ -94,7 +32,7 @@ static int resolve_links(struct pass *p, struct made_plan *plan)
 		    peers_claimed(p->r->peers, plan->object) ||
 		    peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
 			continue;
-		link->host = find_host(p, plan, &link->av);
+		link->host = made_host_find(p, plan, &link->av);
 		if (!link->host)
 			return -ENOMEM;
 		plan->needed = true;

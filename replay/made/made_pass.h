@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The one pass over a trace before the made peer is made: shared by made_learn.c,
- * made_traffic.c and made_told.c. One thread.
+ * made_traffic.c, made_told.c and made_host.c. One thread.
  */
 #include "replay/made/made_priv.h"
 
@@ -20,16 +20,21 @@ struct pass {
 	struct told *told; /* by object: completion queue, queue pair, SRQ */
 };
 
-/* made_learn.c: the host at that address, 1 + its index; 0 without memory; @av NULL: not known. */
+/* made_host.c: the host at that address, 1 + its index; 0 without memory. */
+uint32_t made_host_find(const struct pass *p, const struct made_plan *plan,
+			const struct ibv_ah_attr *av);
+/* The same; where the address says nothing, or @av is NULL, the host that is known already. */
 uint32_t made_host_at(const struct pass *p, const struct made_plan *plan,
 		      const struct ibv_ah_attr *av);
+/* That which @plan is connected to at this point of the trace, or NULL. */
+struct made_host *made_host_now(const struct pass *p, const struct made_plan *plan);
+/* The plan of @object, if its other end at this point of the trace is made; or NULL. */
+struct made_plan *made_plan_now(const struct pass *p, uint32_t object);
 
 /* made_traffic.c */
 int made_learn_event(struct pass *p, const struct trace_event *event);
 /* Requests before @end succeeded. */
 int made_close_requests(struct pass *p, struct made_plan *plan, size_t end);
-/* The plan of @object, if its other end at this point of the trace is made; or NULL. */
-struct made_plan *made_plan_now(const struct pass *p, uint32_t object);
 
 /* made_told.c: messages of a poll that an event told of before; an event. */
 int made_learn_told(struct pass *p, const struct trace_event *poll);

@@ -5,7 +5,6 @@
  * status. On a send queue what is before a completed request has succeeded.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/vec.h"
@@ -17,28 +16,11 @@ enum { PAGE = 4096, GRH = 40, MULTICAST = 0xffffff };
 /* Longer than any message may be: the length of a damaged trace. */
 #define LONGEST (1ull << 31)
 
-/* The host that it is connected to at this point of the trace, or NULL. */
-static struct made_host *host_now(const struct pass *p, const struct made_plan *plan)
-{
-	const struct made_link *link = plan->at ? &plan->links[plan->at - 1] : NULL;
-
-	return link && link->host ? &p->far->hosts[link->host - 1] : NULL;
-}
-
 static void note_length(struct made_host *host, uint64_t length)
 {
 	length = (length + PAGE - 1) & ~(PAGE - 1ull);
 	if (length > host->longest && length <= LONGEST)
 		host->longest = length;
-}
-
-struct made_plan *made_plan_now(const struct pass *p, uint32_t object)
-{
-	struct made_plan *plan = object < p->r->nreplicas ? p->far->plans[object] : NULL;
-
-	if (!plan)
-		return NULL;
-	return plan->type == IBV_QPT_UD || host_now(p, plan) ? plan : NULL;
 }
 
 /* Datagram queue pair @qpn at @av (NULL: not known) is not in the trace. */
@@ -145,7 +127,7 @@ static int learn_post(struct pass *p, const struct trace_event *event)
 	const struct post *post = event->post;
 	struct made_plan *plan =
 		post->object < p->r->nreplicas ? p->far->plans[post->object] : NULL;
-	struct made_host *host = plan ? host_now(p, plan) : NULL;
+	struct made_host *host = plan ? made_host_now(p, plan) : NULL;
 	int err = 0;
 	if (!post_is_send(post))
 		note_receives(p, post);
@@ -182,7 +164,7 @@ static int access_of(int opcode)
 
 int made_close_requests(struct pass *p, struct made_plan *plan, size_t end)
 {
-	struct made_host *host = host_now(p, plan);
+	struct made_host *host = made_host_now(p, plan);
 	int err = 0;
 
 	for (; plan->first < end && !err; plan->first++) {
@@ -247,7 +229,7 @@ static int learn_connected(struct pass *p, struct made_plan *plan, const struct 
 	int err;
 
 	if (at == SIZE_MAX && wc->status == IBV_WC_SUCCESS && wc->opcode & IBV_WC_RECV) {
-		note_length(host_now(p, plan), wc->byte_len);
+		note_length(made_host_now(p, plan), wc->byte_len);
 		return 0;
 	}
 	if (wc->status != IBV_WC_SUCCESS && learn_failure(p, plan, event, index))
@@ -255,7 +237,7 @@ static int learn_connected(struct pass *p, struct made_plan *plan, const struct 
 	if (at == SIZE_MAX && (wc->status == IBV_WC_SUCCESS || wc->status == IBV_WC_WR_FLUSH_ERR))
 		return 0;
 	if (at == SIZE_MAX) {
-		note_length(host_now(p, plan), p->longest + 1);
+		note_length(made_host_now(p, plan), p->longest + 1);
 		return map_put(&p->far->taken, event_part_key(event->id, index), MADE_MESSAGE);
 	}
 	if (wc->status == IBV_WC_SUCCESS)

@@ -1,0 +1,452 @@
+/*
+ * One recorded completion, and which one here it is compared with
+ *
+ * The next of its queue pair and side, as a rule. Not so where the order is not that of one queue:
+ *
+ *	datagrams             the next of its sender
+ *	several threads       that of the same request, whenever it came: what is passed over may be
+ *	                      asked for later
+ *	a shared queue        the next of the connection, whichever request it took
+ *
+ * Not here: which of their differences are tolerated (differ_wc.c), whether it can come at all
+ * (expect.c), and what is left at the end (expect_end.c).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/store/db/sql.h"
+#include "replay/data/contents.h"
+#include "replay/data/expect_priv.h"
+#include "replay/data/polls.h"
+#include "replay/made/made.h"
+#include "replay/pair/pair.h"
+#include "replay/report/differ.h"
+#include "replay/report/pace.h"
+
+#define RACE_NS 50000000 /* for another completion than the next */
+
+static const char died_before[] = "a message that its receiver was killed before it could take";
+static const char shared_order[] = "which request of a shared receive queue was taken";
+static const char threads_order[] = "the order of what several threads posted or polled";
+static const char senders_order[] = "the order of datagrams of several senders";
+
+static bool is_of_request(const struct expected *e, const struct arrival *a)
+{
+	return is_same_event(a->request.event, e->wc->request) &&
+	       a->request.index == e->wc->request_index;
+}
+
+static bool has_come(const struct expected *e, enum side side)
+{
+	const struct arrival *a = arrivals_first(&e->qp->in[side]);
+
+	return a && is_same_event(a->request.event, e->wc->request);
+}
+
+/*
+ * Only its request tells whether an error completion was a send. If the request is
+ * not known, take the side on which something came or is under way.
+ */
+static enum side side_of_failed(const struct expected *e)
+{
+	const struct requests *sends = &e->qp->out[SIDE_SEND];
+
+	if (e->wc->request.thread) {
+		if (has_come(e, SIDE_SEND))
+			return SIDE_SEND;
+		if (has_come(e, SIDE_RECV))
+			return SIDE_RECV;
+		return requests_has(sends, e->wc->request, e->wc->request_index) ? SIDE_SEND
+										 : SIDE_RECV;
+	}
+	if (arrivals_first(&e->qp->in[SIDE_SEND]))
+		return SIDE_SEND;
+	if (arrivals_first(&e->qp->in[SIDE_RECV]))
+		return SIDE_RECV;
+	return requests_count(sends) ? SIDE_SEND : SIDE_RECV;
+}
+
+enum side expect_side(const struct expected *e)
+{
+	if (e->wc->status != IBV_WC_SUCCESS)
+		return side_of_failed(e);
+	return e->wc->opcode & IBV_WC_RECV ? SIDE_RECV : SIDE_SEND;
+}
+
+/*
+ * In which order completions come of one side of a queue pair: requests of its own in the order of
+ * their posts, datagrams in that of each sender, and what took a request of a shared receive queue
+ * in the order of the connection, whichever request it took.
+ */
+enum order { ORDER_POSTED, ORDER_SENDER, ORDER_ARRIVED };
+
+bool expect_is_shared(const struct expected *e, enum side side)
+{
+	return side == SIDE_RECV && e->qp->shared;
+}
+
+static enum order order_of(const struct expected *e, enum side side)
+{
+	if (side == SIDE_RECV && e->qp->type == IBV_QPT_UD && e->wc->src_qp &&
+	    e->wc->status == IBV_WC_SUCCESS)
+		return ORDER_SENDER;
+	return expect_is_shared(e, side) ? ORDER_ARRIVED : ORDER_POSTED;
+}
+
+/* Which arrival is waited for. */
+struct wanted {
+	enum { NEXT, OF_REQUEST, OF_SENDER, ALIKE } what;
+	enum side side;
+	uint32_t sender; /* its number here; 0: any */
+};
+
+/* Do all that tell one message from another agree? */
+static bool is_alike(const struct wc *there, const struct ibv_wc *here)
+{
+	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
+
+	if (there->status != (int)here->status || there->status != IBV_WC_SUCCESS)
+		return there->status == (int)here->status;
+	if (there->opcode != (int)here->opcode || (there->wc_flags ^ here->wc_flags) & flags)
+		return false;
+	return (!(here->opcode & IBV_WC_RECV) || there->byte_len == here->byte_len) &&
+	       (!(here->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
+}
+
+static const struct arrival *find_alike(const struct arrivals *in, const struct wc *wc,
+					uint32_t sender)
+{
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (is_alike(wc, &a->wc) && (!sender || a->wc.src_qp == sender))
+			return a;
+	}
+	return NULL;
+}
+
+static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t sender)
+{
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (a->wc.src_qp == sender && a->wc.status == IBV_WC_SUCCESS)
+			return a;
+	}
+	return NULL;
+}
+
+/* Receives of XRC and of several work queues complete in more than one completion queue. */
+static const struct arrival *find_of_queue(const struct expected *e, const struct arrivals *in)
+{
+	uint32_t cq = (uint32_t)(e->cq - e->r->replicas);
+
+	for (uint32_t at = in->head; at != in->tail; at++) {
+		const struct arrival *a = &in->cells[at & (in->size - 1)];
+
+		if (a->cq == cq)
+			return a;
+	}
+	return NULL;
+}
+
+static const struct arrival *find_wanted(const struct expected *e, const struct wanted *wanted)
+{
+	const struct arrivals *in = &e->qp->in[wanted->side];
+
+	switch (wanted->what) {
+	case OF_REQUEST:
+		return arrivals_find(in, e->wc->request, e->wc->request_index);
+	case OF_SENDER:
+		return find_sent_by(in, wanted->sender);
+	case ALIKE:
+		return find_alike(in, e->wc, wanted->sender);
+	default:
+		return find_of_queue(e, in);
+	}
+}
+
+/* May a request that the completion fits still complete? Only a queue of its own can tell. */
+static bool is_outstanding(const struct expected *e, const struct wanted *wanted)
+{
+	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
+		return true;
+	return requests_await(&e->qp->out[wanted->side], e->wc->request, e->wc->request_index,
+			      e->wc->wr_id,
+			      wanted->side == SIDE_SEND && e->wc->status == IBV_WC_SUCCESS);
+}
+
+/* Pointers to arrivals are not kept over it. */
+static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
+{
+	const struct arrival *a;
+	int64_t start = 0;
+	unsigned int turns = 0;
+
+	while (!(a = find_wanted(e, wanted))) {
+		int n = polls_take(e->r, e->cq, (int)(e->event->poll->nwc - e->index));
+
+		if (n > 0)
+			continue;
+		if (n < 0 || !e->cq->handle)
+			break;
+		if (turns % 64 == 0 && !pace_is_behind() && !is_outstanding(e, wanted))
+			break;
+		e->starved =
+			turns % 64 == 0 && !pace_is_behind() && expect_is_starved(e, wanted->side);
+		if (e->starved)
+			break;
+		if (!start)
+			start = pace_now();
+		/* a divergence of another thread may explain meanwhile that it does not come */
+		if (!pace_wait(&turns,
+			       start + (wanted->what == ALIKE ? RACE_NS : expect_wait_time(e))))
+			break;
+	}
+	return a ? a : find_wanted(e, wanted);
+}
+
+/*
+ * Why the completion here may be of another request than there, or NULL. Its request there must be
+ * known: a wr_id that no request had is a difference.
+ */
+static const char *why_other(const struct expected *e, enum side side, const struct arrival *a)
+{
+	if (is_of_request(e, a) || (!e->wc->request.thread && !e->r->lossy))
+		return NULL;
+	if (expect_is_shared(e, side))
+		return shared_order;
+	return order_of(e, side) == ORDER_SENDER && e->qp->swapped ? senders_order : NULL;
+}
+
+static void compare_completion(struct expected *e, enum side side, const struct arrival *a)
+{
+	struct differ_wc d = { .event = e->event->id,
+			       .index = e->index,
+			       .there = e->wc,
+			       .here = &a->wc,
+			       .wr_id = a->request.wr_id,
+			       .about = a->request.event,
+			       .type = e->qp->type };
+
+	d.verb = e->event->poll->verb;
+	d.object = e->wc->qp;
+	d.peer = side == SIDE_RECV ? expect_sender(e) : 0;
+	d.tagged = a->tagged;
+	d.flow_tag = a->flow_tag;
+	d.length = a->request.length;
+	d.sender = a->sender;
+	d.ex = e->cq->extended ? e->cq->handle : NULL;
+	d.other = why_other(e, side, a);
+	if (e->wc->status != IBV_WC_SUCCESS && expect_died_before(e, side, a->wc.status))
+		outcome_tolerated(e->r->outcome, died_before);
+	else
+		differ_completion(e->r->outcome, &d);
+	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
+	e->cq->asked++;
+	if (e->cq->fresh)
+		e->cq->fresh--;
+	contents_check(e->r, e->event, e->index, e->wc, a,
+		       d.other || e->qp->in[side].tail - e->qp->in[side].head > 1);
+}
+
+/*
+ * A completion that was passed over, asked for at last: threads that post to one queue, or poll
+ * from one, do not write their events in the exact order of the queue, but one thread does.
+ */
+static bool check_passed(struct expected *e, enum side side)
+{
+	struct arrivals *passed = &e->qp->passed[side];
+	const struct arrival *a =
+		arrivals_first(passed) ? arrivals_find(passed, e->wc->request, e->wc->request_index)
+				       : NULL;
+	char there[64], text[32];
+
+	if (!a)
+		return false;
+	if (a->passed_by.thread != e->event->id.thread ||
+	    a->passed_for != a->request.event.thread) {
+		outcome_tolerated(e->r->outcome, threads_order);
+	} else {
+		snprintf(there, sizeof(there), "after %s", event_id_text(a->passed_by, text));
+		expect_report_order(e, a, there);
+	}
+	compare_completion(e, side, a);
+	arrivals_remove(passed, a);
+	return true;
+}
+
+/* What comes before @until was not asked for in its turn. */
+static int pass_over(struct expected *e, enum side side, const struct arrival *until)
+{
+	struct arrivals *in = &e->qp->in[side];
+	struct arrival a;
+	int err = 0;
+
+	while (!err && arrivals_first(in) != until) {
+		a = *arrivals_first(in);
+		a.passed_by = e->event->id;
+		a.passed_for = e->wc->request.thread;
+		err = arrivals_put(&e->qp->passed[side], &a);
+		arrivals_drop(in);
+	}
+	return err;
+}
+
+/* Requests of a queue of its own: the next that completes here is another one. */
+static int check_posted(struct expected *e, enum side side)
+{
+	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
+	const struct arrival *a;
+	int err;
+
+	a = await_arrival(e, &wanted);
+	if (!a) {
+		expect_report_missing(e, is_outstanding(e, &wanted));
+		return 0;
+	}
+	err = pass_over(e, side, a);
+	compare_completion(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return err;
+}
+
+/* Was its queue polled by several threads there? */
+static bool is_raced(const struct expected *e)
+{
+	sqlite3 *db = trace_db(e->r->trace);
+	char sql[96];
+
+	if (!db || e->r->nthreads[e->event->process] < 2)
+		return false;
+	if (!e->cq->pollers) {
+		snprintf(sql, sizeof(sql),
+			 "SELECT count(DISTINCT thread) FROM poll_count WHERE"
+			 " cq = %u",
+			 (uint32_t)(e->cq - e->r->replicas));
+		e->cq->pollers = (unsigned int)sql_int(db, sql, 1);
+	}
+	return e->cq->pollers > 1;
+}
+
+/*
+ * The polls of several threads may be written in another order than they were done, and where the
+ * request does not tell which completion it was, what came with it does: the first such, wherever
+ * it is.
+ */
+static bool check_raced(struct expected *e, enum side side, uint32_t sender)
+{
+	const struct wanted wanted = { .what = ALIKE, .side = side, .sender = sender };
+	const struct arrival *a = is_raced(e) ? await_arrival(e, &wanted) : NULL;
+
+	e->starved = false;
+	if (!a)
+		return false;
+	outcome_tolerated(e->r->outcome, threads_order);
+	compare_completion(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return true;
+}
+
+/*
+ * Which of several senders comes first depends on the network, so a datagram is
+ * compared with the next one of its sender, and may have taken another request.
+ */
+static int check_datagram(struct expected *e)
+{
+	struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV };
+	uint32_t far = pair_source(e->r, e->wc), inside = expect_sender(e);
+	const struct replica *sender;
+	const struct arrival *a;
+	int err = 0;
+
+	if (!far && (!inside || inside == e->wc->qp)) /* two hosts may have the same numbers */
+		far = made_datagram(e->r, e->wc->qp, e->wc->src_qp);
+	sender = far ? NULL : replica_of(e->r, inside);
+	wanted.sender = sender ? sender->number : far;
+	if (!sender)
+		err = expect_stranger(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
+				      "the trace does not have its sender");
+	if (!wanted.sender || err)
+		return err;
+	a = await_arrival(e, &wanted);
+	if (!a) {
+		expect_report_missing(e, true);
+		return 0;
+	}
+	if (a != arrivals_first(&e->qp->in[SIDE_RECV]))
+		e->qp->swapped = true;
+	if (!is_alike(e->wc, &a->wc)) {
+		if (check_raced(e, SIDE_RECV, wanted.sender))
+			return 0;
+		a = find_wanted(e, &wanted);
+	}
+	compare_completion(e, SIDE_RECV, a);
+	arrivals_remove(&e->qp->in[SIDE_RECV], a);
+	return 0;
+}
+
+const char expect_cut_short[] = "its sender was killed while it posted";
+
+/* The next of its side, whatever it is: a failed one may be of the other. */
+static const struct arrival *await_next(struct expected *e, enum side *side)
+{
+	const struct wanted wanted = { .what = NEXT, .side = *side };
+	const struct arrival *a = await_arrival(e, &wanted);
+
+	if (a || e->wc->status == IBV_WC_SUCCESS)
+		return a;
+	*side = expect_side(e);
+	return find_of_queue(e, &e->qp->in[*side]);
+}
+
+/*
+ * Is @a the one? Where wr_ids repeat, which request the recorded completion had is only counted, so
+ * the next one with that wr_id is as good.
+ */
+static bool is_next(const struct expected *e, enum order order, const struct arrival *a)
+{
+	return is_of_request(e, a) || order != ORDER_POSTED || !e->wc->request.thread ||
+	       a->request.wr_id == e->wc->wr_id;
+}
+
+int expect_one(struct expected *e)
+{
+	enum side side = expect_side(e);
+	enum order order = order_of(e, side);
+	const struct arrival *a;
+
+	if (order == ORDER_SENDER)
+		return check_datagram(e);
+	if (check_passed(e, side))
+		return 0;
+	if (e->qp->late[side] && !e->settled) /* behind others that wait */
+		return expect_defer(e, side);
+	a = await_next(e, &side);
+	if (!a && e->starved && e->last) { /* another queue pair has had the last request */
+		outcome_tolerated(e->r->outcome, shared_order);
+		return 0;
+	}
+	e->again = !a && e->starved && e->settled;
+	if (!a && e->starved)
+		return e->settled ? 0 : expect_defer(e, side);
+	if (!a && expect_died_sending(e, side, true)) {
+		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
+				expect_cut_short);
+		return 0;
+	}
+	if (!a) {
+		expect_report_missing(e, is_outstanding(e, &(struct wanted){ .side = side }));
+		return 0;
+	}
+	if (!is_next(e, order, a))
+		return check_posted(e, side);
+	if (!is_alike(e->wc, &a->wc) && !(order == ORDER_POSTED && is_of_request(e, a))) {
+		if (check_raced(e, side, 0))
+			return 0;
+		a = find_of_queue(e, &e->qp->in[side]);
+	}
+	compare_completion(e, side, a);
+	arrivals_remove(&e->qp->in[side], a);
+	return 0;
+}
