@@ -33,7 +33,8 @@ headers_of_a_prefix_are_read() {
 # two files that call each other, and one that calls what a higher room has, each without an include
 calls_that_no_include_shows_are_found() {
 	local tree=$tmp/tree layers=$PWD/scripts/check-layers file
-	mkdir -p "$tree/core/base" "$tree/core/wire" && git init -q "$tree" || return
+	mkdir -p "$tree/core/base" "$tree/core/wire" "$tree/docs" && git init -q "$tree" &&
+		cp docs/ARCHITECTURE.md "$tree/docs" || return
 	echo 'int b(void); int a(void); int a(void) { return b(); }' >"$tree/core/base/a.c"
 	echo 'int b(void); int a(void); int b(void) { return a(); }' >"$tree/core/base/b.c"
 	echo 'int d(void); int c(void); int c(void) { return d(); }' >"$tree/core/base/c.c"
@@ -45,6 +46,21 @@ calls_that_no_include_shows_are_found() {
 	(cd "$tree" && BUILD=build "$layers") >"$tmp/layers"
 	says "core/base: files in a circle: a.c b.c" "$tmp/layers" &&
 		says "core/base/c.c: core/base may not use d() of core/wire/d.c" "$tmp/layers"
+}
+
+# a page that lacks a floor, has the next two in the wrong order, and lets a room include another
+page_of_other_floors_is_found() {
+	local tree=$tmp/page layers=$PWD/scripts/check-layers
+	mkdir -p "$tree/docs" && git init -q "$tree" && sed -e '/^| - `vtab\/` /d' \
+		-e '/^| - `explain\/` /{h;d}' -e '/^| - `model\/` /G' \
+		-e '/shim\/lttng.*core\/wire/s/`core\/wire`/`core\/wire`, `core\/store`/' \
+		docs/ARCHITECTURE.md >"$tree/docs/ARCHITECTURE.md" || return
+	(cd "$tree" && BUILD=build "$layers") >"$tmp/layers"
+	says "the floors of core/store are not those of FLOORS" "$tmp/layers" &&
+		says "the floors of analyzer are not those of FLOORS" "$tmp/layers" &&
+		says "shim/lttng may include other rooms than in MAY" "$tmp/layers" &&
+		says "replay has no folder report" "$tmp/layers" || return
+	! says "the floors of replay are not" "$tmp/layers" >"$tmp/none"
 }
 
 # what the guest needs beside libc would be loaded into every descendant
@@ -103,6 +119,7 @@ try "mutants that nobody can see are mutants" scripts/mutate --check
 try removed_verb_is_missed
 try headers_of_a_prefix_are_read
 try calls_that_no_include_shows_are_found
+try page_of_other_floors_is_found
 try guest_needs_libc_only
 try guest_exports_verbs_only
 try what_cannot_be_tried_has_failed
