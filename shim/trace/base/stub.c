@@ -21,7 +21,7 @@ void stub_enter(unsigned int index)
 {
 	int saved = errno;
 
-	stub_called(index);
+	CALL_BACK(stub_called)(index);
 	errno = saved;
 }
 

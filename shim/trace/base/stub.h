@@ -4,6 +4,8 @@
  */
 #include <stdbool.h>
 
+#include "shim/trace/base/callback.h"
+
 enum { STUBS = 512 };
 
 /* The stub of @index, which goes on to @next from now on. */
@@ -11,5 +13,5 @@ void *stub_to(unsigned int index, void *next);
 
 bool stub_is(const void *at);
 
-/* Defined by the user of stubs: stub @index is called. May change errno. */
-void stub_called(unsigned int index);
+/* Stub @index is called. May change errno. import.c. */
+CALLBACK(void, stub_called, (unsigned int index));

@@ -165,10 +165,12 @@ static void record_direct(const char *name, enum event_direct_how how)
 	record_commit(&event->head, (sizeof(*event) + bytes + 7) / 8);
 }
 
-void stub_called(unsigned int index)
+static void note_call(unsigned int index)
 {
 	record_direct(imports[index].name, DIRECT_CALLED);
 }
+
+REGISTER(stub_called, note_call)
 
 static void *stub_of(const struct import *import)
 {
@@ -217,7 +219,7 @@ static void note_slot(const struct object *o, void **slot, const char *name, boo
 		half = half || verb != VERB_NONE || provider_has(name);
 	} else if (verb != VERB_NONE) {
 		wanted[verb / 64] |= 1ull << (verb % 64);
-		fresh = fresh || *slot != later_function((enum verb)verb);
+		fresh = fresh || *slot != CALL_BACK(import_later)((enum verb)verb);
 	} else if (provider_has(name) && !stub_is(*slot)) {
 		if (object_is_unbound(o, *slot))
 			ask_for(name);
@@ -233,7 +235,7 @@ static void hook_verb(const struct object *o, void **slot, enum verb verb)
 
 	/* else it is the program's own function of that name */
 	if (real && (*slot == real || object_is_unbound(o, *slot)))
-		object_write_slot(o, slot, later_function(verb));
+		object_write_slot(o, slot, CALL_BACK(import_later)(verb));
 }
 
 /* The function behind a slot that is not bound; NULL: it is still to be looked up. */
@@ -375,7 +377,7 @@ void import_see(const struct dl_phdr_info *info)
 
 static void *instead_of_verb(enum verb verb, const void *found)
 {
-	return found == next_symbol(verb) ? later_function(verb) : NULL;
+	return found == next_symbol(verb) ? CALL_BACK(import_later)(verb) : NULL;
 }
 
 void *import_instead(const char *name, void *found)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "core/wire/desc.h"
+#include "shim/trace/base/callback.h"
 
 /* Look at all loaded objects. Takes the loader's lock; not to be called under it. */
 void import_look(void);
@@ -33,5 +34,5 @@ bool import_is_of(const char *name, const char *version);
  */
 void *import_instead(const char *name, void *found);
 
-/* Our function of a verb that is not exported, or NULL. Made from the list. */
-void *later_function(enum verb verb);
+/* Our function of a verb that is not exported, or NULL. wrappers.c. */
+CALLBACK(void *, import_later, (enum verb verb));

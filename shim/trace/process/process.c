@@ -113,7 +113,7 @@ __attribute__((constructor)) static void prepare_process(void)
 
 /*
  * libc's open() and read() are cancellation points, and may be interposed;
- * record_start() has disabled cancellation.
+ * start_recording() has disabled cancellation.
  */
 static size_t read_file(const char *path, char *text, size_t size)
 {

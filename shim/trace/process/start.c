@@ -1,5 +1,5 @@
 /*
- * How a verb comes to a ring: record_start()
+ * How a verb comes to a ring: record_ready()
  *
  *	is a child in this thread's place?    vfork.c
  *	the process joins its session         join.c
@@ -102,7 +102,7 @@ static bool start_recording(void)
 	return ok;
 }
 
-bool record_start(void)
+static bool start_thread(void)
 {
 	bool ok = start_recording();
 
@@ -110,3 +110,5 @@ bool record_start(void)
 		record_set_unseen(true);
 	return ok;
 }
+
+REGISTER(record_start, start_thread)

@@ -32,7 +32,7 @@ void thread_end(void *unused)
 
 	(void)unused;
 	if (recorder.vfork)
-		record_start(); /* the child in our place is gone */
+		CALL_BACK(record_start)(); /* the child in our place is gone */
 	builder_thread_end();
 	site_end();
 	if (!ring->head || recorder.generation != recording_generation())

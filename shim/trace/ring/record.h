@@ -12,6 +12,7 @@
 #include "core/wire/clock.h"
 #include "core/wire/ring.h"
 #include "core/wire/tap.h"
+#include "shim/trace/base/callback.h"
 #include "shim/trace/ring/recording.h"
 
 struct recorder {
@@ -60,8 +61,11 @@ extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* e
 /* The process ends at once: publish what is held, and forget the event that was being written. */
 void record_abandon(void);
 
-/* The slow way to a ring: join the session, make the ring. False: do not record. In start.c. */
-bool record_start(void);
+/* The slow way to a ring: join the session, make the ring. False: do not record. start.c. */
+CALLBACK(bool, record_start, (void));
+
+/* Was @writer, a frame of a verb of this thread, left by a jump? stack.c. */
+CALLBACK(bool, record_is_left, (const void *writer));
 
 static inline bool record_ready(void)
 {
@@ -69,7 +73,7 @@ static inline bool record_ready(void)
 
 	if (__builtin_expect(recorder.generation == now, 1))
 		return true;
-	return now != RECORDING_OFF && record_start();
+	return now != RECORDING_OFF && CALL_BACK(record_start)();
 }
 
 static inline uint64_t record_ticks(void)
@@ -92,9 +96,6 @@ bool record_take_over(void);
 
 /* Something is held, and a verb with @frame begins: publish it if its own verb is gone. */
 void record_end_hold(const void *frame);
-
-/* Was @writer, a frame of a verb of this thread, left by a jump? In stack.c. */
-bool record_writer_is_gone(const void *writer);
 
 /* Wake the collector, if it sleeps. */
 void record_wake(void);

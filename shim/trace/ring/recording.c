@@ -5,7 +5,7 @@
  *	                  (MADV_WIPEONFORK); RECORDING_OFF when recording has ended
  *	recorder:         a thread's ring, with the generation in which it was made
  *
- * Equal numbers: record. Anything else: record_start() finds out why. So one
+ * Equal numbers: record. Anything else: record_start finds out why. So one
  * load tells a child from its parent, and "off" costs the same as "on".
  *
  * Not here: how a process joins a session (join.c).

@@ -15,7 +15,7 @@ extern struct session recording_session;
 #define RECORDING_OFF UINT32_MAX
 
 /* Generation of the process: 0 in a child after fork (the page is wiped), so
- * that no thread's own number fits and record_start() is asked. */
+ * that no thread's own number fits and record_start is called. */
 extern _Atomic(_Atomic uint32_t *) recording_page __attribute__((visibility("hidden")));
 
 static inline uint32_t recording_generation(void)

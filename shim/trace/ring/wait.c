@@ -37,17 +37,6 @@ void record_wake(void)
 		session_wake(&recording_session);
 }
 
-void record_drop(void)
-{
-	ring_drop(&recorder.ring, record_ticks());
-}
-
-void record_drop_nested(void)
-{
-	record_drop();
-	atomic_fetch_add_explicit(&recorder.ring.head->in_handlers, 1, memory_order_relaxed);
-}
-
 /* Reads /proc with open() and read(), which are cancellation points; a verb may be none. */
 static bool collector_died(void)
 {

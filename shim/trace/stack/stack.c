@@ -210,7 +210,7 @@ static void search_writer(void *arg)
 				(writer < here && here - writer > STACK_NEAR);
 }
 
-bool record_writer_is_gone(const void *writer)
+static bool is_writer_gone(const void *writer)
 {
 	struct interrupted search = { .writer = writer, .here = __builtin_frame_address(0) };
 	struct quiet quiet;
@@ -222,6 +222,8 @@ bool record_writer_is_gone(const void *writer)
 	quiet_end(&quiet);
 	return search.whole && !search.alive;
 }
+
+REGISTER(record_is_left, is_writer_gone)
 
 struct above {
 	const void *const *frame;

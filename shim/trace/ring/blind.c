@@ -1,0 +1,68 @@
+/*
+ * Events of what is not recorded: the recorder's own, written between those of verbs
+ *
+ * A signal handler may leave a verb by longjmp() while the verb's event is being written. That one
+ * is given up, and that it was is written.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "shim/trace/ring/record.h"
+
+/* Does it mean that requests or completions are not seen from now on? */
+static bool hides_work(enum event_blind_what what)
+{
+	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES &&
+	       what != BLIND_SANDBOX;
+}
+
+void record_blind(enum event_blind_what what, const void *object)
+{
+	struct event_blind *event;
+
+	if (hides_work(what))
+		record_set_unseen(true);
+	if (!record_ready())
+		return;
+	event = record_reserve(sizeof(*event));
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_BLIND, record_ticks());
+	event->what = what;
+	event->pad = 0;
+	event->object = (uint64_t)(uintptr_t)object;
+	record_commit(&event->head, sizeof(*event) / 8);
+}
+
+bool record_take_over(void)
+{
+	int saved = errno;
+	bool gone = CALL_BACK(record_is_left)(recorder.writing);
+
+	errno = saved;
+	if (!gone) {
+		record_drop_nested();
+		return false;
+	}
+	ring_repair(&recorder.ring);
+	recorder.held = 0;
+	recorder.holds++;
+	atomic_signal_fence(memory_order_seq_cst);
+	recorder.writing = NULL;
+	record_blind(BLIND_JUMP, NULL);
+	return true;
+}
+
+void record_spawned(uint32_t seq, pid_t pid, int error)
+{
+	struct event_spawned *event = record_reserve(sizeof(*event));
+
+	if (!event)
+		return;
+	record_head(&event->head, EVENT_SPAWNED, record_ticks());
+	event->fork_seq = seq;
+	event->pid = (int32_t)pid;
+	event->error = error;
+	event->pad = 0;
+	record_commit(&event->head, sizeof(*event) / 8);
+}
