@@ -15,9 +15,9 @@
 
 #include "cli/format.h"
 #include "cli/help.h"
-#include "core/store/db/sql.h"
 #include "core/store/open.h"
 #include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
@@ -190,19 +190,17 @@ static void tell_waits_of(struct trace *trace, const char *name)
 {
 	const char *recorded = trace_meta(trace, "waits");
 	char ns[FORMAT_TEXT], times[FORMAT_TEXT], longest[FORMAT_TEXT];
-	int64_t n;
+	struct lookup_waited waited;
 
 	if (!recorded || strcmp(recorded, "yes") != 0)
 		return;
-	n = sql_int(trace_db(trace), "SELECT sum(times) FROM waited", 0);
-	if (n <= 0)
+	if (lookup_waited(trace, &waited) < 0 || !waited.times)
 		return;
 	log_note("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: a time "
 		 "that holds one is too long by it (table waited)",
-		 name ? name : "", name ? ": " : "",
-		 format_time(sql_int(trace_db(trace), "SELECT sum(ns) FROM waited", 0), ns),
-		 format_count((uint64_t)n, times), n == 1 ? "" : "s",
-		 format_time(sql_int(trace_db(trace), "SELECT max(ns) FROM waited", 0), longest));
+		 name ? name : "", name ? ": " : "", format_time(waited.ns, ns),
+		 format_count(waited.times, times), waited.times == 1 ? "" : "s",
+		 format_time(waited.longest, longest));
 }
 
 void cli_tell_waits(struct trace *trace)

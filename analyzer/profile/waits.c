@@ -10,6 +10,7 @@
 
 #include "analyzer/profile/rows.h"
 #include "core/store/db/sql.h"
+#include "core/store/read/lookup.h"
 
 /* What the trace before this one has, too, is counted there. */
 static const char waits_sql[] =
@@ -72,21 +73,13 @@ void waits_count(struct profiler *p, const struct wait_row *row)
 
 int waits_sum(const struct profiler *p, struct profile_waited *ret_waited)
 {
-	sqlite3_stmt *stmt;
-	int err = sql_prepare(trace_db(p->trace), "SELECT sum(times), sum(ns), max(ns) FROM waited",
-			      &stmt);
+	struct lookup_waited sums;
+	int err = lookup_waited(p->trace, &sums);
 
-	*ret_waited = (struct profile_waited){ .known = true };
-	if (err)
-		return err;
-	err = sql_step(stmt);
-	if (err == 1) {
-		ret_waited->times = (uint64_t)sqlite3_column_int64(stmt, 0);
-		ret_waited->ns = sqlite3_column_int64(stmt, 1);
-		ret_waited->most = sqlite3_column_int64(stmt, 2);
-	}
-	sqlite3_finalize(stmt);
-	return err < 0 ? err : 0;
+	*ret_waited = (struct profile_waited){
+		.known = true, .times = sums.times, .ns = sums.ns, .most = sums.longest
+	};
+	return err;
 }
 
 void waits_close(struct profiler *p)

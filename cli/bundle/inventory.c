@@ -11,6 +11,7 @@
 #include "core/base/printable.h"
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
@@ -58,18 +59,10 @@ static void print_example(struct trace *trace, const char *sql)
 	sqlite3_finalize(stmt);
 }
 
-static int64_t count_bytes(struct trace *trace)
-{
-	int64_t chunks = sql_int(trace_db(trace), "SELECT sum(bytes) FROM payload_chunk", 0);
-
-	return chunks ? chunks
-		      : sql_int(trace_db(trace), "SELECT sum(captured) FROM main.payload", 0);
-}
-
 void inventory_print(struct trace *trace, bool anonymised)
 {
 	char text[FORMAT_TEXT];
-	int64_t bytes = count_bytes(trace);
+	uint64_t bytes = lookup_payload_bytes(trace);
 
 	printf(anonymised ? "replaced, the same by the same:\n"
 			  : "which may be nobody else's business (--anonymise replaces it):\n");
@@ -83,8 +76,8 @@ void inventory_print(struct trace *trace, bool anonymised)
 			print_example(trace, kinds[i].example);
 		printf("\n");
 	}
-	if (bytes > 0)
-		printf("  bytes of messages: %s%s\n", format_bytes((uint64_t)bytes, text),
+	if (bytes)
+		printf("  bytes of messages: %s%s\n", format_bytes(bytes, text),
 		       anonymised ? ", now zeros" : "");
 	if (anonymised)
 		printf("kept: times of day, process numbers, build ids, versions, LIDs, "

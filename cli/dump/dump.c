@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include "cli/dump/stacks.h"
 #include "cli/dump/values.h"
 #include "core/store/read/joint.h"
+#include "core/store/read/lookup.h"
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 #include "core/base/printable.h"
@@ -348,30 +348,25 @@ static int dump_events(struct dump *d)
 	return read_events(d);
 }
 
-/* Those that a trace does not say the type of are left out. */
-static void find_datagrams_of(struct trace *trace, size_t part, struct map *datagrams)
-{
-	static const char sql[] = "SELECT o.id FROM object o JOIN call c"
-				  " ON c.thread = o.created_thread AND c.n = o.created_n"
-				  " WHERE o.kind = 'qp' AND c.out LIKE"
-				  " '%\"qp_type\":\"IBV_QPT_UD\"%'";
-	sqlite3_stmt *stmt;
+/* The queue pairs of one trace, by their numbers in all. */
+struct datagrams {
+	struct trace *trace;
+	size_t part;
+	struct map *found;
+};
 
-	if (sqlite3_prepare_v2(trace_db(trace_part(trace, part)), sql, -1, &stmt, NULL))
-		return;
-	while (sqlite3_step(stmt) == SQLITE_ROW)
-		if (map_put(datagrams,
-			    trace_whole_object(trace, part,
-					       (uint32_t)sqlite3_column_int64(stmt, 0)),
-			    1))
-			break;
-	sqlite3_finalize(stmt);
+static bool note_datagrams(void *arg, uint32_t qp)
+{
+	const struct datagrams *to = arg;
+
+	return !map_put(to->found, trace_whole_object(to->trace, to->part, qp), 1);
 }
 
 static void find_datagrams(struct trace *trace, struct map *datagrams)
 {
 	for (size_t i = 0; i < trace_nparts(trace); i++)
-		find_datagrams_of(trace, i, datagrams);
+		lookup_datagram_qps(trace_part(trace, i), note_datagrams,
+				    &(struct datagrams){ trace, i, datagrams });
 }
 
 static int check_found(const struct dump *d)

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/table.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/merged.h"
 #include "core/store/read/trace.h"
 #include "core/base/printable.h"
@@ -164,18 +165,15 @@ static void print_meta(const char *title, struct trace *trace, const char *key, 
 
 static void print_unwritten(struct trace *trace, uint64_t events)
 {
-	static const char sql[] = "SELECT detail FROM coverage WHERE what = 'unwritten'";
-	sqlite3_stmt *stmt = NULL;
-	char text[FORMAT_TEXT];
+	char text[FORMAT_TEXT], why[256];
 
 	printf("LOST: %s events were read, but could not be written", format_count(events, text));
-	if (!sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL) &&
-	    sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_text(stmt, 0)) {
+	lookup_unwritten(trace, why, sizeof(why));
+	if (*why) {
 		printf(": ");
-		print_foreign(stdout, (const char *)sqlite3_column_text(stmt, 0));
+		print_foreign(stdout, why);
 	}
 	putchar('\n');
-	sqlite3_finalize(stmt);
 }
 
 /* What makes the trace incomplete comes first. */
@@ -221,14 +219,6 @@ static void print_faults(struct trace *trace)
 		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
 	if (*meta_text(trace, "anonymised"))
 		printf("ANONYMISED: names, addresses and payload stand for others\n");
-}
-
-/* Quick where it lies in chunks. */
-static const char *kept_sql(struct trace *trace)
-{
-	return query_number(trace, "SELECT EXISTS (SELECT 1 FROM payload_chunk)")
-		       ? "SELECT sum(bytes) FROM payload_chunk"
-		       : "SELECT sum(captured) FROM payload";
 }
 
 /* What the recorder refused the threads to save memory, or because it stood still. */
@@ -288,8 +278,7 @@ static void print_head(struct trace *trace, const char *path)
 	if (*meta_text(trace, "payload") && strcmp(meta_text(trace, "payload"), "none")) {
 		print_meta("payload   ", trace, "payload",
 			   atoi(meta_text(trace, "payload")) ? " bytes of each" : "");
-		printf(", %s kept\n",
-		       format_bytes((uint64_t)query_number(trace, kept_sql(trace)), text));
+		printf(", %s kept\n", format_bytes(lookup_payload_bytes(trace), text));
 	}
 	printf("events    %s, and %s lost\n",
 	       format_count((uint64_t)query_number(trace, "SELECT sum(events) FROM thread") -

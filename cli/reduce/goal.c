@@ -20,7 +20,7 @@
 #include <strings.h>
 
 #include "core/base/json_tree.h"
-#include "core/store/db/sql.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/desc.h"
 
@@ -160,26 +160,14 @@ int goal_read(const char *text, struct goal *goal, char complaint[GOAL_COMPLAINT
 
 int goal_find(struct goal *goal, struct trace *trace, char complaint[GOAL_COMPLAINT])
 {
-	sqlite3_stmt *stmt;
 	char id[32];
-	int err;
+	int found;
 
 	if (goal->kind != GOAL_STATUS)
 		return 0;
-	err = sql_prepare(trace_db(trace),
-			  "SELECT i FROM wc WHERE thread = ?1 AND n = ?2 AND status = ?3"
-			  " AND (NOT ?4 OR i = ?5) ORDER BY i LIMIT 1",
-			  &stmt);
-	if (err)
-		return err;
-	sql_bind(stmt, "uiddu", goal->id.thread, goal->id.n, goal->status, (int)goal->indexed,
-		 goal->i);
-	err = sql_step(stmt);
-	if (err > 0)
-		goal->i = sql_u32(stmt, 0);
-	sqlite3_finalize(stmt);
-	if (err)
-		return err < 0 ? err : 0;
+	found = lookup_completion(trace, goal->id, goal->status, !goal->indexed, goal->i, &goal->i);
+	if (found)
+		return found < 0 ? found : 0;
 	snprintf(complaint, GOAL_COMPLAINT, "%s is no poll with a completion %s",
 		 event_id_text(goal->id, id), enum_name(enum_find("ibv_wc_status"), goal->status));
 	return -ENOENT;

@@ -14,7 +14,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +31,7 @@
 #include "cli/replay/replay_priv.h"
 #include "cli/replay/suite_run.h"
 #include "core/store/db/deadline.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 #include "replay/pair/meet.h"
@@ -222,15 +222,8 @@ static int replay_as_child(char **again, bool soft, bool alone)
  */
 static void choose_link(struct trace *trace)
 {
-	static const char sql[] = "SELECT 1 FROM call WHERE verb = 'ibv_query_port' AND NOT failed"
-				  " AND json_extract(out, '$.port_attr.link_layer') = 2 LIMIT 1";
-	sqlite3_stmt *stmt;
-
-	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
-		return;
-	if (sqlite3_step(stmt) == SQLITE_ROW)
+	if (lookup_has_ethernet(trace))
 		setenv("VERBATIM_SOFT_LINK", "roce", 0);
-	sqlite3_finalize(stmt);
 }
 
 /* A random sample of posts cannot be replayed: the other side of each may be missing. */

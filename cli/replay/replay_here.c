@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "cli/replay/replay_priv.h"
 #include "cli/replay/replay_watch.h"
 #include "core/store/outfile.h"
+#include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
@@ -53,46 +53,34 @@ static bool is_harmless(const char *what)
 	return false;
 }
 
-/* A row of table `coverage`, summed up. */
-static void tell_unseen(struct outcome *outcome, const char *what, uint64_t times,
-			const char *object, int process)
+static void tell_unseen(void *arg, const struct lookup_unseen *unseen)
 {
+	struct outcome *outcome = arg;
 	char n[FORMAT_TEXT];
 
-	if (is_harmless(what))
-		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of process %d",
-			     what, format_count(times, n), times == 1 ? "" : "s", object, process);
+	format_count(unseen->times, n);
+	if (is_harmless(unseen->what))
+		outcome_note(outcome, "not in the trace: %s, %s time%s, first %s of process %u",
+			     unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first,
+			     unseen->process);
 	else
 		outcome_gap(outcome,
 			    "not in the trace, so not replayed: %s, %s time%s, first %s of "
-			    "process %d",
-			    what, format_count(times, n), times == 1 ? "" : "s", object, process);
+			    "process %u",
+			    unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first,
+			    unseen->process);
 }
 
 static void tell_coverage(struct trace *trace, struct outcome *outcome)
 {
-	static const char sql[] = "SELECT c.what, sum(c.times), coalesce(min(o.name),"
-				  " min(c.detail)), min(c.process)"
-				  " FROM coverage c LEFT JOIN object o ON o.id = c.object"
-				  " WHERE c.what NOT IN ('filtered', 'unwritten') GROUP BY c.what";
 	const char *filter = trace_meta(trace, "filter");
-	sqlite3_stmt *stmt;
 
 	if (filter && *filter)
 		outcome_gap(outcome,
 			    "left out by --filter %s, so not replayed: what depends on it "
 			    "may differ",
 			    filter);
-	if (sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL))
-		return;
-	while (sqlite3_step(stmt) == SQLITE_ROW) {
-		const char *object = (const char *)sqlite3_column_text(stmt, 2);
-
-		tell_unseen(outcome, (const char *)sqlite3_column_text(stmt, 0),
-			    (uint64_t)sqlite3_column_int64(stmt, 1), object ? object : "-",
-			    sqlite3_column_int(stmt, 3));
-	}
-	sqlite3_finalize(stmt);
+	lookup_unseen(trace, tell_unseen, outcome);
 }
 
 static void tell_loss(struct trace *trace, struct outcome *outcome)

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store/db/sql.h"
+#include "core/store/read/lookup.h"
 #include "replay/data/contents.h"
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
@@ -69,37 +69,17 @@ static void report_stranger(struct replay *r, const struct kept_stranger *k, uin
 						 .object = qp });
 }
 
-/* Polls of a queue there, by all threads. */
-struct polled {
-	uint64_t empty, given;
-};
-
 /* Those of a flight recorder's trace were counted before it begins, too. */
 static bool are_counted(const struct replay *r)
 {
 	return r->cut == INT64_MIN || trace_meta(r->trace, "carried");
 }
 
-static int count_polls(struct replay *r, uint32_t cq, struct polled *ret_polled)
+static int count_polls(struct replay *r, uint32_t cq, struct lookup_polls *ret_polls)
 {
-	static const char sql[] = "SELECT sum(empty), sum(completions) FROM poll_count"
-				  " WHERE cq = ?1";
-	sqlite3 *db = are_counted(r) ? trace_db(r->trace) : NULL;
-	sqlite3_stmt *stmt;
-	int err;
-
-	*ret_polled = (struct polled){ 0 };
-	err = db ? sql_prepare(db, sql, &stmt) : -ENOENT; /* joint traces have none */
-	if (err)
-		return err;
-	sql_bind(stmt, "u", cq);
-	err = sql_step(stmt);
-	if (err > 0) {
-		ret_polled->empty = (uint64_t)sqlite3_column_int64(stmt, 0);
-		ret_polled->given = (uint64_t)sqlite3_column_int64(stmt, 1);
-	}
-	sqlite3_finalize(stmt);
-	return err < 0 ? err : 0;
+	if (!are_counted(r) || !trace_db(r->trace)) /* joint traces have none */
+		return -ENOENT;
+	return lookup_polls(r->trace, cq, ret_polls);
 }
 
 static const struct process *process_of(struct replay *r, uint32_t object)
@@ -147,7 +127,7 @@ static uint64_t polls_in_vain(struct replay *r, uint32_t cq, uint64_t empty, int
 /* Was its queue polled in vain for long, after it had come here? */
 static bool never_came(struct replay *r, const struct arrival *a, uint64_t *ret_empty)
 {
-	struct polled polled;
+	struct lookup_polls polled;
 
 	if (a->wc.status != IBV_WC_SUCCESS || count_polls(r, a->cq, &polled) ||
 	    polled.empty <= a->empty)
@@ -175,12 +155,12 @@ static void report_hang(struct replay *r, uint32_t qp, enum side side, const str
 }
 
 /* Do the polls of the trace give fewer than were counted when it was recorded? */
-static bool lacks_completions(struct replay *r, uint32_t cq, struct polled *ret_polled)
+static bool lacks_completions(struct replay *r, uint32_t cq, struct lookup_polls *ret_polled)
 {
 	const struct replica *replica = replica_of(r, cq);
 
 	return replica && replica->poll.thread && !r->lossy && !r->gaps &&
-	       !count_polls(r, cq, ret_polled) && ret_polled->given > replica->given;
+	       !count_polls(r, cq, ret_polled) && ret_polled->completions > replica->given;
 }
 
 static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *a, uint64_t counted)
@@ -224,7 +204,7 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 {
 	struct kept_stranger *k = expect_find_stranger(r->strangers, qp, side, a);
 	bool usual = a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR;
-	struct polled polled;
+	struct lookup_polls polled;
 	uint64_t empty;
 
 	if (k) {
@@ -236,7 +216,7 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 	} else if (never_came(r, a, &empty)) {
 		report_hang(r, qp, side, a, empty);
 	} else if (lacks_completions(r, a->cq, &polled)) {
-		report_lacking(r, qp, a, polled.given);
+		report_lacking(r, qp, a, polled.completions);
 	} else if (usual || a->unasked || goes_on(r, a)) {
 		outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);
 	} else {
@@ -273,7 +253,7 @@ static void tell_same_hang(struct replay *r, uint32_t id, enum side side, const 
 {
 	const struct replica *cq, *qp = replica_of(r, id);
 	const struct request *request = requests_oldest(&qp->qp->out[side], side == SIDE_SEND);
-	struct polled polled;
+	struct lookup_polls polled;
 	uint64_t cq_id;
 	char text[32];
 

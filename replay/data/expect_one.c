@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/store/db/sql.h"
+#include "core/store/read/lookup.h"
 #include "replay/data/contents.h"
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
@@ -314,17 +314,14 @@ static int check_posted(struct expected *e, enum side side)
 /* Was its queue polled by several threads there? */
 static bool is_raced(const struct expected *e)
 {
-	sqlite3 *db = trace_db(e->r->trace);
-	char sql[96];
+	struct lookup_polls polls;
 
-	if (!db || e->r->nthreads[e->event->process] < 2)
+	if (!trace_db(e->r->trace) || e->r->nthreads[e->event->process] < 2)
 		return false;
 	if (!e->cq->pollers) {
-		snprintf(sql, sizeof(sql),
-			 "SELECT count(DISTINCT thread) FROM poll_count WHERE"
-			 " cq = %u",
-			 (uint32_t)(e->cq - e->r->replicas));
-		e->cq->pollers = (unsigned int)sql_int(db, sql, 1);
+		bool known = !lookup_polls(e->r->trace, (uint32_t)(e->cq - e->r->replicas), &polls);
+
+		e->cq->pollers = known ? polls.threads : 1;
 	}
 	return e->cq->pollers > 1;
 }

@@ -1,0 +1,197 @@
+/*
+ * Looking up in the tables of a trace
+ *
+ * Here rather than where it is asked, so that only the store knows the tables.
+ */
+#include "core/store/read/lookup.h"
+
+#include <stdio.h>
+
+#include "core/store/db/sql.h"
+
+/* Statements on a trace that lacks the table, or is damaged, find nothing and say nothing. */
+static sqlite3_stmt *try_statement(struct trace *trace, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+
+	sqlite3_prepare_v2(trace_db(trace), sql, -1, &stmt, NULL);
+	return stmt;
+}
+
+static bool has_row(sqlite3_stmt *stmt)
+{
+	return stmt && sqlite3_step(stmt) == SQLITE_ROW;
+}
+
+int lookup_time(struct trace *trace, struct event_id id, int64_t *ret_time)
+{
+	static const char sql[] =
+		"SELECT begin FROM call WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT end FROM call WHERE thread = ?1 AND end_n = ?2"
+		" UNION ALL SELECT time FROM post WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time FROM poll WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time FROM notify WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time FROM mark WHERE thread = ?1 AND n = ?2"
+		" UNION ALL SELECT time FROM fork WHERE thread = ?1 AND n = ?2 LIMIT 1";
+	sqlite3_stmt *stmt;
+	int found = sql_prepare(trace_db(trace), sql, &stmt);
+
+	if (found < 0)
+		return found;
+	sql_bind(stmt, "ui", id.thread, id.n);
+	found = sql_step(stmt);
+	if (found > 0)
+		*ret_time = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return found;
+}
+
+int lookup_completion(struct trace *trace, struct event_id id, int status, bool any, uint32_t index,
+		      uint32_t *ret_index)
+{
+	static const char sql[] = "SELECT i FROM wc WHERE thread = ?1 AND n = ?2 AND status = ?3"
+				  " AND (?4 OR i = ?5) ORDER BY i LIMIT 1";
+	sqlite3_stmt *stmt;
+	int found = sql_prepare(trace_db(trace), sql, &stmt);
+
+	if (found < 0)
+		return found;
+	sql_bind(stmt, "uiddu", id.thread, id.n, status, (int)any, index);
+	found = sql_step(stmt);
+	if (found > 0)
+		*ret_index = sql_u32(stmt, 0);
+	sqlite3_finalize(stmt);
+	return found;
+}
+
+int lookup_waited(struct trace *trace, struct lookup_waited *ret_waited)
+{
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(trace), "SELECT sum(times), sum(ns), max(ns) FROM waited",
+			      &stmt);
+
+	*ret_waited = (struct lookup_waited){ 0 };
+	if (err)
+		return err;
+	err = sql_step(stmt);
+	if (err > 0) {
+		ret_waited->times = (uint64_t)sqlite3_column_int64(stmt, 0);
+		ret_waited->ns = sqlite3_column_int64(stmt, 1);
+		ret_waited->longest = sqlite3_column_int64(stmt, 2);
+	}
+	sqlite3_finalize(stmt);
+	return err < 0 ? err : 0;
+}
+
+int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_polls)
+{
+	static const char sql[] = "SELECT sum(empty), sum(completions), count(DISTINCT thread)"
+				  " FROM poll_count WHERE cq = ?1";
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(trace_db(trace), sql, &stmt);
+
+	*ret_polls = (struct lookup_polls){ 0 };
+	if (err)
+		return err;
+	sql_bind(stmt, "u", cq);
+	err = sql_step(stmt);
+	if (err > 0) {
+		ret_polls->empty = (uint64_t)sqlite3_column_int64(stmt, 0);
+		ret_polls->completions = (uint64_t)sqlite3_column_int64(stmt, 1);
+		ret_polls->threads = sql_u32(stmt, 2);
+	}
+	sqlite3_finalize(stmt);
+	return err < 0 ? err : 0;
+}
+
+bool lookup_has_phase(struct trace *trace, const char *phase, uint32_t process)
+{
+	sqlite3_stmt *stmt = try_statement(trace, "SELECT 1 FROM mark WHERE kind = 'begin' AND"
+						  " text = ?1 AND (?2 = 0 OR process = ?2)"
+						  " LIMIT 1");
+	bool has;
+
+	if (stmt)
+		sql_bind(stmt, "tu", phase, process);
+	has = has_row(stmt);
+	sqlite3_finalize(stmt);
+	return has;
+}
+
+void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text, size_t bytes),
+		   void *arg)
+{
+	sqlite3_stmt *stmt = try_statement(trace, "SELECT text FROM mark WHERE kind = 'begin'"
+						  " GROUP BY text ORDER BY min(time) LIMIT 8");
+
+	while (has_row(stmt)) {
+		const char *text = (const char *)sqlite3_column_text(stmt, 0);
+
+		if (text)
+			each(arg, text, (size_t)sqlite3_column_bytes(stmt, 0));
+	}
+	sqlite3_finalize(stmt);
+}
+
+/* Those that a trace does not say the type of are left out. */
+void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t qp), void *arg)
+{
+	sqlite3_stmt *stmt = try_statement(trace, "SELECT o.id FROM object o JOIN call c"
+						  " ON c.thread = o.created_thread AND"
+						  " c.n = o.created_n WHERE o.kind = 'qp' AND"
+						  " c.out LIKE '%\"qp_type\":\"IBV_QPT_UD\"%'");
+
+	while (has_row(stmt) && each(arg, sql_u32(stmt, 0)))
+		;
+	sqlite3_finalize(stmt);
+}
+
+bool lookup_has_ethernet(struct trace *trace)
+{
+	sqlite3_stmt *stmt = try_statement(trace, "SELECT 1 FROM call WHERE verb ="
+						  " 'ibv_query_port' AND NOT failed AND"
+						  " json_extract(out, '$.port_attr.link_layer')"
+						  " = 2 LIMIT 1");
+	bool has = has_row(stmt);
+
+	sqlite3_finalize(stmt);
+	return has;
+}
+
+uint64_t lookup_payload_bytes(struct trace *trace)
+{
+	int64_t bytes = sql_int(trace_db(trace), "SELECT sum(bytes) FROM payload_chunk", 0);
+
+	if (!bytes) /* unpacked */
+		bytes = sql_int(trace_db(trace), "SELECT sum(captured) FROM main.payload", 0);
+	return (uint64_t)bytes;
+}
+
+void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
+		   void *arg)
+{
+	sqlite3_stmt *stmt =
+		try_statement(trace, "SELECT c.what, sum(c.times), coalesce(min(o.name),"
+				     " min(c.detail), '-'), min(c.process) FROM coverage c"
+				     " LEFT JOIN object o ON o.id = c.object WHERE c.what NOT IN"
+				     " ('filtered', 'unwritten') GROUP BY c.what");
+
+	while (has_row(stmt))
+		each(arg, &(struct lookup_unseen){
+				  .what = (const char *)sqlite3_column_text(stmt, 0),
+				  .times = (uint64_t)sqlite3_column_int64(stmt, 1),
+				  .first = (const char *)sqlite3_column_text(stmt, 2),
+				  .process = sql_u32(stmt, 3),
+			  });
+	sqlite3_finalize(stmt);
+}
+
+void lookup_unwritten(struct trace *trace, char *why, size_t size)
+{
+	sqlite3_stmt *stmt =
+		try_statement(trace, "SELECT detail FROM coverage WHERE what = 'unwritten'");
+	const char *detail = has_row(stmt) ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+
+	snprintf(why, size, "%s", detail ? detail : "");
+	sqlite3_finalize(stmt);
+}
