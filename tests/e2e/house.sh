@@ -30,22 +30,26 @@ headers_of_a_prefix_are_read() {
 		says "no infiniband/verbs.h" "$prefix/err"
 }
 
-# two files that call each other, and one that calls what a higher room has, each without an include
+# two files that call each other, and calls of a higher room and a higher floor, without an include
 calls_that_no_include_shows_are_found() {
 	local tree=$tmp/tree layers=$PWD/scripts/check-layers file
-	mkdir -p "$tree/core/base" "$tree/core/wire" "$tree/docs" && git init -q "$tree" &&
-		cp docs/ARCHITECTURE.md "$tree/docs" || return
+	mkdir -p "$tree"/core/{base,wire,store/chunk,store/db} "$tree/docs" &&
+		git init -q "$tree" && cp docs/ARCHITECTURE.md "$tree/docs" || return
 	echo 'int b(void); int a(void); int a(void) { return b(); }' >"$tree/core/base/a.c"
 	echo 'int b(void); int a(void); int b(void) { return a(); }' >"$tree/core/base/b.c"
 	echo 'int d(void); int c(void); int c(void) { return d(); }' >"$tree/core/base/c.c"
 	echo 'int d(void); int d(void) { return 0; }' >"$tree/core/wire/d.c"
-	for file in core/base/a core/base/b core/base/c core/wire/d; do
-		mkdir -p "$tree/build/obj/${file%/*}" && ${CC:-cc} -fvisibility=hidden -c \
-			-o "$tree/build/obj/$file.o" "$tree/$file.c" || return
+	echo 'int f(void); int e(void); int e(void) { return f(); }' >"$tree/core/store/chunk/e.c"
+	echo 'int f(void); int f(void) { return 0; }' >"$tree/core/store/db/f.c"
+	for file in base/a base/b base/c wire/d store/chunk/e store/db/f; do
+		mkdir -p "$tree/build/obj/core/${file%/*}" && ${CC:-cc} -fvisibility=hidden -c \
+			-o "$tree/build/obj/core/$file.o" "$tree/core/$file.c" || return
 	done
 	(cd "$tree" && BUILD=build "$layers") >"$tmp/layers"
 	says "core/base: files in a circle: a.c b.c" "$tmp/layers" &&
-		says "core/base/c.c: core/base may not use d() of core/wire/d.c" "$tmp/layers"
+		says "core/base/c.c: core/base may not use d() of core/wire/d.c" "$tmp/layers" &&
+		says "core/store/chunk/e.c: f() of core/store/db/f.c is on a higher floor" \
+			"$tmp/layers"
 }
 
 # a page that lacks a floor, has the next two in the wrong order, and lets a room include another
