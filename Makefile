@@ -25,7 +25,8 @@ LTTNG_LIBS = -llttng-ust
 CTF_LIBS   = -lbabeltrace2
 EDIT_LIBS  = -ledit -lncursesw -ltinfo
 VERBS_LIBS = -libverbs
-SEAL_LIBS  = -lnettle -larchive
+FILE_LIBS  = -larchive
+TLS_LIBS   = -lgnutls
 TEST_LIBS  = -lcmocka
 
 # of all sources below these folders
@@ -79,7 +80,7 @@ SANITIZED = $(if $(SAN),tests/sanitizers.c)
 
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
 	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
-		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS)
+		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS)
 
 # of the rows that its help is made from
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
@@ -169,7 +170,8 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 $(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
 	@mkdir -p $(@D)
 	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
-		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS) $(TEST_LIBS)
+		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS) \
+		$(TEST_LIBS)
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not
@@ -187,7 +189,8 @@ FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb
 	marks compl_001 far_end)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows columns schema chunk bytes session text \
 	bundle seeds)
-ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(SEAL_LIBS)
+ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) \
+	$(TLS_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
 # what was optimised otherwise is compiled anew

@@ -1,43 +1,46 @@
 /*
- * SHA-256 by libnettle
+ * SHA-256 by GnuTLS
  */
 #include "cli/bundle/digest.h"
 
 #include <errno.h>
-#include <nettle/sha2.h>
+#include <gnutls/crypto.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/wire/log.h"
 
+enum { SHA256_SIZE = (DIGEST_TEXT - 1) / 2 };
+
 struct digest {
-	struct sha256_ctx context;
+	gnutls_hash_hd_t hash;
 };
 
 struct digest *digest_new(void)
 {
 	struct digest *digest = malloc(sizeof(*digest));
 
-	if (digest)
-		sha256_init(&digest->context);
-	return digest;
+	if (digest && !gnutls_hash_init(&digest->hash, GNUTLS_DIG_SHA256))
+		return digest;
+	free(digest);
+	return NULL;
 }
 
 void digest_add(struct digest *digest, const void *bytes, size_t n)
 {
-	sha256_update(&digest->context, n, bytes);
+	gnutls_hash(digest->hash, bytes, n);
 }
 
 void digest_end(struct digest *digest, char *ret_text)
 {
-	uint8_t bytes[SHA256_DIGEST_SIZE];
+	uint8_t bytes[SHA256_SIZE];
 
-	if (digest && ret_text) {
-		sha256_digest(&digest->context, sizeof(bytes), bytes);
-		for (size_t i = 0; i < sizeof(bytes); i++)
-			snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
-	}
+	if (!digest)
+		return;
+	gnutls_hash_deinit(digest->hash, bytes);
+	for (size_t i = 0; ret_text && i < sizeof(bytes); i++)
+		snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
 	free(digest);
 }
 

@@ -103,7 +103,10 @@ static int send_pending(struct line *line, struct bytes *own)
 	return err;
 }
 
-/* What has arrived; *@heard: when that was the last time. What came before an end counts. */
+/*
+ * What has arrived; *@heard: when that was the last time. What came before an end counts. 1 where
+ * more may have.
+ */
 static int take_messages(struct line *line, int64_t *heard)
 {
 	int end = wire_fill(line->wire), err;
@@ -130,13 +133,13 @@ static bool has_ended(struct line *line)
 	return ended;
 }
 
-static void await_work(struct line *line)
+static void await_work(struct line *line, int ms)
 {
 	struct pollfd look[] = { { .fd = wire_fd(line->wire), .events = POLLIN },
 				 { .fd = line->wake, .events = POLLIN } };
 	uint64_t times;
 
-	if (poll(look, 2, TICK) > 0 && look[1].revents) {
+	if (poll(look, 2, ms) > 0 && look[1].revents) {
 		while (read(line->wake, &times, sizeof(times)) < 0 && errno == EINTR)
 			;
 		__atomic_store_n(&line->woken, false, __ATOMIC_SEQ_CST);
@@ -148,15 +151,17 @@ static void *run_line(void *arg)
 	struct line *line = arg;
 	struct bytes own = { 0 };
 	int64_t heard = wire_now(), now;
+	int err, more = 0;
 	bool ended;
-	int err;
 
 	do {
-		await_work(line);
+		await_work(line, more ? 0 : TICK);
 		ended = has_ended(line);
 		now = wire_now();
 		line->user.before(line->user.arg, now);
-		err = take_messages(line, &heard) ?: send_pending(line, &own);
+		more = err = take_messages(line, &heard);
+		if (err >= 0)
+			err = send_pending(line, &own);
 		if (!err && now - heard > SILENCE)
 			err = -ETIMEDOUT;
 	} while (!err && !ended);

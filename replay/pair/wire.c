@@ -1,23 +1,17 @@
 /*
- * Messages between the two replays of a pair
+ * Messages between the two replays of a pair: the one door to GnuTLS
  *
- * All numbers are little-endian. First both ends, at once:
+ * First both ends, at once, in the clear and with numbers little-endian:
  *
- *	hello    "verbatim" | version u32 | role u32 | nonce, 32 bytes
+ *	hello    "verbatim" | version u32 | role u32 | 32 bytes of 0
  *
- * then each proves that it has the key, the one that connected first, so that who only looks for
- * open ports gets nothing to try keys on:
+ * so that what is no replay, and one of another version, are called so. All versions begin with as
+ * many bytes. Then TLS 1.3 with a pre-shared key and no certificates, where the listener is the
+ * server; its client proves first that it has the key, so that who only looks for open ports gets
+ * nothing to try keys on. The key exchange (PSK with (EC)DHE) makes keys of each connection: who
+ * learns the pre-shared one later cannot read what was sent before. In TLS any number of
  *
- *	proof    HMAC(key, "proof" | role u32 | hello of the listener | hello of the peer)
- *
- * and then any number of
- *
- *	message  length u32 | type u16 | 0 u16 | bytes | seal
- *	seal     HMAC(key of the direction, number u64 | all of the message before the seal)
- *
- * where the key of a direction is HMAC(key, "messages" | role of the sender | both hellos), and the
- * number counts the messages of that direction from 0. The roles keep an end from being answered
- * with its own words, the nonces with those of another time.
+ *	message  length u32 | type u16 | 0 u16 | bytes
  *
  * Not here: what the messages are (pair_talk.c), how the two find each other (meet.c,
  * admit.c).
@@ -26,6 +20,8 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <gnutls/gnutls.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,26 +31,30 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "replay/pair/seal.h"
-
-enum { HEAD = 8, NONCE = 32, MAGIC = 8, BUFFER = 2 * (HEAD + WIRE_MOST + SEAL) };
+enum { HEAD = 8, UNUSED = 32, MAGIC = 8, BUFFER = 2 * (HEAD + WIRE_MOST) };
 
 static const char magic[MAGIC + 1] = "verbatim";
+
+/* TLS 1.3 alone, a pre-shared key with keys of each connection; GnuTLS knows which ciphers are good */
+static const char tls_priority[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
 
 struct hello {
 	char magic[MAGIC];
 	uint32_t version, role;
-	uint8_t nonce[NONCE];
+	uint8_t unused[UNUSED];
 } __attribute__((packed));
 
 struct wire {
 	int fd;
-	struct seal *out, *in;
-	uint64_t sent, received;
-	bool broken;
-	size_t begin, end; /* of what is in the buffer */
+	enum wire_role role;
+	gnutls_session_t tls;
+	gnutls_psk_client_credentials_t client;
+	gnutls_psk_server_credentials_t server;
+	gnutls_datum_t key; /* borrowed until both have agreed */
+	int err;            /* nothing is accepted after that */
+	size_t begin, end;  /* of what is in the buffer */
 	uint8_t buffer[BUFFER];
-	uint8_t message[HEAD + WIRE_MOST + SEAL]; /* that is sent */
+	uint8_t message[HEAD + WIRE_MOST]; /* that is sent */
 };
 
 int64_t wire_now(void)
@@ -136,25 +136,6 @@ tell_why(char why[WIRE_WHY], int err, const char *format, ...)
 	return err;
 }
 
-/* Both ends as each of them knows them. */
-struct agreement {
-	enum wire_role role;
-	struct seal *key;
-	struct hello listener, peer;
-};
-
-static void make_seal(const struct agreement *a, const char *label, enum wire_role role,
-		      uint8_t ret_seal[SEAL])
-{
-	uint32_t number = htole32(role);
-
-	seal_add(a->key, label, strlen(label));
-	seal_add(a->key, &number, sizeof(number));
-	seal_add(a->key, &a->listener, sizeof(a->listener));
-	seal_add(a->key, &a->peer, sizeof(a->peer));
-	seal_end(a->key, ret_seal);
-}
-
 static enum wire_role other_role(enum wire_role role)
 {
 	return role == WIRE_LISTENER ? WIRE_PEER : WIRE_LISTENER;
@@ -174,97 +155,145 @@ static int judge_hello(const struct hello *hello, enum wire_role role, char why[
 	return 0;
 }
 
-static int exchange_hellos(int fd, struct agreement *a, int64_t deadline, char why[WIRE_WHY])
+static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char why[WIRE_WHY])
 {
-	struct hello *mine = a->role == WIRE_LISTENER ? &a->listener : &a->peer;
-	struct hello *its = a->role == WIRE_LISTENER ? &a->peer : &a->listener;
+	struct hello mine = { .version = htole32(WIRE_VERSION), .role = htole32(role) }, its;
 	int err;
 
-	memcpy(mine->magic, magic, MAGIC);
-	mine->version = htole32(WIRE_VERSION);
-	mine->role = htole32(a->role);
-	err = seal_random(mine->nonce, NONCE);
-	if (err)
-		return tell_why(why, err, "there are no random numbers");
-	err = send_all(fd, mine, sizeof(*mine), deadline);
+	memcpy(mine.magic, magic, MAGIC);
+	err = send_all(fd, &mine, sizeof(mine), deadline);
 	/* whose first words are others may say fewer of them */
-	err = err ?: receive_all(fd, its->magic, sizeof(its->magic), deadline);
-	if (!err && !memcmp(its->magic, magic, MAGIC))
-		err = receive_all(fd, &its->version, sizeof(*its) - MAGIC, deadline);
+	err = err ?: receive_all(fd, its.magic, sizeof(its.magic), deadline);
+	if (!err && !memcmp(its.magic, magic, MAGIC))
+		err = receive_all(fd, &its.version, sizeof(its) - MAGIC, deadline);
 	if (err == -ETIMEDOUT)
 		return tell_why(why, err, "the other end says nothing");
 	if (err)
 		return tell_why(why, err,
 				"the other end closed the connection before it said who it is");
-	return judge_hello(its, a->role, why);
+	return judge_hello(&its, role, why);
 }
 
-static int send_proof(int fd, const struct agreement *a, int64_t deadline)
+/* TLS */
+
+static int give_key(gnutls_session_t tls, const char *name, gnutls_datum_t *ret_key)
 {
-	uint8_t proof[SEAL];
+	const struct wire *wire = gnutls_session_get_ptr(tls);
 
-	make_seal(a, "proof", a->role, proof);
-	return send_all(fd, proof, sizeof(proof), deadline);
+	(void)name;
+	ret_key->data = gnutls_malloc(wire->key.size);
+	if (!ret_key->data)
+		return -1;
+	memcpy(ret_key->data, wire->key.data, wire->key.size);
+	ret_key->size = wire->key.size;
+	return 0;
 }
 
-static int check_proof(int fd, const struct agreement *a, int64_t deadline)
-{
-	uint8_t proof[SEAL], expected[SEAL];
-	int err = receive_all(fd, proof, sizeof(proof), deadline);
-
-	if (err)
-		return err;
-	make_seal(a, "proof", other_role(a->role), expected);
-	return seal_is_same(proof, expected) ? 0 : -EKEYREJECTED;
-}
-
-static int prove_key(int fd, const struct agreement *a, int64_t deadline, char why[WIRE_WHY])
+static int set_key(struct wire *wire)
 {
 	int err;
 
-	if (a->role == WIRE_LISTENER)
-		err = check_proof(fd, a, deadline) ?: send_proof(fd, a, deadline);
-	else
-		err = send_proof(fd, a, deadline) ?: check_proof(fd, a, deadline);
-	if (err == -EKEYREJECTED)
-		return tell_why(why, err, "the other end does not have the same --key");
-	if (err == -ECONNRESET && a->role == WIRE_PEER)
-		return tell_why(why, -EKEYREJECTED, "the other end has refused our --key");
-	return err ? tell_why(why, err, "the other end does not prove that it has the --key") : 0;
+	if (wire->role == WIRE_PEER) {
+		err = gnutls_psk_allocate_client_credentials(&wire->client);
+		return err ?: gnutls_psk_set_client_credentials(wire->client, magic, &wire->key,
+								GNUTLS_PSK_KEY_RAW)
+			       ?: gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->client);
+	}
+	err = gnutls_psk_allocate_server_credentials(&wire->server);
+	if (err)
+		return err;
+	gnutls_psk_set_server_credentials_function(wire->server, give_key);
+	return gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->server);
 }
 
-static struct seal *make_direction(const struct agreement *a, enum wire_role sender)
+static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 {
-	uint8_t key[SEAL];
-	struct seal *seal;
+	unsigned int side = wire->role == WIRE_LISTENER ? GNUTLS_SERVER : GNUTLS_CLIENT;
+	int flags = fcntl(wire->fd, F_GETFL), err;
 
-	make_seal(a, "messages", sender, key);
-	seal = seal_new(key, sizeof(key));
-	explicit_bzero(key, sizeof(key));
-	return seal;
+	if (flags < 0 || fcntl(wire->fd, F_SETFL, flags | O_NONBLOCK))
+		return tell_why(why, -errno, "the connection cannot be used: %s", strerror(errno));
+	err = gnutls_init(&wire->tls,
+			  side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
+	if (!err) {
+		gnutls_session_set_ptr(wire->tls, wire);
+		gnutls_transport_set_int(wire->tls, wire->fd);
+		err = gnutls_priority_set_direct(wire->tls, tls_priority, NULL) ?: set_key(wire);
+	}
+	return err ? tell_why(why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
+			      "GnuTLS does not do TLS 1.3 with a key here: %s",
+			      gnutls_strerror(err))
+		   : 0;
+}
+
+/* An error of GnuTLS, whose numbers are its own, as one of errno. */
+static int errno_of(ssize_t tls_error)
+{
+	switch (tls_error) {
+	case GNUTLS_E_PULL_ERROR:
+	case GNUTLS_E_PUSH_ERROR:
+		return errno == EPIPE || !errno ? -ECONNRESET : -errno;
+	case GNUTLS_E_PREMATURE_TERMINATION:
+	case GNUTLS_E_SESSION_EOF:
+	case GNUTLS_E_INVALID_SESSION:
+	case GNUTLS_E_FATAL_ALERT_RECEIVED: /* it has given up */
+		return -ECONNRESET;
+	case GNUTLS_E_MEMORY_ERROR:
+		return -ENOMEM;
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int tell_refusal(const struct wire *wire, int tls_error, char why[WIRE_WHY])
+{
+	int err = errno_of(tls_error);
+
+	if (err == -ENOMEM)
+		return tell_why(why, err, "no memory");
+	if (err != -EBADMSG && tls_error != GNUTLS_E_FATAL_ALERT_RECEIVED)
+		return tell_why(why, err, "the other end does not prove that it has the --key");
+	if (err != -EBADMSG && wire->role == WIRE_PEER)
+		return tell_why(why, -EKEYREJECTED, "the other end has refused our --key");
+	return tell_why(why, -EKEYREJECTED, "the other end does not have the same --key");
+}
+
+static int agree(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
+{
+	int tls_error, err = 0;
+
+	do {
+		tls_error = gnutls_handshake(wire->tls);
+		if (tls_error == GNUTLS_E_AGAIN)
+			err = await_ready(wire->fd,
+					  gnutls_record_get_direction(wire->tls) ? POLLOUT : POLLIN,
+					  deadline);
+	} while (!err && tls_error && !gnutls_error_is_fatal(tls_error));
+	wire->key = (gnutls_datum_t){ 0 };
+	if (err)
+		return tell_why(why, err, "the other end does not prove that it has the --key");
+	if (!tls_error)
+		return 0;
+	gnutls_alert_send_appropriate(wire->tls, tls_error);
+	return tell_refusal(wire, tls_error, why);
 }
 
 int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64_t deadline,
 	      char ret_why[WIRE_WHY], struct wire **ret_wire)
 {
-	struct agreement a = { .role = role, .key = seal_new(key, length) };
 	struct wire *wire = calloc(1, sizeof(*wire));
-	int err = wire && a.key ? 0 : tell_why(ret_why, -ENOMEM, "no memory");
+	int err;
 
-	if (wire)
-		wire->fd = fd;
-	else
+	if (!wire) {
 		close(fd);
-	if (!err)
-		err = exchange_hellos(fd, &a, deadline, ret_why)
-			      ?: prove_key(fd, &a, deadline, ret_why);
-	if (!err) {
-		wire->out = make_direction(&a, role);
-		wire->in = make_direction(&a, other_role(role));
-		if (!wire->out || !wire->in)
-			err = tell_why(ret_why, -ENOMEM, "no memory");
+		return tell_why(ret_why, -ENOMEM, "no memory");
 	}
-	seal_free(a.key);
+	wire->fd = fd;
+	wire->role = role;
+	wire->key = (gnutls_datum_t){ (unsigned char *)key, (unsigned int)length };
+	err = exchange_hellos(fd, role, deadline, ret_why) ?: begin_tls(wire, ret_why)
+							   ?: agree(wire, deadline, ret_why);
+	wire->err = err;
 	if (err)
 		wire_close(wire);
 	else
@@ -276,8 +305,14 @@ void wire_close(struct wire *wire)
 {
 	if (!wire)
 		return;
-	seal_free(wire->out);
-	seal_free(wire->in);
+	if (wire->tls && !wire->err)
+		gnutls_bye(wire->tls, GNUTLS_SHUT_WR);
+	if (wire->tls)
+		gnutls_deinit(wire->tls);
+	if (wire->client)
+		gnutls_psk_free_client_credentials(wire->client);
+	if (wire->server)
+		gnutls_psk_free_server_credentials(wire->server);
 	close(wire->fd);
 	free(wire);
 }
@@ -287,19 +322,11 @@ int wire_fd(const struct wire *wire)
 	return wire->fd;
 }
 
-static void seal_message(struct seal *seal, uint64_t number, const uint8_t *message, size_t length,
-			 uint8_t ret_seal[SEAL])
-{
-	number = htole64(number);
-	seal_add(seal, &number, sizeof(number));
-	seal_add(seal, message, length);
-	seal_end(seal, ret_seal);
-}
-
 int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length, int64_t deadline)
 {
 	uint32_t size = htole32((uint32_t)length);
 	uint8_t *m = wire->message;
+	int err = 0;
 
 	if (length > WIRE_MOST)
 		return -EMSGSIZE;
@@ -309,54 +336,60 @@ int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length
 	memset(m + 6, 0, 2);
 	if (length)
 		memcpy(m + HEAD, bytes, length);
-	seal_message(wire->out, wire->sent++, m, HEAD + length, m + HEAD + length);
-	return send_all(wire->fd, m, HEAD + length + SEAL, deadline);
+	for (size_t at = 0; at < HEAD + length && !err;) {
+		ssize_t n = gnutls_record_send(wire->tls, m + at, HEAD + length - at);
+
+		if (n == GNUTLS_E_AGAIN)
+			err = await_ready(wire->fd, POLLOUT, deadline);
+		else if (n < 0 && gnutls_error_is_fatal((int)n))
+			err = errno_of(n);
+		else if (n > 0)
+			at += (size_t)n;
+	}
+	return err;
 }
 
 int wire_fill(struct wire *wire)
 {
-	ssize_t n;
-
 	if (wire->begin) {
 		memmove(wire->buffer, wire->buffer + wire->begin, wire->end - wire->begin);
 		wire->end -= wire->begin;
 		wire->begin = 0;
 	}
-	if (wire->end == BUFFER) /* a message is shorter than that */
-		return 0;
-	n = recv(wire->fd, wire->buffer + wire->end, BUFFER - wire->end, MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	wire->end += (size_t)n;
-	return n ? 0 : -ECONNRESET;
+	while (!wire->err && wire->end < BUFFER) {
+		ssize_t n =
+			gnutls_record_recv(wire->tls, wire->buffer + wire->end, BUFFER - wire->end);
+
+		if (n == GNUTLS_E_AGAIN)
+			return 0;
+		if (n > 0)
+			wire->end += (size_t)n;
+		else if (!n)
+			wire->err = -ECONNRESET;
+		else if (gnutls_error_is_fatal((int)n))
+			wire->err = errno_of(n);
+	}
+	return wire->err ? wire->err : 1;
 }
 
 int wire_next(struct wire *wire, uint16_t *ret_type, const uint8_t **ret_bytes, size_t *ret_length)
 {
 	const uint8_t *m = wire->buffer + wire->begin;
 	size_t here = wire->end - wire->begin;
-	uint8_t expected[SEAL];
 	uint32_t length;
 	uint16_t type, zero;
 
-	if (wire->broken)
-		return -EBADMSG;
 	if (here < HEAD)
 		return 0;
 	memcpy(&length, m, sizeof(length));
-	length = le32toh(length);
-	wire->broken = length > WIRE_MOST;
-	if (wire->broken)
-		return -EBADMSG;
-	if (here < HEAD + length + SEAL)
-		return 0;
-	seal_message(wire->in, wire->received++, m, HEAD + length, expected);
 	memcpy(&type, m + 4, sizeof(type));
 	memcpy(&zero, m + 6, sizeof(zero));
-	wire->broken = !seal_is_same(expected, m + HEAD + length) || zero;
-	if (wire->broken)
-		return -EBADMSG;
-	wire->begin += HEAD + length + SEAL;
+	length = le32toh(length);
+	if (length > WIRE_MOST || zero)
+		return wire->err = -EBADMSG;
+	if (here < HEAD + length)
+		return 0;
+	wire->begin += HEAD + length;
 	*ret_type = le16toh(type);
 	*ret_bytes = m + HEAD;
 	*ret_length = length;

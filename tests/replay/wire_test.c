@@ -6,6 +6,7 @@
  * Each end agrees in a thread of its own, since that waits for the other end.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -14,7 +15,12 @@
 #include "replay/pair/wire.h"
 #include "tests/test.h"
 
-enum { HELLO = 48, PROOF = 32, SEAL = 32, HEAD = 8, VERSION_AT = 8 };
+enum {
+	HELLO = 48,
+	RECORD = 5 /* before the bytes of one of TLS */,
+	VERSION_AT = 8,
+	MOST = 1 << 15
+};
 
 #define SOON 20000000ll    /* ns: nothing comes */
 #define LATE 60000000000ll /* what comes, does so before that */
@@ -26,6 +32,8 @@ struct end {
 	const char *key;
 	int64_t patience;
 	int ours, its; /* sockets */
+	bool is_silent;
+	int over[2]; /* a pipe, that ends with the thread */
 	pthread_t thread;
 	struct wire *wire;
 	int err;
@@ -40,17 +48,20 @@ static void *open_end(void *arg)
 
 	end->err = wire_open(end->its, end->role, end->key, strlen(end->key),
 			     wire_now() + end->patience, end->why, &end->wire);
+	close(end->over[1]);
 	return NULL;
 }
 
 static void begin_end(struct end *end, enum wire_role role, const char *its_key)
 {
-	int pair[2];
+	int pair[2], over[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(pipe(over), 0);
 	*end = (struct end){ .role = role, .key = its_key, .patience = LATE };
 	end->ours = pair[0];
 	end->its = pair[1];
+	memcpy(end->over, over, sizeof(over));
 }
 
 static void start_end(struct end *end)
@@ -68,6 +79,7 @@ static void finish_end(struct end *end)
 {
 	wire_close(end->wire);
 	close(end->ours);
+	close(end->over[0]);
 }
 
 static void read_all(int fd, void *bytes, size_t n)
@@ -80,21 +92,46 @@ static void write_all(int fd, const void *bytes, size_t n)
 	assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), n);
 }
 
-static void carry_bytes(struct end *from, struct end *to, size_t n)
+static bool is_over(const struct end *end)
 {
-	char bytes[HELLO];
+	struct pollfd look = { .fd = end->over[0], .events = POLLIN };
 
-	read_all(from->ours, bytes, n);
-	write_all(to->ours, bytes, n);
+	return poll(&look, 1, 0) > 0;
 }
 
-/* As a network does it. */
+/* Whatever came from @from goes to @to. */
+static void carry_bytes(struct end *from, struct end *to)
+{
+	char bytes[MOST];
+	ssize_t n = recv(from->ours, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0)
+		send(to->ours, bytes, (size_t)n, MSG_NOSIGNAL);
+	if (n)
+		return;
+	shutdown(to->ours, SHUT_WR);
+	from->is_silent = true;
+}
+
+/* As a network does it, until each has agreed, or has not. */
 static void carry_greetings(void)
 {
-	carry_bytes(&listener, &peer, HELLO);
-	carry_bytes(&peer, &listener, HELLO);
-	carry_bytes(&peer, &listener, PROOF);
-	carry_bytes(&listener, &peer, PROOF);
+	bool listens, connects;
+
+	while ((listens = !is_over(&listener)) | (connects = !is_over(&peer))) {
+		struct pollfd look[] = {
+			{ .fd = listener.is_silent ? -1 : listener.ours, .events = POLLIN },
+			{ .fd = peer.is_silent ? -1 : peer.ours, .events = POLLIN },
+			{ .fd = listens ? listener.over[0] : -1, .events = POLLIN },
+			{ .fd = connects ? peer.over[0] : -1, .events = POLLIN },
+		};
+
+		poll(look, 4, -1);
+		if (look[0].revents)
+			carry_bytes(&listener, &peer);
+		if (look[1].revents)
+			carry_bytes(&peer, &listener);
+	}
 }
 
 static int open_both(void **state)
@@ -118,14 +155,23 @@ static int close_both(void **state)
 	return 0;
 }
 
-/* What the peer sends, taken off its socket: its length. */
-static size_t send_message(uint16_t type, const char *text, char message[128])
+/* A record of TLS, taken off a socket: its length. */
+static size_t take_record(int fd, char *record)
 {
-	size_t n = HEAD + strlen(text) + SEAL;
+	size_t n;
 
+	read_all(fd, record, RECORD);
+	n = (size_t)(unsigned char)record[3] << 8 | (unsigned char)record[4];
+	assert_true(RECORD + n <= MOST);
+	read_all(fd, record + RECORD, n);
+	return RECORD + n;
+}
+
+/* What the peer sends, taken off its socket: its length. */
+static size_t send_message(uint16_t type, const char *text, char message[MOST])
+{
 	assert_int_equal(wire_send(peer.wire, type, text, strlen(text), wire_now() + LATE), 0);
-	read_all(peer.ours, message, n);
-	return n;
+	return take_record(peer.ours, message);
 }
 
 /* What the listener makes of it. */
@@ -133,22 +179,22 @@ static int take_message(const char *message, size_t n, uint16_t *ret_type, char 
 {
 	const uint8_t *bytes;
 	size_t length;
-	int got;
+	int got, end;
 
 	if (n)
 		write_all(listener.ours, message, n);
-	assert_int_equal(wire_fill(listener.wire), 0);
+	end = wire_fill(listener.wire);
 	got = wire_next(listener.wire, ret_type, &bytes, &length);
 	if (got > 0)
 		snprintf(text, 64, "%.*s", (int)length, (const char *)bytes);
-	return got;
+	return got ? got : end;
 }
 
 FIXTURE(open_both, close_both);
 
 TEST(a_message_comes_as_it_was_sent)
 {
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
 	size_t n = send_message(7, "hello", message);
 
@@ -163,7 +209,7 @@ TEST(a_message_comes_as_it_was_sent)
 
 TEST(a_part_of_a_message_is_none)
 {
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
 	size_t n = send_message(7, "hello", message);
 
@@ -175,39 +221,41 @@ TEST(a_part_of_a_message_is_none)
 
 TEST(each_changed_byte_is_noticed)
 {
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
-	size_t n = HEAD + 5 + SEAL;
+	size_t n = send_message(7, "hello", message);
 
-	for (size_t i = 4; i < n; i++) { /* behind the length */
+	for (size_t i = RECORD; i < n; i++) { /* before is the length, and what says nothing */
+		close_both(state);
+		open_both(state);
 		assert_int_equal(send_message(7, "hello", message), n);
 		message[i] ^= 1;
 		assert_int_equal(take_message(message, n, &type, text), -EBADMSG);
 		assert_int_equal(take_message(message, 0, &type, text), -EBADMSG);
-		close_both(state);
-		open_both(state);
 	}
 }
 
 TEST(another_length_is_noticed)
 {
-	static const uint32_t lengths[] = { 0, 4, WIRE_MOST + 1, UINT32_MAX };
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
+	size_t n = send_message(7, "hello", message);
 
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-		size_t n = send_message(7, "hello", message);
+	message[4]--;
+	assert_int_equal(take_message(message, n, &type, text), -EBADMSG);
+}
 
-		memcpy(message, &lengths[i], sizeof(lengths[i]));
-		assert_int_equal(take_message(message, n, &type, text), -EBADMSG);
-		close_both(state);
-		open_both(state);
-	}
+TEST(nothing_can_be_read)
+{
+	char message[MOST];
+	size_t n = send_message(7, "a text that nobody else reads", message);
+
+	assert_null(memmem(message, n, "nobody", 6));
 }
 
 TEST(a_message_that_comes_again_is_refused)
 {
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
 	size_t n = send_message(7, "hello", message);
 
@@ -217,7 +265,7 @@ TEST(a_message_that_comes_again_is_refused)
 
 TEST(a_message_that_was_left_out_is_noticed)
 {
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
 	size_t n;
 
@@ -228,19 +276,16 @@ TEST(a_message_that_was_left_out_is_noticed)
 
 TEST(own_words_are_no_answer)
 {
-	char message[128];
-	const uint8_t *bytes;
-	size_t n = send_message(7, "hello", message), length;
-	uint16_t type;
+	char message[MOST];
+	size_t n = send_message(7, "hello", message);
 
 	write_all(peer.ours, message, n);
-	assert_int_equal(wire_fill(peer.wire), 0);
-	assert_int_equal(wire_next(peer.wire, &type, &bytes, &length), -EBADMSG);
+	assert_int_equal(wire_fill(peer.wire), -EBADMSG);
 }
 
 TEST(words_of_another_time_are_refused)
 {
-	char message[128], text[64];
+	char message[MOST], text[64];
 	uint16_t type;
 	size_t n = send_message(7, "hello", message);
 
@@ -267,20 +312,96 @@ TEST(more_than_a_message_may_have_is_not_sent)
 			 -EMSGSIZE);
 }
 
+TEST(a_long_message_comes_as_it_was_sent)
+{
+	static char sent[WIRE_MOST], bytes[MOST];
+	const uint8_t *got;
+	size_t length, n = 0;
+	uint16_t type;
+
+	for (size_t i = 0; i < sizeof(sent); i++)
+		sent[i] = (char)(i * 7 + (i >> 9));
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(wire_send(peer.wire, 9, sent, sizeof(sent), wire_now() + LATE), 0);
+		while (wire_next(listener.wire, &type, &got, &length) <= 0) {
+			n = take_record(peer.ours, bytes);
+			write_all(listener.ours, bytes, n);
+			assert_int_equal(wire_fill(listener.wire), 0);
+		}
+		assert_int_equal(length, sizeof(sent));
+		assert_memory_equal(got, sent, sizeof(sent));
+	}
+}
+
+/* More than the buffer has room for is left until what is there was taken. */
+TEST(many_messages_come_in_turns)
+{
+	static char sent[WIRE_MOST / 4], bytes[MOST];
+	const uint8_t *got;
+	size_t length, taken = 0;
+	int more = 0, turns = 0;
+	uint16_t type;
+
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(wire_send(peer.wire, 9, sent, sizeof(sent), wire_now() + LATE), 0);
+		for (int part = 0; part < 2; part++) {
+			size_t n = take_record(peer.ours, bytes);
+
+			write_all(listener.ours, bytes, n);
+		}
+		/* the socket holds less than the buffer: it is left in both */
+		if (i % 8 < 7)
+			continue;
+		do {
+			more = wire_fill(listener.wire);
+			assert_true(more >= 0);
+			while (wire_next(listener.wire, &type, &got, &length) > 0)
+				taken++;
+			turns++;
+		} while (more);
+	}
+	assert_int_equal(taken, 16);
+	assert_true(turns > 2);
+}
+
+static void open_with(const char *mine, const char *its_key)
+{
+	begin_end(&listener, WIRE_LISTENER, mine);
+	begin_end(&peer, WIRE_PEER, its_key);
+	start_end(&listener);
+	start_end(&peer);
+	carry_greetings();
+	join_end(&listener);
+	join_end(&peer);
+}
+
 TEST_WITH(another_key_is_refused, NULL, NULL)
 {
 	(void)state;
-	begin_end(&listener, WIRE_LISTENER, key);
-	begin_end(&peer, WIRE_PEER, other_key);
-	start_end(&listener);
-	start_end(&peer);
-	carry_bytes(&listener, &peer, HELLO);
-	carry_bytes(&peer, &listener, HELLO);
-	carry_bytes(&peer, &listener, PROOF);
-	assert_int_equal(join_end(&listener), -EKEYREJECTED);
-	close(peer.ours); /* as the listener has */
-	peer.ours = dup(0);
-	assert_int_equal(join_end(&peer), -EKEYREJECTED);
+	open_with(key, other_key);
+	assert_int_equal(listener.err, -EKEYREJECTED);
+	assert_string_equal(listener.why, "the other end does not have the same --key");
+	assert_int_equal(peer.err, -EKEYREJECTED);
+	assert_string_equal(peer.why, "the other end has refused our --key");
+	finish_end(&listener);
+	finish_end(&peer);
+}
+
+TEST_WITH(a_key_may_be_long, NULL, NULL)
+{
+	char long_key[1024];
+
+	(void)state;
+	memset(long_key, 'k', sizeof(long_key));
+	long_key[sizeof(long_key) - 1] = '\0';
+	open_with(long_key, long_key);
+	assert_int_equal(listener.err, 0);
+	assert_int_equal(peer.err, 0);
+	finish_end(&listener);
+	finish_end(&peer);
+	long_key[sizeof(long_key) - 2] = 'l';
+	open_with(long_key, key);
+	assert_int_equal(listener.err, -EKEYREJECTED);
 	finish_end(&listener);
 	finish_end(&peer);
 }
@@ -288,19 +409,18 @@ TEST_WITH(another_key_is_refused, NULL, NULL)
 /* So who has no key gets nothing to try keys on. */
 TEST_WITH(the_listener_proves_nothing_before_the_peer, NULL, NULL)
 {
-	char bytes[HELLO + 1];
+	char bytes[HELLO], alert[MOST];
 
 	(void)state;
 	begin_end(&listener, WIRE_LISTENER, key);
-	listener.patience = LATE;
 	start_end(&listener);
 	read_all(listener.ours, bytes, HELLO);
 	bytes[VERSION_AT + 4] = WIRE_PEER;
 	write_all(listener.ours, bytes, HELLO);
-	memset(bytes, 0, PROOF);
-	write_all(listener.ours, bytes, PROOF);
+	memset(bytes, 0, sizeof(bytes));
+	write_all(listener.ours, bytes, sizeof(bytes));
 	assert_int_equal(join_end(&listener), -EKEYREJECTED);
-	assert_int_equal(recv(listener.ours, bytes, sizeof(bytes), 0), 0);
+	assert_true(recv(listener.ours, alert, sizeof(alert), 0) <= RECORD + 2);
 	finish_end(&listener);
 }
 
@@ -319,6 +439,7 @@ static const struct greeting greetings[] = {
 	{ "silence", "", 0, 0, 0, -ETIMEDOUT, true },
 	{ "half a hello and silence", "verbatim", 8, 0, 0, -ETIMEDOUT, true },
 	{ "another version", NULL, HELLO, VERSION_AT, WIRE_VERSION + 1, -EPROTONOSUPPORT, false },
+	{ "an older version", NULL, HELLO, VERSION_AT, 2, -EPROTONOSUPPORT, false },
 	{ "another listener", NULL, HELLO, VERSION_AT + 4, WIRE_LISTENER, -EPROTO, false },
 	{ "hello and no proof", NULL, HELLO, VERSION_AT + 4, WIRE_PEER, -ECONNRESET, false },
 	{ "hello and silence", NULL, HELLO, VERSION_AT + 4, WIRE_PEER, -ETIMEDOUT, true },

@@ -12,7 +12,7 @@
 # The root is extracted, not configured, and kept in the cache of virtual machines for the next run.
 # What `build/verbatim` needs is in it.
 ours="grep sed iproute2 jq libsqlite3-0 libzstd1 libdw1t64 libbabeltrace2-0 libedit2 libncursesw6
-	libnettle8t64 libarchive13t64 libunwind8"
+	libgnutls30t64 libarchive13t64 libunwind8"
 # what lists on a whole release take, so that they share its root
 programs="ibverbs-utils ibverbs-providers rdma-core librdmacm1t64 rdmacm-utils python3-pyverbs
 	perftest ucx-utils procps"
