@@ -28,7 +28,9 @@
 #include "core/store/db/file.h"
 #include "core/store/write/writer.h"
 #include "core/wire/desc.h"
+#include "core/wire/event.h"
 #include "core/wire/log.h"
+#include "core/wire/ring.h"
 
 enum {
 	HELD = 256,

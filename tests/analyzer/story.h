@@ -16,6 +16,8 @@
 #include "core/store/open.h"
 #include "core/store/write/writer.h"
 #include "core/wire/codec.h"
+#include "core/wire/event.h"
+#include "core/wire/ring.h"
 #include "tests/test.h"
 
 enum { STORY_THREADS = 8, STORY_ARGS = 8, STORY_PID = 100 };

@@ -13,7 +13,7 @@
 #include "core/store/db/args.h"
 #include "core/store/db/ids.h"
 #include "core/wire/desc.h"
-#include "core/wire/event.h"
+#include "core/wire/misuse.h"
 #include "gen/data_gen.h"
 
 struct sqlite3;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/store/write/writer_priv.h"
+#include "core/wire/ring.h"
 
 /* Limits, more than a program needs: what it writes must not fill our memory. */
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };

@@ -17,6 +17,7 @@
 #include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
+#include "core/wire/ring.h"
 
 #define WAIT_MOST_NS (24ull * 3600 * 1000000000) /* a longer one is damage */
 

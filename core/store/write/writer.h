@@ -14,10 +14,10 @@
 
 #include "core/store/db/ids.h"
 #include "core/wire/clock.h"
-#include "core/wire/event.h"
 #include "core/wire/payload.h"
-#include "core/wire/ring.h"
 
+struct event_head;     /* core/wire/event.h */
+struct ring_head;      /* core/wire/ring.h */
 struct stored_finding; /* core/store/db/finding.h */
 struct writer;
 

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 
 #include "cli/record/idle.h"
+#include "core/wire/event.h"
+#include "core/wire/ring.h"
 #include "tests/test.h"
 
 static char trace[64];

@@ -1,0 +1,39 @@
+#pragma once
+/*
+ * Ways in which record --strict sees an object misused: those of struct event_misuse (event.h)
+ */
+
+/* What was done, as enum value and as the word for it in a trace. */
+/* clang-format off */
+#define EACH_MISUSE(_)                                                                           \
+	_(ERROR_FIELD, "field-of-error")     /* not valid on a completion in error */            \
+	_(UNASKED_FIELD, "field-not-asked")  /* not in the wc_flags that its CQ was made with */ \
+	_(READ_OUTSIDE, "read-outside")      /* of a completion, with no batch open */           \
+	_(START_INSIDE, "start-inside")      /* a batch was begun in an open one */              \
+	_(NEXT_OUTSIDE, "next-outside")      /* ibv_next_poll() with no batch open */            \
+	_(END_OUTSIDE, "end-outside")        /* ibv_end_poll() with no batch open */             \
+	_(DESTROY_INSIDE, "destroy-inside")  /* a QP, its CQ's batch open; @of is the CQ */      \
+	_(OVERLAP, "overlap")                /* two threads in an object of a thread domain */   \
+	_(BATCH_SHARED, "batch-shared")      /* another thread has ended this one's ibv_wr_* */  \
+	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is in what is to be destroyed */
+
+/* The functions of struct ibv_cq_ex that read a field. */
+#define EACH_CQ_FIELD(_)                                                                         \
+	_(opcode) _(vendor_err) _(byte_len) _(imm_data) _(qp_num) _(src_qp) _(wc_flags) _(slid)  \
+	_(sl) _(dlid_path_bits) _(completion_ts) _(cvlan) _(flow_tag)                            \
+	_(completion_wallclock_ns) _(tm_info)
+/* clang-format on */
+
+enum event_misuse_what {
+#define MISUSE(name, word) MISUSE_##name,
+	EACH_MISUSE(MISUSE)
+#undef MISUSE
+		MISUSES,
+};
+
+enum event_cq_field {
+#define FIELD(name) CQ_FIELD_##name,
+	EACH_CQ_FIELD(FIELD)
+#undef FIELD
+		CQ_FIELDS,
+};
