@@ -101,7 +101,7 @@ addresses_of_connections_are_replaced() {
 	next_port
 	"$VERBATIM" record -q --payload full -o cm.db -- bash -c "
 		rping -s -C 2 -a 127.0.0.1 -p $port & server=\$!
-		until rping -c -C 2 -a 127.0.0.1 -p $port; do :; done
+		until rping -c -C 2 -a 127.0.0.1 -p $port; do sleep 0.02; done
 		wait \$server" >out 2>&1
 	sqlite3 cm.db "UPDATE call SET args = replace(args, '127.0.0.1', '192.168.77.5'),
 		out = replace(out, '127.0.0.1', '192.168.77.5')"

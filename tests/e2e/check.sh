@@ -23,8 +23,14 @@ finds() {
 	record_live "$apps/$(program_of "$1")" bad
 	ends $status && is "$(ask "[.findings[] | select(.severity == \"$severity\") | .rule] |
 		unique[]")" "$1" || return
-	"$VERBATIM" check --format sarif t.db >t.sarif
-	"$root/tests/e2e/lib/sarif.py" t.sarif && same_as_live t.db
+	"$VERBATIM" check --format sarif t.db >"$1.sarif"
+	same_as_live t.db
+}
+
+# The reports of all rules, at once: to begin to look takes longer than to look at one.
+reports_are_valid_sarif() {
+	is "reports" "$(ls ./*.sarif | wc -l)" "$(wc -w <<<"$rules")" &&
+		"$root/tests/e2e/lib/sarif.py" ./*.sarif
 }
 
 # The same program without the mistake has no finding at all, and all rules were looked at.
@@ -244,6 +250,7 @@ for id in $rules; do
 	try finds "$id"
 	try is_silent_about_the_twin "$id"
 done
+try reports_are_valid_sarif
 for t in demo_has_three_stacks_with_names demo_lines_are_those_of_the_source \
 	 a_file_that_was_changed_gives_no_names text_report_starts_with_the_first_error \
 	 the_poll_of_an_error_has_its_stack \

@@ -1,7 +1,8 @@
 # Libraries above verbs on the software device, unmodified: UCX, Open MPI over
 # UCX and over its own openib, libfabric, qperf. Each may use the device only,
 # so that what works has gone through it. The list is run bare and recorded; an
-# argument chooses one of these.
+# argument chooses one of these. LONG=1 takes more messages, and all tests of qperf recorded, too:
+# each takes a second.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded
 fabric=$(mktemp -d /dev/shm/verbatim-soft-clients.XXXXXX) || exit 1
@@ -10,7 +11,7 @@ export VERBATIM_SOFT_FABRIC=$fabric
 face=${1:-bare}
 preload=$libs/libverbatim-soft.so
 [ $face = recorded ] && preload=$LD_PRELOAD # as we ourselves are
-of="clients $face"
+of="clients $face" messages=$(share 100 1000)
 
 # Start a server, wait until it listens, run its client; both must end well.
 pair() { # server command... -- client command...
@@ -20,8 +21,9 @@ pair() { # server command... -- client command...
 	LD_PRELOAD=$preload timeout 60 "${server[@]}" >"$tmp/server" 2>&1 &
 	pid=$!
 	until listens $port; do
-		kill -0 $pid 2>/dev/null || { cat "$tmp/server"; return 1; }
+		kill -0 $pid 2>/dev/null && pause || { cat "$tmp/server"; return 1; }
 	done
+	no_pause
 	LD_PRELOAD=$preload timeout 60 "$@" >"$tmp/client" 2>&1
 	status=$?
 	cat "$tmp/client"
@@ -36,10 +38,10 @@ ucx() { # transport, test, options
 	local tls=$1
 	shift
 	next_port
-	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair ucx_perftest -p $port -t "$@" -n 1000 -w 100 \
+	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair ucx_perftest -p $port -t "$@" -n $messages -w 20 \
 		-- \
-		ucx_perftest -p $port -t "$@" -n 1000 -w 100 localhost &&
-		awk '/^Final:/ { good = $2 == 1000 && $4 > 0 } END { exit !good }' "$tmp/client"
+		ucx_perftest -p $port -t "$@" -n $messages -w 20 localhost &&
+		awk -v n=$messages '/^Final:/ { good = $2 == n && $4 > 0 } END { exit !good }' "$tmp/client"
 }
 
 mpi() { # options
@@ -114,10 +116,15 @@ try "libfabric msg" fabrics verbs msg
 try "libfabric rdm" fabrics_rdm
 try "libfabric dgram" fabrics verbs dgram
 
-try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw rc_rdma_write_lat \
-	rc_rdma_write_bw
-try "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr ver_rc_compare_swap \
-	ver_rc_fetch_add
+if [ $face = bare ] || [ -n "${LONG:-}" ]; then
+	try "qperf rc" qperf_is rc_lat rc_bw rc_bi_bw rc_rdma_read_lat rc_rdma_read_bw \
+		rc_rdma_write_lat rc_rdma_write_bw
+	try "qperf atomics, verified" qperf_is rc_compare_swap_mr rc_fetch_add_mr \
+		ver_rc_compare_swap ver_rc_fetch_add
+else
+	try "qperf rc and atomics" qperf_is rc_lat rc_rdma_read_bw rc_rdma_write_bw \
+		ver_rc_fetch_add
+fi
 try "nothing is left behind" emptied
 
 [ $# -gt 0 ] && exit

@@ -1,32 +1,37 @@
 # A trace that is cut short, or lacks events, gives fewer findings and never wrong ones.
-# CUTS_EACH=20 cuts each recording that often, SEED=N at other places.
+# CUTS_EACH=20 cuts each recording that often (LONG=1: twice), SEED=N at other places.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-count=${CUTS_EACH:-2}
+count=${CUTS_EACH:-$(share 1 2)}
 seed=${SEED:-1}
 guest=$libs/libverbatim.so:$libs/libverbatim-soft.so
 
-# The mistakes and their objects, and the facts that make the exit status 1; with "lost", what has
-# no name for lack of the event that made it, and errors that are now the first, are left out.
-told() { # directory with a recording, end|lost
+checked() { # directory with a recording
 	"$VERBATIM" collect -q -o t.db "$1" 2>err && { "$VERBATIM" check --format json t.db >t.json
 		[ $? -le 1 ]; } 2>>err || { echo "failed: $(cat err)"; return 1; }
+}
+
+# The mistakes and their objects, and the facts that make the exit status 1; with "lost", what has
+# no name for lack of the event that made it, and errors that are now the first, are left out.
+told() { # what check said, end|lost
 	jq -r --arg how "$2" '(.findings[] |
 			select(.severity == "error" or .severity == "warning") |
 			"\(.rule) \(.process) \(.object)"),
 		(.failed_verbs[], .fatal_events[] | "\(.verb) \(.process) \(.type) \(.errno)"),
 		if $how == "end" then
 			.first_errors[] | "error \(.process) \(.qp_num) \(.status)"
-		else empty end' t.json | sort -u
+		else empty end' "$1" | sort -u
 }
+
+says_what_is_known() { rm -rf cut && cp -r whole cut && checked cut && mv t.json whole.json; }
 
 # A process that was cut may have been in a call, and is one that was killed.
 says_nothing_new() { # end|lost
 	local i new
-	rm -rf cut && cp -r whole cut && told cut "$1" >known || { cat known; return 1; }
+	told whole.json "$1" >known || return
 	for ((i = seed; i < seed + count; i++)); do
 		rm -rf cut && cp -r whole cut && "$root/tests/e2e/lib/cut.py" cut "$1" $i || return
-		told cut "$1" >said || { echo "seed $i: $(cat said)"; return 1; }
+		checked cut && told t.json "$1" >said || { echo "seed $i"; return 1; }
 		new=$(comm -23 said known)
 		[ -z "$new" ] || { echo "seed $i: $new"; return 1; }
 	done
@@ -38,6 +43,8 @@ programs=$("$VERBATIM" explain | awk '$1 ~ /^[A-Z]+-[0-9]+$/ { print $1 }' | tr 
 needs $(printf "$apps/%s\n" $programs)
 for program in $programs $(cd "$apps" && echo incident_[0-9][0-9]); do
 	record "$apps/$program" bad
+	rm -f whole.json
+	says_what_is_known >why || { not_ok "$program" "$(cat why)"; continue; }
 	try "$program cut short" says_nothing_new end
 	try "$program with gaps" says_nothing_new lost
 done

@@ -65,7 +65,9 @@ fetched_events_are_bounded() {
 	next_port
 	cat >program <<-X
 		ibv_rc_pingpong -e -p $port -n 4000 >/dev/null &
-		until ss -ltnH "sport = :$port" | grep -q .; do kill -0 \$! || exit 1; done
+		. '$root/tests/e2e/lib/listens.sh'
+		until listens $port; do kill -0 \$! && pause || exit 1; done
+		no_pause
 		ibv_rc_pingpong -e -p $port -n 4000 localhost >/dev/null && wait \$!
 	X
 	record --flight 512k -- bash program || { cat err; return 1; }

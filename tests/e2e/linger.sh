@@ -83,7 +83,7 @@ signal_ends_both() {
 # It may have something left to do.
 one_that_got_the_signal_is_waited_for() {
 	begin "$guest calls 1 until calls 5 say done &
-		until grep -q ready out; do :; done; exit 3" --linger 0
+		until grep -q ready out; do sleep 0.01; done; exit 3" --linger 0
 	waits && kill -TERM -- -$pid || return
 	wait $pid; is $? 3 && says done out
 }

@@ -2,7 +2,7 @@
 # MUTANTS_EACH=100 makes the table of docs/RULES.md: that many programs of each kind of mistake.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-count=${MUTANTS_EACH:-5}
+count=${MUTANTS_EACH:-$(share 2 5)}
 
 # the program of seed @1, with the mistake @2
 record() {

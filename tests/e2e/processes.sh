@@ -133,6 +133,7 @@ watch_rings() {
 	while [ ! -e done ]; do
 		now=$(du -sk sessions 2>/dev/null | cut -f1)
 		[ "${now:-0}" -gt $peak ] && peak=$now
+		pause
 	done
 	echo "$peak" >peak
 }
@@ -182,7 +183,7 @@ cancelled_threads_are_recorded() {
 # what had returned in other threads when one of them ended the process
 exit_while_others_call_verbs_loses_nothing() {
 	local i got
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	for i in $(seq $(share 4 10)); do
 		record "$apps/threads" exit counts; is $? 3 || return
 		got=$(sql "SELECT (SELECT ending FROM process), count(*), min(n), sum(n)
 			FROM (SELECT count(*) n FROM notify GROUP BY thread)")
@@ -320,7 +321,7 @@ next_to_nothing_is_done_for_a_program_that_is_idle() { # options
 	exec 7<>input
 	"$VERBATIM" record -q -o t.db "$@" \
 		"$apps/patient" <input 7>&- >out 2>/dev/null & local recorder=$! before after
-	until grep -q made out; do kill -0 $recorder || return; done
+	until grep -q made out; do kill -0 $recorder && pause || return; done
 	read -rt 3 <> <(:)
 	before=$(sleeps $recorder)
 	read -rt 2 <> <(:)
@@ -344,7 +345,7 @@ removed_session_directory_is_told() {
 
 program_in_a_removed_session_goes_on_recorded() {
 	"$VERBATIM" record -q -o t.db "$apps/guest" until calls 5 exit 3 >out 2>err & local pid=$!
-	until grep -q ready out && grep -q /ring. /proc/$pid/maps; do kill -0 $pid || return; done
+	until grep -q ready out && grep -q /ring. /proc/$pid/maps; do kill -0 $pid && pause || return; done
 	rm -rf sessions/*
 	kill -TERM $pid
 	wait $pid; is $? 3 && is "$(wc -l <err)" 1 && is "$(sql 'SELECT ending FROM process')" exit
@@ -382,8 +383,8 @@ try polls_of_threads_that_are_gone_are_counted
 try thousands_of_threads_at_once_are_recorded
 try cancelled_threads_are_recorded
 try exit_while_others_call_verbs_loses_nothing
-try programs_killed_at_random_moments_lose_nothing ${KILLS:-80}
-try collector_killed_at_random_moments_does_no_harm 30
+try programs_killed_at_random_moments_lose_nothing ${KILLS:-$(share 30 80)}
+try collector_killed_at_random_moments_does_no_harm $(share 12 30)
 if command -v mpicc >/dev/null; then try mpi_ranks_are_in_one_trace
 try each_mpi_rank_in_its_own_trace
 else echo "skip processes: mpi ranks are in one trace: mpicc is not installed"; fi

@@ -1,8 +1,9 @@
 # A mistake in much traffic becomes a trace of a few events that still shows it. By default some of
-# the ten mistakes, in traces of 2,000 events; MESSAGES=25000 MISTAKES=10 is what docs tell.
+# the ten mistakes, in traces of 500 events; MESSAGES=25000 MISTAKES=10 is what docs tell, LONG=1
+# some more of both.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-MESSAGES=${MESSAGES:-400} MISTAKES=${MISTAKES:-3} SEED=${SEED:-$RANDOM}
+MESSAGES=${MESSAGES:-$(share 100 400)} MISTAKES=${MISTAKES:-$(share 2 3)} SEED=${SEED:-$RANDOM}
 
 tidy() { rm -f "$tmp"/*.db "$tmp"/out "$tmp"/err; }
 events() { "$VERBATIM" dump "$1" 2>/dev/null | wc -l; }
@@ -106,10 +107,11 @@ status_without_a_cause_is_said() {
 	is $? 1 && says "its replay differs at $event: wc.*status is IBV_WC_SUCCESS" err
 }
 
+has_begun() { set -- "$tmp"/verbatim-reduce-*/source.db; [ -e "$1" ]; }
 smallest_so_far_is_kept() {
 	record_mistake wrong_lkey && rm -rf "$tmp"/verbatim-reduce-* || return
 	"$VERBATIM" reduce -o small.db --keep MKEY-001 t.db >out 2>err & local pid=$!
-	until [ -e "$(echo "$tmp"/verbatim-reduce-*/source.db)" ] || [ -z "$(jobs -r)" ]; do :; done
+	until has_begun || [ -z "$(jobs -r)" ]; do pause; done
 	kill -INT $pid 2>/dev/null; wait $pid; is $? 0 || { cat err; return 1; }
 	"$VERBATIM" check small.db 2>/dev/null | grep -q "^E MKEY-001"
 }

@@ -301,7 +301,7 @@ cut_short() {
 signalled() {
 	"$VERBATIM" replay --device soft --pace x0.01 "$tmp/rc_pingpong.db" >"$tmp/out" 2>&1 &
 	local pid=$! status
-	until pgrep -P $pid >/dev/null; do kill -0 $pid || break; done
+	until pgrep -P $pid >/dev/null; do kill -0 $pid && pause || break; done
 	kill -TERM $pid
 	wait $pid
 	status=$?

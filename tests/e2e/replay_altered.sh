@@ -9,7 +9,7 @@ cd "$tmp" || exit 1
 unset VERBATIM_DEVICE VERBATIM_SOFT_FABRIC
 alter=$root/tests/e2e/replay/alter.py damage=$root/tests/e2e/replay/damage.py
 export PYTHONDONTWRITEBYTECODE=1
-: "${ALTERATIONS:=300}" "${DAMAGED:=60}" "${SEED:=1}"
+: "${ALTERATIONS:=$(share 120 300)}" "${DAMAGED:=$(share 30 60)}" "${SEED:=1}"
 
 new_enough='import sqlite3, sys; sys.exit(sqlite3.sqlite_version_info < (3, 31))'
 python3 -c "$new_enough" 2>/dev/null ||

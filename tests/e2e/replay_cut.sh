@@ -10,7 +10,9 @@ sides() { # PROGRAM OPTION...
 	next_port
 	cat >program <<-X
 		$1 -p $port ${*:2} >server &
-		until ss -ltnH "sport = :$port" | grep -q .; do kill -0 \$! || exit 1; done
+		. '$root/tests/e2e/lib/listens.sh'
+		until listens $port; do kill -0 \$! && pause || exit 1; done
+		no_pause
 		$1 -p $port ${*:2} localhost >client && wait \$!
 	X
 	run=(bash program)
@@ -32,12 +34,12 @@ flight_replays() {
 		replays t.db
 }
 
-# On a slow machine there are many: the first ones, and the last.
+# On a slow machine there are many: the first ones, and the last. LONG=1 replays more of them.
 rotation_replays() {
 	local t
 	"$VERBATIM" record -q --rotate-time 30ms -o t.db "${run[@]}" 2>err; is $? 0 || return
 	[ -e t.2.db ] || { echo "only $(ls ./*.db)"; return 1; }
-	for t in t.[1-8].db t.db; do
+	for t in t.[1-$(share 2 8)].db t.db; do
 		[ ! -e $t ] || replays $t || return
 	done
 }

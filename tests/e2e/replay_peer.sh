@@ -50,29 +50,29 @@ each_side() { # what must hold of each: check trace other
 sides() { # program, arguments
 	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }
 	next_port
-	record "$@" -p $port -- "$@" -p $port localhost && each_side is_what_was_done
+	meet_at=$port record "$@" -p $port -- "$@" -p $port localhost && each_side is_what_was_done
 }
 
-options=()
+options=() messages=$(share 100 500)
 for each in rc uc ud srq; do
-	try "$each pingpong" sides ibv_${each}_pingpong
-	try "$each pingpong with events" sides ibv_${each}_pingpong -e
+	try "$each pingpong" sides ibv_${each}_pingpong -n $messages
+	try "$each pingpong with events" sides ibv_${each}_pingpong -e -n $messages
 done
 try "xrc pingpong" sides ibv_xsrq_pingpong
 
 for each in send write read atomic; do
 	for what in lat bw; do
-		try "ib_${each}_$what" sides ib_${each}_$what -F -n 500 --use_old_post_send
+		try "ib_${each}_$what" sides ib_${each}_$what -F -n $messages --use_old_post_send
 	done
 done
-try "ib_send_lat, extended" sides ib_send_lat -F -n 500
-try "ib_write_bw, extended" sides ib_write_bw -F -n 500
-try "ib_send_lat with events" sides ib_send_lat -F -n 500 --use_old_post_send -e
-try "ib_send_bw both ways" sides ib_send_bw -F -n 500 --use_old_post_send -b
-try "ib_read_bw both ways" sides ib_read_bw -F -n 500 --use_old_post_send -b
-try "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n 500 --use_old_post_send -q 4
-try "ib_send_lat of datagrams" sides ib_send_lat -F -n 500 --use_old_post_send -c UD
-try "ib_send_bw, unreliable" sides ib_send_bw -F -n 500 --use_old_post_send -c UC
+try "ib_send_lat, extended" sides ib_send_lat -F -n $messages
+try "ib_write_bw, extended" sides ib_write_bw -F -n $messages
+try "ib_send_lat with events" sides ib_send_lat -F -n $messages --use_old_post_send -e
+try "ib_send_bw both ways" sides ib_send_bw -F -n $messages --use_old_post_send -b
+try "ib_read_bw both ways" sides ib_read_bw -F -n $messages --use_old_post_send -b
+try "ib_send_bw of 4 queue pairs" sides ib_send_bw -F -n $messages --use_old_post_send -q 4
+try "ib_send_lat of datagrams" sides ib_send_lat -F -n $messages --use_old_post_send -c UD
+try "ib_send_bw, unreliable" sides ib_send_bw -F -n $messages --use_old_post_send -c UC
 
 # librdmacm: the verbs inside are driven
 connected() { # server's options -- client's; the program is the same
@@ -85,16 +85,16 @@ connected() { # server's options -- client's; the program is the same
 try "rping" connected rping -s -C 10 -a 127.0.0.1 -- -c -C 10 -a 127.0.0.1
 try "ucmatose" connected ucmatose -c 3 -- -s 127.0.0.1 -c 3
 try "udaddy" connected udaddy -c 2 -- -s 127.0.0.1 -c 2
-try "ib_send_bw -R" connected ib_send_bw -R -F -n 500 --use_old_post_send -- \
-	-R -F -n 500 --use_old_post_send 127.0.0.1
+try "ib_send_bw -R" connected ib_send_bw -R -F -n $messages --use_old_post_send -- \
+	-R -F -n $messages --use_old_post_send 127.0.0.1
 
 ucx() { # transports, test, options
 	local UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1
 	export UCX_TLS UCX_NET_DEVICES
 	command -v ucx_perftest >/dev/null || return 0
 	next_port
-	record ucx_perftest -p $port -n 500 -w 50 -t "${@:2}" -- \
-		ucx_perftest -p $port -n 500 -w 50 -t "${@:2}" localhost &&
+	meet_at=$port record ucx_perftest -p $port -n $messages -w 20 -t "${@:2}" -- \
+		ucx_perftest -p $port -n $messages -w 20 -t "${@:2}" localhost &&
 		each_side is_what_was_done
 }
 rc=rc_verbs,ud_verbs:aux

@@ -4,7 +4,7 @@
 needs "$apps/forks"
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1
-payload=
+payload= messages=$(share 100 500)
 
 record() {
 	timeout 120 "$VERBATIM" record --device soft $payload -o "$t" -- "$@" >"$tmp/log" 2>&1 ||
@@ -101,7 +101,7 @@ has_roots() { roots=$(roots_of "$1") && [ "$(wc -l <<<"$roots")" -ge 2 ]; }
 
 lost_process_is_said() { # signal, what the report says
 	local pid roots
-	record "$both" ibv_rc_pingpong -n 500 || return
+	record "$both" ibv_rc_pingpong -n $messages || return
 	replay_slowly --fail-fast & pid=$!
 	await has_roots $pid || return
 	kill -s "$1" "${roots%%[!0-9]*}"
@@ -119,7 +119,7 @@ is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }
 
 signal_ends_all() { # signal, status
 	local pid roots
-	record "$both" ibv_rc_pingpong -n 500 || return
+	record "$both" ibv_rc_pingpong -n $messages || return
 	replay_slowly & pid=$!
 	await has_roots $pid || return
 	kill -s "$1" $pid
@@ -130,7 +130,7 @@ signal_ends_all() { # signal, status
 }
 
 deadline_ends_all() {
-	record "$both" ibv_rc_pingpong -n 500 || return
+	record "$both" ibv_rc_pingpong -n $messages || return
 	(replay_slowly --pace x0.001 --deadline 500ms)
 	is status $? 3 && says "^partial, ended by --deadline" "$tmp/out"
 }
@@ -202,9 +202,9 @@ for mode in "traffic 3" inherited nested orphan copies thread; do
 done
 
 if command -v ibv_rc_pingpong >/dev/null; then
-	try "two programs" program "$both" ibv_rc_pingpong -n 500
-	try "events" program "$both" ibv_rc_pingpong -e -n 500
-	try "datagrams" program "$both" ibv_ud_pingpong -n 500
+	try "two programs" program "$both" ibv_rc_pingpong -n $messages
+	try "events" program "$both" ibv_rc_pingpong -e -n $messages
+	try "datagrams" program "$both" ibv_ud_pingpong -n $messages
 	try "XRC: a domain of both" program "$both" ibv_xsrq_pingpong -n 200
 	try "recorded again: two programs" its_processes_do_what_was_recorded \
 		"$both" ibv_rc_pingpong -n 100
@@ -229,7 +229,7 @@ fi
 try first_divergence_ends_all
 
 if command -v ib_send_bw >/dev/null; then
-	try "builders and extended queues" program "$both" ib_send_bw -F -n 500 -b
+	try "builders and extended queues" program "$both" ib_send_bw -F -n $messages -b
 else
 	skip "builders and extended queues" "ib_send_bw is not here"
 fi

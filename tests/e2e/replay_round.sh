@@ -2,12 +2,12 @@
 # The round trip: a program is recorded, its trace is replayed under the recorder, and the trace of
 # the replay has the same verbs with the same results, in the same order in each thread
 # (replay/same_verbs.py says what may differ); replayed serially and with threads. Once more at the
-# recorded pace. ROUND_TIMES=50 records each program 50 times.
+# recorded pace. ROUND_TIMES=50 records each program 50 times, LONG=1 with more messages each.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # each command says which device
 export VERBATIM_QUIET=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 same_verbs=$root/tests/e2e/replay/same_verbs.py
-times=${ROUND_TIMES:-1}
+times=${ROUND_TIMES:-1} messages=$(share 60 200)
 for each in sqlite3 python3 ibv_rc_pingpong; do
 	command -v $each >/dev/null || { skip all "$each is not installed"; exit 0; }
 done
@@ -63,6 +63,7 @@ cm_comes_round() { # server's command, client's
 of_both() { # programs with two ends, one a line: which may not be installed
 	local line
 	while read -r line; do
+		line=${line/-n 200/-n $messages}
 		if command -v ${line%% *} >/dev/null; then
 			try "$line" comes_round "$both" $line
 		else
@@ -157,7 +158,7 @@ try "mistakes of queues come again" mistakes_come_again queue 6
 # recorded thread 1. @post, @poll, @notify, @modify are one of these each: "thread = T AND n = N".
 prepare_alterations() {
 	local of
-	record "$both" ibv_rc_pingpong -n 200 -e && comes_again || return
+	record "$both" ibv_rc_pingpong -n 80 -e && comes_again || return
 	mv again.plain whole.plain
 	of=$(sqlite3 whole.plain "SELECT id FROM thread WHERE comm = 'thread 1'")
 	local alone="opcode = 128 AND (SELECT count(*) FROM wc o

@@ -12,15 +12,15 @@ records() { "$VERBATIM" record -q -o t.db "$@" >printed 2>&1; }
 # A server and a client that wait for ever: they are ended when all is sent, which the
 # client prints, and a while after.
 both() { # server... -- client...
-	records bash -c '
+	records bash -c '. "$0"
 		port=$1 server=(); shift
 		while [ "$1" != -- ]; do server+=("$1"); shift; done
 		shift
 		"${server[@]}" & a=$!
-		until ss -ltnH "sport = :$port" | grep -q . || ! kill -0 $a; do :; done
+		until listens $port || ! kill -0 $a; do pause; done; no_pause
 		"$@" & b=$!
 		read -r <over
-		kill -TERM $a $b; wait' both "$port" "$@" & local recorder=$!
+		kill -TERM $a $b; wait' "$root/tests/e2e/lib/listens.sh" "$port" "$@" & local recorder=$!
 	await grep -q "^ [0-9]*  *20  " printed && read -rt 0.5 <> <(:)
 	echo >over; wait $recorder
 	screen

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Unmodified programs on the software device: as a preload beside rdma-core,
 # as a drop-in in its place, and recorded. Each runs in a fabric of its own,
-# which must be empty at the end. An argument chooses one of these.
+# which must be empty at the end. An argument chooses one of these. LONG=1 sends more messages, and
+# tries each form of perftest as a drop-in, too, which differs from the preload in how it is found.
 . tests/e2e/lib/try.sh
 unset VERBATIM_DEVICE VERBATIM_SESSIONS # it is preloaded, or dropped in
 trap 'rm -rf "$tmp" "$VERBATIM_SOFT_FABRIC"' EXIT
 VERBATIM_SOFT_FABRIC=$(mktemp -d /dev/shm/verbatim-soft-e2e.XXXXXX) || exit 1
+messages=$(share 100 1000) # of each program
 
 # env and its arguments that put a command on the device; exec'd, so that $!
 # is the command's own.
@@ -58,6 +60,13 @@ both() { # name, program, arguments...
 	fi
 }
 
+# One more form of a program that all faces have. Fails if it is not tried.
+form() {
+	[ $face != dropin ] || [ -n "${LONG:-}" ] || return 1
+	both "$@"
+	return 0
+}
+
 # The last perftest must have told how fast that was.
 reports() {
 	if ! grep -Eq '^ [0-9]+ +[0-9]+ +[0-9.]+ +[0-9.]+' "$tmp/client"; then
@@ -76,6 +85,15 @@ single() { # name, pattern, program, arguments...
 	fi
 }
 
+# each takes a second
+tests_of_qperf() {
+	case $face${LONG:+ long} in
+	dropin) echo ud_lat ;;
+	recorded) echo ud_bw uc_lat ;;
+	*) echo ud_lat ud_bw uc_lat uc_bw ;;
+	esac
+}
+
 # qperf's server serves one client after the other.
 served() {
 	local name server test
@@ -84,7 +102,7 @@ served() {
 	"${device[@]}" timeout 60 qperf -lp $port >"$tmp/server" 2>&1 &
 	server=$!
 	await_server $server
-	for test in ud_lat ud_bw uc_lat uc_bw; do
+	for test in $(tests_of_qperf); do
 		name="$face qperf $test"
 		if "${device[@]}" timeout 30 qperf -lp $port -t 1 localhost \
 			$test >"$tmp/client" 2>&1 &&
@@ -142,7 +160,7 @@ emptied() {
 come_and_go() {
 	local name="$face devices opened and closed at once" round each out pids
 	local fabric=$VERBATIM_SOFT_FABRIC/gone # which each round makes and removes
-	for ((round = 0; round < 40; round++)); do
+	for ((round = 0; round < $(share 10 40); round++)); do
 		pids=
 		for each in 1 2 3; do
 			"${device[@]}" VERBATIM_SOFT_FABRIC="$fabric" \
@@ -165,53 +183,53 @@ all() { # face
 	single ibv_devices verbatim0 ibv_devices
 	single "ibv_devinfo -v" "GID\[  0\]" ibv_devinfo -v
 	single "ibv_devinfo roce" "link_layer:.*Ethernet" env VERBATIM_SOFT_LINK=roce ibv_devinfo
-	both ibv_rc_pingpong ibv_rc_pingpong
-	both "ibv_rc_pingpong -e" ibv_rc_pingpong -e
-	both "ibv_rc_pingpong -t" ibv_rc_pingpong -t
-	both "ibv_rc_pingpong -c" ibv_rc_pingpong -c
-	both "ibv_rc_pingpong -n 20000" ibv_rc_pingpong -n 20000
-	both "ibv_rc_pingpong -s 65536" ibv_rc_pingpong -s 65536 -c
-	both "ibv_rc_pingpong -N" ibv_rc_pingpong -N -c
-	both "ibv_rc_pingpong -m 1024" ibv_rc_pingpong -m 1024
-	both "ibv_rc_pingpong -g 0" ibv_rc_pingpong -g 0
-	both "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -g 1
-	both "ibv_srq_pingpong" ibv_srq_pingpong
-	both "ibv_uc_pingpong" ibv_uc_pingpong
-	both "ibv_uc_pingpong -e" ibv_uc_pingpong -e
-	both "ibv_uc_pingpong -s 65536 -c" ibv_uc_pingpong -s 65536 -c
-	both "ibv_uc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_uc_pingpong -g 1
+	both ibv_rc_pingpong ibv_rc_pingpong -n $messages
+	both "ibv_rc_pingpong -e" ibv_rc_pingpong -n $messages -e
+	both "ibv_rc_pingpong -t" ibv_rc_pingpong -n $messages -t
+	both "ibv_rc_pingpong -c" ibv_rc_pingpong -n $messages -c
+	both "ibv_rc_pingpong, many" ibv_rc_pingpong -n $(share 4000 20000)
+	both "ibv_rc_pingpong -s 65536" ibv_rc_pingpong -n $messages -s 65536 -c
+	both "ibv_rc_pingpong -N" ibv_rc_pingpong -n $messages -N -c
+	both "ibv_rc_pingpong -m 1024" ibv_rc_pingpong -n $messages -m 1024
+	both "ibv_rc_pingpong -g 0" ibv_rc_pingpong -n $messages -g 0
+	both "ibv_rc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_rc_pingpong -n $messages -g 1
+	both "ibv_srq_pingpong" ibv_srq_pingpong -n $messages
+	both "ibv_uc_pingpong" ibv_uc_pingpong -n $messages
+	both "ibv_uc_pingpong -e" ibv_uc_pingpong -n $messages -e
+	both "ibv_uc_pingpong -s 65536 -c" ibv_uc_pingpong -n $messages -s 65536 -c
+	both "ibv_uc_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_uc_pingpong -n $messages -g 1
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw; do
-		both "$program -c UC" $program -c UC -F -n 1000
+		form "$program -c UC" $program -c UC -F -n $messages
 	done
-	both ibv_ud_pingpong ibv_ud_pingpong
-	both "ibv_ud_pingpong -e -s 64" ibv_ud_pingpong -e -s 64
-	both "ibv_ud_pingpong -g 0" ibv_ud_pingpong -g 0
-	both "ibv_ud_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_ud_pingpong -g 3
-	both "ib_send_lat -c UD" ib_send_lat -c UD -F -n 1000
-	both "ib_send_lat -c UD -e" ib_send_lat -c UD -F -e -n 1000
-	both "ib_send_bw -c UD" ib_send_bw -c UD -F -n 1000
-	both "ib_send_bw -c UD -g" env VERBATIM_SOFT_LINK=roce ib_send_bw -c UD -F -g -n 1000 -x 1
+	both ibv_ud_pingpong ibv_ud_pingpong -n $messages
+	both "ibv_ud_pingpong -e -s 64" ibv_ud_pingpong -n $messages -e -s 64
+	both "ibv_ud_pingpong -g 0" ibv_ud_pingpong -n $messages -g 0
+	both "ibv_ud_pingpong roce" env VERBATIM_SOFT_LINK=roce ibv_ud_pingpong -n $messages -g 3
+	both "ib_send_lat -c UD" ib_send_lat -c UD -F -n $messages
+	form "ib_send_lat -c UD -e" ib_send_lat -c UD -F -e -n $messages
+	both "ib_send_bw -c UD" ib_send_bw -c UD -F -n $messages
+	both "ib_send_bw -c UD -g" env VERBATIM_SOFT_LINK=roce ib_send_bw -c UD -F -g \
+		-n $messages -x 1
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_lat ib_read_bw \
 		ib_atomic_lat ib_atomic_bw; do
-		both $program $program -F --use_old_post_send -n 1000
-		both "$program builders" $program -F -n 1000
+		both $program $program -F --use_old_post_send -n $messages
+		form "$program builders" $program -F -n $messages
 	done
 	both "ibv_xsrq_pingpong" ibv_xsrq_pingpong
 	both "ibv_xsrq_pingpong -e" ibv_xsrq_pingpong -e
 	for program in ib_send_lat ib_send_bw ib_write_lat ib_write_bw ib_read_bw ib_atomic_bw; do
-		both "$program -c XRC" $program -c XRC -F -n 1000
-		reports
+		form "$program -c XRC" $program -c XRC -F -n $messages && reports
 	done
-	both "ib_send_bw -c XRC --use-srq" ib_send_bw -c XRC --use-srq -F -n 1000
+	form "ib_send_bw -c XRC --use-srq" ib_send_bw -c XRC --use-srq -F -n $messages && reports
+	both "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n $messages
 	reports
-	both "ib_send_bw -c XRC -e -b -q 4" ib_send_bw -c XRC -F -e -b -q 4 -n 1000
-	reports
-	both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n 20
-	both "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n 1000
-	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n 1000
-	both "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n 1000
+	[ $face != preload ] && [ -z "${LONG:-}" ] || # it takes ten seconds of a processor
+		both "ib_send_bw -a" ib_send_bw -F --use_old_post_send -a -n $(share 5 20)
+	form "ib_send_lat -e" ib_send_lat -F --use_old_post_send -e -n $messages
+	both "ib_send_bw -b -q 4" ib_send_bw -F --use_old_post_send -b -q 4 -n $messages
+	form "ib_send_bw -b -q 4 builders" ib_send_bw -F -b -q 4 -n $messages
 	both "ib_write_bw roce" env VERBATIM_SOFT_LINK=roce ib_write_bw -F --use_old_post_send -x \
-		1 -n 1000
+		1 -n $messages
 	served
 	killed
 	emptied

@@ -1,7 +1,7 @@
 # A part of a trace is a trace: what is in it is as it was in the whole, and it replays.
 . tests/e2e/lib/try.sh
 cd "$tmp" || exit 1
-EVENTS=${EVENTS:-50} SEED=${SEED:-$RANDOM}
+EVENTS=${EVENTS:-$(share 15 50)} SEED=${SEED:-$RANDOM}
 
 dump() { "$VERBATIM" dump "$@"; }
 trim() { "$VERBATIM" trim -o cut.db "$@" >out 2>err; }

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Check that a file is SARIF 2.1.0: against the published schema, sarif-2.1.0.json, and what the
+"""Check that files are SARIF 2.1.0: against the published schema, sarif-2.1.0.json, and what the
 specification demands and no schema can express: indexes that point to what they name, unique
 identifiers, bases of relative addresses, the order of steps.
 
-usage: sarif.py FILE
+usage: sarif.py FILE...
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -16,12 +16,13 @@ import jsonschema  # Debian's, hence not env's python3
 
 URI = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=])*")
 wrong = 0
+file_name = ''  # before what is wrong there, if there are several
 
 
 def complain(where, text):
     global wrong
     wrong += 1
-    print('%s: %s' % (where, text))
+    print('%s%s: %s' % (file_name, where, text))
 
 
 def walk_objects(value, key=''):
@@ -105,21 +106,33 @@ def check_run(where, run):
     check_uris(run)
 
 
-def check_published(log):
+def read_schema():
     path = os.path.join(os.path.dirname(__file__), 'sarif-2.1.0.json')
     with open(path, encoding='utf-8') as schema:
-        validator = jsonschema.Draft4Validator(json.load(schema))
+        return jsonschema.Draft4Validator(json.load(schema))
+
+
+def check_published(validator, log):
     for error in validator.iter_errors(log):
         complain('/'.join(map(str, error.path)), error.message[:200])
 
 
-def main():
-    with open(sys.argv[1], encoding='utf-8') as file:
+def check_file(validator, path):
+    before = wrong
+    with open(path, encoding='utf-8') as file:
         log = json.load(file)
-    check_published(log)
-    if not wrong: # what follows relies on it
+    check_published(validator, log)
+    if wrong == before:  # what follows relies on it
         for i, run in enumerate(log['runs']):
             check_run('runs[%d]' % i, run)
+
+
+def main():
+    global file_name
+    validator = read_schema()
+    for path in sys.argv[1:]:
+        file_name = path + ': ' if len(sys.argv) > 2 else ''
+        check_file(validator, path)
     sys.exit(wrong > 0)
 
 

@@ -3,7 +3,8 @@
 # array options is of `verbatim record`.
 s=$tmp/server.db c=$tmp/client.db
 
-# Recorded at the same time. The client is started until the server is there.
+# Recorded at the same time. The client is started until the server is there: when it listens at
+# TCP port $meet_at, if that is given.
 record() { # server's command -- client's
 	local server=() pid turn status=1
 	while [ "$1" != -- ]; do server+=("$1"); shift; done
@@ -12,11 +13,14 @@ record() { # server's command -- client's
 	timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$s" -- "${server[@]}" \
 		>"$tmp/server" 2>&1 &
 	pid=$!
+	[ -z "${meet_at:-}" ] || until listens $meet_at; do kill -0 $pid && pause || break; done
+	no_pause
 	for ((turn = 0; status && turn < 200; turn++)); do
 		kill -0 $pid 2>/dev/null || break
 		timeout 120 "$VERBATIM" record "${options[@]}" --device soft -o "$c" -- "$@" \
 			>"$tmp/client" 2>&1
 		status=$?
+		[ $status -eq 0 ] || read -rt 0.05 <> <(:)
 	done
 	wait $pid && [ $status -eq 0 ] || { tail -n 3 "$tmp/server" "$tmp/client"; return 1; }
 }

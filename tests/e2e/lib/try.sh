@@ -2,10 +2,12 @@
 #
 #	try FUNCTION ARGUMENT...	a test, named by what holds
 #	try "NAME" COMMAND...		the same, named otherwise
+#	share 200 1000			a number: of each day, and with LONG=1
 #
 # What it prints is why it failed; a name with no command behind it, such as that of a function that
 # is gone, fails too. $tmp is the list's own directory, $t a trace there. Lists whose tests are more
 # than one function say how each ended with ok, not_ok and skip; $failed is then 1.
+. "${BASH_SOURCE%/*}/listens.sh"
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
 root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps both=$PWD/tests/e2e/lib/both
@@ -27,8 +29,18 @@ stop_all() {
 }
 tidy() { :; }
 
+# With TIMES=1: what of the processors a test took, with all that it waited for.
+took() {
+	local stat now
+	read -ra stat <"/proc/$$/stat"
+	now=$((stat[13] + stat[14] + stat[15] + stat[16]))
+	echo "$(((now - used) * 10)) ms"
+	used=$now
+}
+used=0
+
 failed=0
-ok() { echo "ok $of: $1"; }
+ok() { echo "ok $of: $1"; [ -z "$TIMES" ] || took; }
 not_ok() { echo "not ok $of: $1: ${2//$'\n'/; }"; failed=1; } # one line, as the summary has it
 skip() { echo "skip $of: $1: $2"; }
 
@@ -70,8 +82,6 @@ await() {
 	return 0 # not what read said
 }
 
-listens() { ss -ltnH "sport = :$1" | grep -q .; }
-
 # A port that nobody listens at, in $port: one of those that are this list's own
 # (scripts/run-tests).
 port=${TEST_PORT:-$((20000 + $$ % 10000))}
@@ -87,6 +97,8 @@ record_both_sides() { # options
 		"$VERBATIM" record -q -o t.db ibv_rc_pingpong -p $port "$@" localhost >out2 &&
 		wait $pid
 }
+
+share() { if [ -n "${LONG:-}" ]; then echo "$2"; else echo "$1"; fi; }
 
 needs() { # programs of ours
 	local each

@@ -16,9 +16,9 @@
 #if defined(__SANITIZE_THREAD__)
 enum { SEQUENCES = 150, BASE = 1 };
 #elif defined(__SANITIZE_ADDRESS__)
-enum { SEQUENCES = 1000, BASE = 1 };
+enum { SEQUENCES = 500, BASE = 1 };
 #else
-enum { SEQUENCES = 5000, BASE = 1 };
+enum { SEQUENCES = 1500, BASE = 1 };
 #endif
 
 static uint64_t number_from_env(const char *name, uint64_t otherwise)

@@ -1,0 +1,28 @@
+# Sourced where a server is waited for. No program is started for a look: that would take the
+# processor from what is waited for.
+#
+#	listens PORT			does anybody, by TCP?
+#	until listens $port; do kill -0 $server && pause || exit; done
+#	no_pause			before a program begins, which would inherit a descriptor
+listens() {
+	local table address state hex
+	printf -v hex %04X "$1"
+	for table in /proc/net/tcp /proc/net/tcp6; do
+		[ -r $table ] || continue
+		while read -r _ address _ state _; do
+			[[ $address == *:$hex && $state == 0A ]] && return
+		done <$table
+	done
+	return 1
+}
+
+pause() { # 10 ms
+	[ "${idle:-}" ] || exec {idle}<> <(:)
+	read -rt 0.01 -u $idle
+	return 0
+}
+
+no_pause() {
+	[ -z "${idle:-}" ] || exec {idle}>&-
+	idle=
+}
