@@ -43,6 +43,18 @@ static bool is_start(const struct symbol *symbol)
 	return false;
 }
 
+/*
+ * The C library calls main(), and what else it is does not matter: to look its name up takes as
+ * long as all others together, where the library's debug information is installed.
+ */
+static bool is_called_by_libc(const struct symbol *symbol, const struct frame *caller)
+{
+	const char *slash = caller->module ? strrchr(caller->module, '/') : NULL;
+
+	return symbol->function && !strcmp(symbol->function, "main") && slash &&
+	       !strncmp(slash, "/libc.so.", strlen("/libc.so."));
+}
+
 /* What the header of the verbs has put into its caller, which has the line. */
 static bool is_of_header(const struct symbol *symbol)
 {
@@ -66,6 +78,8 @@ unsigned int report_stack(const struct report *report, uint32_t stack,
 		for (unsigned int k = 0; k < inside; k++)
 			if (!frame_is_ours(&frames[i]) && !is_of_header(&symbols[k]))
 				lines[n++] = (struct report_line){ frames[i], symbols[k] };
+		if (i + 1 < nframes && is_called_by_libc(&symbols[inside - 1], &frames[i + 1]))
+			break;
 	}
 	return n;
 }
