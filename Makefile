@@ -1,11 +1,13 @@
-# Verbatim. `make`, `make test`, `make test-hardware`, `make demo`, `make bench`, `make soak`,
-# `make mutants N=30`, `make install PREFIX=...`, `make deb`
-# SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart.
+# Verbatim. `make`, `make check`, `make test`, `make test-hardware`, `make fuzz`, `make demo`,
+# `make bench`, `make soak`, `make mutants N=30`, `make tidy`, `make install PREFIX=...`, `make deb`
+# SAN=address,undefined or SAN=thread builds and tests with sanitizers, apart; V=1 prints commands.
 CC      ?= cc
 PREFIX  ?= /usr/local
 SAN     ?=
 BUILD   ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma   := ,
+empty   :=
+space   := $(empty) $(empty)
 
 CFLAGS  ?= -O2 -g
 PLAINFLAGS = -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -Wmissing-prototypes \
@@ -17,6 +19,9 @@ ALLCFLAGS = $(PLAINFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=al
 	$(if $(findstring thread,$(SAN)),-Wno-tsan))
 ALLLDFLAGS = $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
 VERSION := 0.1
+V       ?=
+# what a command makes of what, in place of the command
+say = $(if $(V),,@echo '$(1)	$(2)' && )
 
 # each outside library, once
 STORE_LIBS = -lsqlite3 -lzstd
@@ -36,7 +41,8 @@ WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
 # of it the guest has what writes events, not what prints or allocates
 GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) \
 	$(BUILD)/obj/core/base/size.o
-STORE  := $(call objects,core/store)
+EXTENSION = $(BUILD)/obj/core/store/vtab/extension.o
+STORE  := $(filter-out $(EXTENSION),$(call objects,core/store))
 TRACE  := $(call objects,shim/trace)
 LTTNG  := $(call objects,shim/lttng)
 MEMORY := $(call objects,shim/memory)
@@ -55,15 +61,19 @@ all: $(BUILD)/verbatim $(LIBS)
 LISTS   = $(patsubst %,core/wire/%.list,verbs structs data)
 
 $(GEN): scripts/gen-verbs scripts/args_list.py scripts/data_list.py $(LISTS)
-	CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/gen-verbs $(LISTS) $(BUILD)/gen
+	$(call say,GEN,$@)CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/gen-verbs $(LISTS) $(BUILD)/gen
 
 $(BUILD)/obj/gen/verbs_gen.o: $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) -c -o $@ $(BUILD)/gen/verbs_gen.c
+	$(call say,CC,$(BUILD)/gen/verbs_gen.c)$(CC) $(ALLCFLAGS) -c -o $@ $(BUILD)/gen/verbs_gen.c
 
 $(BUILD)/obj/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(ALLCFLAGS) -c -o $@ $<
+
+# a thousand functions of LTTng's making, for programs that LTTng traces: to optimise them well
+# takes longer than all of shim/trace
+$(BUILD)/obj/shim/lttng/lttng.o: PLAINFLAGS += -O1 -g1
 
 # what `verbatim report` writes is within the program
 D3 ?= /usr/share/javascript/d3/d3.min.js
@@ -76,16 +86,16 @@ $(PARTS): PLAINFLAGS += -DPAGE_D3='"$(D3)"'
 $(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider interpose/import \
 	interpose/lookup): ALLCFLAGS += $(if $(SAN),-fno-sanitize=all)
 
-SANITIZED = $(if $(SAN),tests/sanitizers.c)
+SANITIZED = $(if $(SAN),$(BUILD)/obj/tests/sanitizers.o)
 
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
-	$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
+	$(call say,LD,$@)$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
 		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS)
 
 # of the rows that its help is made from
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
 	@mkdir -p $(@D)
-	scripts/gen-completion $(BUILD)/verbatim >$@
+	$(call say,GEN,$@)scripts/gen-completion $(BUILD)/verbatim >$@
 
 ifeq ($(SAN),)
 # what is loaded into programs stays: threads, fork handlers and patched pointers lead into it
@@ -95,40 +105,36 @@ GUEST = -shared -Wl,-z,nodelete -Wl,-z,now
 # the guest: nothing but libc (libunwind is loaded when the first verb is recorded; xxHash is
 # compiled in)
 $(BUILD)/libverbatim.so: $(TRACE) $(GUEST_WIRE)
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so \
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim.so \
 		-Wl,--version-script=$(BUILD)/gen/trace.map \
 		-o $@ $^
 
 # its tracepoints for LTTng: loaded only where they are asked for
 $(BUILD)/libverbatim-lttng.so: $(LTTNG) $(GUEST_WIRE) shim/lttng/lttng.map
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-lttng.so \
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-lttng.so \
 		-Wl,--version-script=shim/lttng/lttng.map -o $@ $(filter %.o,$^) $(LTTNG_LIBS)
 
 # what watches registered memory: preloaded only where it is asked for
 $(BUILD)/libverbatim-memory.so: $(MEMORY) shim/memory/memory.map
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-memory.so \
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-memory.so \
 		-Wl,--version-script=shim/memory/memory.map -o $@ $(MEMORY)
 
 # without what providers import: beside it they have the real library
 $(BUILD)/libverbatim-soft.so: $(filter-out %/private.o,$(SOFT)) shim/soft/soft.map
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so \
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libverbatim-soft.so \
 		-Wl,--version-script=shim/soft/soft.map \
 		-o $@ $(filter %.o,$^)
 
 $(BUILD)/dropin/libibverbs.so.1: $(SOFT) shim/soft/dropin.map
 	@mkdir -p $(@D)
-	$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libibverbs.so.1 \
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) $(GUEST) -Wl,-soname,libibverbs.so.1 \
 		-Wl,--version-script=shim/soft/dropin.map \
 		-o $@ $(SOFT)
 
-# the store once more, on the SQLite that loads it
-$(BUILD)/obj/extension/%.o: %.c | $(GEN)
-	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) -DSTORE_EXTENSION -c -o $@ $<
-
-$(BUILD)/libverbatim-sqlite.so: $(STORE:$(BUILD)/obj/%=$(BUILD)/obj/extension/%) $(WIRE)
-	$(CC) $(ALLLDFLAGS) -shared -Wl,-soname,libverbatim-sqlite.so -o $@ $^ \
-		$(filter-out -lsqlite3,$(STORE_LIBS))
+# the same store, on the SQLite that loads it (core/store/vtab/extension.c)
+$(BUILD)/libverbatim-sqlite.so: $(EXTENSION) $(STORE) $(WIRE)
+	$(call say,LD,$@)$(CC) $(ALLLDFLAGS) -shared -Wl,-z,defs -Wl,-soname,libverbatim-sqlite.so \
+		-o $@ $^ $(filter-out -lsqlite3,$(STORE_LIBS))
 else
 # these are loaded into programs of others, where a sanitizer cannot follow: the unit tests
 # have them sanitized
@@ -140,38 +146,45 @@ endif
 # a test runs once: to optimise it takes longer than it runs
 TESTCFLAGS = $(ALLCFLAGS) -O0
 
-# a unit test has all of the project at hand; what it does not use is left out
+# a unit test has all of the project at hand; what it does not use is left out. It is linked anew
+# if what it uses has changed, which the linker says: not for every change.
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
+
+ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS)
+link_test = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.o,$^)
+
+$(TESTS:=.o): $(BUILD)/tests/%.o: tests/%.c | $(GEN)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(TESTCFLAGS) -c -o $@ $<
 
 $(BUILD)/tests/shim/soft/model_test: $(MODEL)
 
-$(BUILD)/tests/shim/soft/%_test: tests/shim/soft/%_test.c $(SOFT) $(SANITIZED)
-	@mkdir -p $(@D)
-	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
+$(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SANITIZED)
+	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
 
-$(BUILD)/tests/shim/trace/%_test: tests/shim/trace/%_test.c $(TRACE) $(WIRE) $(SANITIZED)
-	@mkdir -p $(@D)
-	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.o,$^) $(TEST_LIBS)
+$(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)
+	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
+
+$(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
+	$(call say,LD,$@)$(link_test) $(BUILD)/libtest.a $(ALL_LIBS) $(TEST_LIBS) \
+		-Wl,-t,-t >$@.link && \
+		sed -n 's,^$(BUILD)/obj/.*\.o$$,$@: &\n&:,p' $@.link >$@.link.d
 
 # in these the allocations of ours may fail (tests/allocation.h)
 $(patsubst %,$(BUILD)/tests/cli/emit/%_test,build loops): ALLLDFLAGS += \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 # programs to be recorded, some with mistakes that a sanitizer would find before us
-$(BUILD)/tests/apps/model_run: $(wildcard tests/shim/soft/model/*.c)
+RUN_PARTS = $(if $(SAN),$(wildcard tests/shim/soft/model/*.c),$(MODEL))
+$(BUILD)/tests/apps/model_run: PARTS = $(RUN_PARTS)
+$(BUILD)/tests/apps/model_run: $(RUN_PARTS)
 
 $(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
 
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
-	$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) $(VERBS_LIBS) -lpthread
-
-$(BUILD)/tests/%_test: tests/%_test.c $(BUILD)/libtest.a $(SANITIZED)
-	@mkdir -p $(@D)
-	$(CC) $(TESTCFLAGS) $(ALLLDFLAGS) -o $@ $< $(SANITIZED) $(BUILD)/libtest.a $(STORE_LIBS) \
-		$(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS) \
-		$(TEST_LIBS)
+	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(PARTS) $(VERBS_LIBS) -lpthread
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not
@@ -189,8 +202,6 @@ FUZZ_APPS = $(patsubst %,$(BUILD)/tests/apps/%,guest payload demo_bug every_verb
 	marks compl_001 far_end)
 MUTATE    = $(patsubst %,tests/fuzz/%.c,dice rows columns schema chunk bytes session text \
 	bundle seeds)
-ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) \
-	$(TLS_LIBS)
 fuzzed    = $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(1))
 
 # what was optimised otherwise is compiled anew
@@ -200,30 +211,55 @@ $(BUILD)/fuzz/flags: FORCE
 
 $(BUILD)/fuzz/obj/gen/verbs_gen.o: $(GEN) $(BUILD)/fuzz/flags
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $(BUILD)/gen/verbs_gen.c
+	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $(BUILD)/gen/verbs_gen.c
 
 $(BUILD)/fuzz/obj/%.o: %.c $(BUILD)/fuzz/flags | $(GEN)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $<
+	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_OBJ) -c -o $@ $<
 
 $(BUILD)/fuzz/verbatim: $(call fuzzed,$(COMMAND)) tests/sanitizers.c
-	$(FUZZ_CC) $(FUZZ_SAN) -o $@ $(filter %.c %.o,$^) $(ALL_LIBS)
+	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_SAN) -o $@ $(filter %.c %.o,$^) $(ALL_LIBS)
 	cd $(@D) && ln -sf ../*.so ../dropin .
 
 $(BUILD)/fuzz/libfuzz.a: $(call fuzzed,$(filter-out %/cli/main.o,$(COMMAND)))
-	rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
 $(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/bytes.c \
 	tests/fuzz/seeds.c $(call fuzzed,$(SOFT))
-	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
+	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
 
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/inside.c $(MUTATE) $(BUILD)/fuzz/libfuzz.a
-	$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
+	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
-$(BUILD)/fuzz/commands: tests/fuzz/commands.c tests/fuzz/forms.c tests/fuzz/trial.c \
-	tests/fuzz/live.c $(MUTATE) $(BUILD)/libtest.a
+# what runs commands is not sanitized: they are
+.PRECIOUS: $(BUILD)/tests/fuzz/%.o
+$(BUILD)/tests/fuzz/%.o: tests/fuzz/%.c | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
+	$(call say,CC,$<)$(CC) $(TESTCFLAGS) -c -o $@ $<
+
+mutate = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(1) $(MUTATE))
+
+$(BUILD)/fuzz/commands: $(call mutate,$(patsubst %,tests/fuzz/%.c,commands forms trial live)) \
+	$(SANITIZED) $(BUILD)/libtest.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+# the fuzzers of `make test`: of the objects that there are, and with a driver of our own
+$(BUILD)/smoke/soft_fuzz: $(patsubst %,$(BUILD)/tests/fuzz/%.o,soft_fuzz dice bytes seeds text plain) \
+	$(SOFT) $(SANITIZED)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ -lsqlite3
+
+$(BUILD)/smoke/%_fuzz: $(BUILD)/tests/fuzz/%_fuzz.o \
+	$(call mutate,tests/fuzz/inside.c tests/fuzz/plain.c) $(SANITIZED) $(BUILD)/libtest.a
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+$(BUILD)/smoke/verbatim: $(BUILD)/verbatim
+	@mkdir -p $(@D)
+	ln -sf ../verbatim $@
+
+SMOKE = $(FUZZERS:$(BUILD)/fuzz/%=$(BUILD)/smoke/%) $(BUILD)/smoke/verbatim $(BUILD)/fuzz/commands
 
 fuzzers: $(FUZZERS) $(BUILD)/fuzz/verbatim $(BUILD)/fuzz/commands
 
@@ -252,7 +288,7 @@ fuzz-columns: deps
 		$(BUILD)/fuzz/failed --jobs $$(nproc) --columns all \
 		--seed $(SEED) --mutants $(MUTANTS)
 
-tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS)
+tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS) $(SMOKE)
 
 deps:
 	scripts/install-deps
@@ -260,6 +296,24 @@ deps:
 test: deps
 	$(MAKE) -j$$(nproc) tests
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests
+
+# between edits: unit tests, the house, and lists that are quick and touch most of the product
+CHECK = _test e2e/house e2e/dump e2e/sql e2e/query e2e/contexts e2e/commands e2e/badinput e2e/edges \
+	e2e/replay_posts e2e/outputs e2e/cm.sh
+
+check:
+	$(MAKE) -j$$(nproc) tests
+	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests $(CHECK)
+
+# what clang-tidy finds (.clang-tidy), of all of it or of ROOMS: minutes
+tidy: compile_commands.json
+	scripts/install-deps clang-tidy
+	jq -r '.[].file' $< | sort -u | grep -E '^($(subst $(space),|,$(or $(strip $(ROOMS)),cli replay analyzer core shim)))/' | \
+		xargs -P$$(nproc) -n8 clang-tidy -p . --quiet
+
+# for editors and tools: how each file is compiled
+compile_commands.json: Makefile FORCE
+	scripts/compile-commands $(MAKE) BUILD=$(BUILD) SAN=$(SAN) >$@.new && mv $@.new $@
 
 # on kernel devices, in virtual machines (scripts/vm): HARDWARE names some of tests/hardware
 HARDWARE ?=
@@ -335,7 +389,7 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps test test-hardware mutants demo bench soak fuzzers fuzz fuzz-table \
+.PHONY: all tests deps check test tidy test-hardware mutants demo bench soak fuzzers fuzz fuzz-table \
 	fuzz-columns install deb test-deb clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
