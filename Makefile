@@ -33,6 +33,8 @@ VERBS_LIBS = -libverbs
 FILE_LIBS  = -larchive
 TLS_LIBS   = -lgnutls
 TEST_LIBS  = -lcmocka
+ALL_LIBS   = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) \
+	$(TLS_LIBS)
 
 # of all sources below these folders
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c')))
@@ -89,8 +91,7 @@ $(patsubst %,$(BUILD)/obj/shim/trace/%.o,base/dl base/object base/provider inter
 SANITIZED = $(if $(SAN),$(BUILD)/obj/tests/sanitizers.o)
 
 $(BUILD)/verbatim: $(COMMAND) $(SANITIZED)
-	$(call say,LD,$@)$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(STORE_LIBS) $(DWARF_LIBS) \
-		$(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS)
+	$(call say,LD,$@)$(CC) $(if $(SAN),$(ALLCFLAGS)) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 # of the rows that its help is made from
 $(BUILD)/completion/verbatim: scripts/gen-completion $(BUILD)/verbatim
@@ -151,7 +152,6 @@ TESTCFLAGS = $(ALLCFLAGS) -O0
 $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
-ALL_LIBS  = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) $(TLS_LIBS)
 link_test = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.o,$^)
 
 $(TESTS:=.o): $(BUILD)/tests/%.o: tests/%.c | $(GEN)
@@ -245,8 +245,8 @@ $(BUILD)/fuzz/commands: $(call mutate,$(patsubst %,tests/fuzz/%.c,commands forms
 	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
 
 # the fuzzers of `make test`: of the objects that there are, and with a driver of our own
-$(BUILD)/smoke/soft_fuzz: $(patsubst %,$(BUILD)/tests/fuzz/%.o,soft_fuzz dice bytes seeds text plain) \
-	$(SOFT) $(SANITIZED)
+$(BUILD)/smoke/soft_fuzz: $(SOFT) $(SANITIZED) \
+	$(patsubst %,$(BUILD)/tests/fuzz/%.o,soft_fuzz dice bytes seeds plain)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ -lsqlite3
 
@@ -298,17 +298,19 @@ test: deps
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests
 
 # between edits: unit tests, the house, and lists that are quick and touch most of the product
-CHECK = _test e2e/house e2e/dump e2e/sql e2e/query e2e/contexts e2e/commands e2e/badinput e2e/edges \
-	e2e/replay_posts e2e/outputs e2e/cm.sh
+CHECK = _test $(patsubst %,e2e/%.sh,house dump sql query contexts commands badinput edges \
+	replay_posts outputs cm)
 
 check:
 	$(MAKE) -j$$(nproc) tests
 	BUILD=$(BUILD) SAN=$(SAN) scripts/run-tests $(CHECK)
 
 # what clang-tidy finds (.clang-tidy), of all of it or of ROOMS: minutes
+TIDY = $(or $(ROOMS),cli replay analyzer core shim)
+
 tidy: compile_commands.json
 	scripts/install-deps clang-tidy
-	jq -r '.[].file' $< | sort -u | grep -E '^($(subst $(space),|,$(or $(strip $(ROOMS)),cli replay analyzer core shim)))/' | \
+	jq -r '.[].file' $< | sort -u | grep -E '^($(subst $(space),|,$(strip $(TIDY))))/' | \
 		xargs -P$$(nproc) -n8 clang-tidy -p . --quiet
 
 # for editors and tools: how each file is compiled
@@ -389,7 +391,7 @@ clean:
 
 FORCE:
 
-.PHONY: all tests deps check test tidy test-hardware mutants demo bench soak fuzzers fuzz fuzz-table \
-	fuzz-columns install deb test-deb clean
+.PHONY: all tests deps check test tidy test-hardware mutants demo bench soak fuzzers fuzz \
+	fuzz-table fuzz-columns install deb test-deb clean
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

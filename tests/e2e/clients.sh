@@ -38,10 +38,10 @@ ucx() { # transport, test, options
 	local tls=$1
 	shift
 	next_port
-	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair ucx_perftest -p $port -t "$@" -n $messages -w 20 \
-		-- \
-		ucx_perftest -p $port -t "$@" -n $messages -w 20 localhost &&
-		awk -v n=$messages '/^Final:/ { good = $2 == n && $4 > 0 } END { exit !good }' "$tmp/client"
+	set -- ucx_perftest -p $port -t "$@" -n $messages -w 20
+	UCX_TLS=$tls UCX_NET_DEVICES=verbatim0:1 pair "$@" -- "$@" localhost &&
+		awk -v n=$messages '/^Final:/ { good = $2 == n && $4 > 0 } END { exit !good }' \
+			"$tmp/client"
 }
 
 mpi() { # options

@@ -122,7 +122,9 @@ rping_becomes_a_program() {
 	next_port
 	timeout 120 "$VERBATIM" record -o rping.db -- bash -c "
 		rping -s -C 10 -a 127.0.0.1 -p $port & server=\$!
-		until rping -c -C 10 -a 127.0.0.1 -p $port; do kill -0 \$server || exit; sleep 0.02; done
+		until rping -c -C 10 -a 127.0.0.1 -p $port; do
+			kill -0 \$server || exit; sleep 0.02
+		done
 		wait" >rping.log 2>&1
 	emit rping && runs rping
 }

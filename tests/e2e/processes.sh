@@ -345,7 +345,9 @@ removed_session_directory_is_told() {
 
 program_in_a_removed_session_goes_on_recorded() {
 	"$VERBATIM" record -q -o t.db "$apps/guest" until calls 5 exit 3 >out 2>err & local pid=$!
-	until grep -q ready out && grep -q /ring. /proc/$pid/maps; do kill -0 $pid && pause || return; done
+	until grep -q ready out && grep -q /ring. /proc/$pid/maps; do
+		kill -0 $pid && pause || return
+	done
 	rm -rf sessions/*
 	kill -TERM $pid
 	wait $pid; is $? 3 && is "$(wc -l <err)" 1 && is "$(sql 'SELECT ending FROM process')" exit

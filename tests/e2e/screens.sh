@@ -20,7 +20,8 @@ both() { # server... -- client...
 		until listens $port || ! kill -0 $a; do pause; done; no_pause
 		"$@" & b=$!
 		read -r <over
-		kill -TERM $a $b; wait' "$root/tests/e2e/lib/listens.sh" "$port" "$@" & local recorder=$!
+		kill -TERM $a $b; wait' "$root/tests/e2e/lib/listens.sh" "$port" "$@" &
+	local recorder=$!
 	await grep -q "^ [0-9]*  *20  " printed && read -rt 0.5 <> <(:)
 	echo >over; wait $recorder
 	screen
