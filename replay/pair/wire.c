@@ -1,15 +1,15 @@
 /*
- * Messages between the two replays of a pair: the one door to GnuTLS
+ * Messages between the two replays of a pair, by GnuTLS
  *
  * First both ends, at once, in the clear and with numbers little-endian:
  *
  *	hello    "verbatim" | version u32 | role u32 | 32 bytes of 0
  *
- * so that what is no replay, and one of another version, are called so. All versions begin with as
- * many bytes. Then TLS 1.3 with a pre-shared key and no certificates, where the listener is the
- * server; its client proves first that it has the key, so that who only looks for open ports gets
- * nothing to try keys on. The key exchange (PSK with (EC)DHE) makes keys of each connection: who
- * learns the pre-shared one later cannot read what was sent before. In TLS any number of
+ * so that both ends can name a program that is no replay, or one of another version. The hello is
+ * as long in all versions. Then TLS 1.3 with a pre-shared key and no certificates. The listener is
+ * the server; its client proves first that it has the key, so that a scan of ports gets nothing to
+ * try keys on. An exchange by (EC)DHE makes keys of each connection: a pre-shared key that becomes
+ * known later does not reveal what was sent before. Inside TLS is any number of
  *
  *	message  length u32 | type u16 | 0 u16 | bytes
  *
@@ -35,7 +35,7 @@ enum { HEAD = 8, UNUSED = 32, MAGIC = 8, BUFFER = 2 * (HEAD + WIRE_MOST) };
 
 static const char magic[MAGIC + 1] = "verbatim";
 
-/* TLS 1.3 alone, a pre-shared key with keys of each connection; GnuTLS knows which ciphers are good */
+/* TLS 1.3 with a pre-shared key alone; which ciphers are good GnuTLS knows. */
 static const char tls_priority[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
 
 struct hello {
@@ -215,13 +215,15 @@ static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 		return tell_why(why, -errno, "the connection cannot be used: %s", strerror(errno));
 	err = gnutls_init(&wire->tls,
 			  side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
-	if (!err) {
+	if (err) {
+		wire->tls = NULL;
+	} else {
 		gnutls_session_set_ptr(wire->tls, wire);
 		gnutls_transport_set_int(wire->tls, wire->fd);
 		err = gnutls_priority_set_direct(wire->tls, tls_priority, NULL) ?: set_key(wire);
 	}
 	return err ? tell_why(why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
-			      "GnuTLS does not do TLS 1.3 with a key here: %s",
+			      "GnuTLS, as configured here, does no TLS 1.3 with a key (%s)",
 			      gnutls_strerror(err))
 		   : 0;
 }
@@ -258,7 +260,7 @@ static int tell_refusal(const struct wire *wire, int tls_error, char why[WIRE_WH
 	return tell_why(why, -EKEYREJECTED, "the other end does not have the same --key");
 }
 
-static int agree(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
+static int prove_key(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
 {
 	int tls_error, err = 0;
 
@@ -292,7 +294,7 @@ int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64
 	wire->role = role;
 	wire->key = (gnutls_datum_t){ (unsigned char *)key, (unsigned int)length };
 	err = exchange_hellos(fd, role, deadline, ret_why) ?: begin_tls(wire, ret_why)
-							   ?: agree(wire, deadline, ret_why);
+							   ?: prove_key(wire, deadline, ret_why);
 	wire->err = err;
 	if (err)
 		wire_close(wire);

@@ -2,9 +2,9 @@
 /*
  * Messages between the two replays of a pair, over one stream socket.
  *
- * TLS 1.3 with a pre-shared key: both ends prove that they have it before anything else is read, and
- * no message can be read, changed, left out, repeated or put in by others. The format is at the top
- * of wire.c.
+ * TLS 1.3 with a pre-shared key: both ends prove that they have it before anything else is read,
+ * and no message can be read, changed, left out, repeated or put in by others. The format is at the
+ * top of wire.c.
  *
  * A struct wire is used by one thread at a time.
  */
@@ -37,9 +37,9 @@ int wire_fd(const struct wire *wire);
 int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length, int64_t deadline);
 
 /*
- * Take what has arrived, without waiting: 0; 1 where there may be more than there is room for, until
+ * Take what has arrived, without waiting: 0; 1 where there may be more than there is room for until
  * messages are taken; -ECONNRESET at the end, -EBADMSG where it is not as it was sent, or another
- * -errno, and the same again. Messages that were complete before are there.
+ * -errno, and the same again. Messages that were complete before can still be taken.
  */
 int wire_fill(struct wire *wire);
 

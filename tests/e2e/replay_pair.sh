@@ -156,6 +156,16 @@ a_peer_that_is_told_to_end_says_so() {
 	is listener $? 4 && says 'the other replay \(has ended\|is gone\)' "$tmp/listen.err"
 }
 
+a_machine_that_forbids_it_says_so() {
+	printf '[overrides]\ndisabled-version = tls1.3\n' >"$tmp/gnutls"
+	listen --peer-wait 1 "$s" || return
+	GNUTLS_SYSTEM_PRIORITY_FILE=$tmp/gnutls peer "$c"
+	is peer $? 4 && says 'GnuTLS, as configured here, does no TLS 1.3' "$tmp/peer.err" &&
+		is lines "$(wc -l <"$tmp/peer.err")" 1 || return
+	wait $listener
+	is listener $? 4
+}
+
 misused() { # what it says, arguments
 	local says=$1
 	shift
@@ -196,6 +206,7 @@ try only_the_key_is_let_in
 try nobody_there_is_an_error
 try a_peer_that_dies_is_noticed
 try a_peer_that_is_told_to_end_says_so
+try a_machine_that_forbids_it_says_so
 try without_a_key_it_tells_how_to_make_one
 try a_key_that_others_may_read_is_refused
 try a_key_may_be_in_a_file
