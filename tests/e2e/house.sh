@@ -108,8 +108,8 @@ promises_have_their_tests() {
 
 # how try says that these ended, in a list of its own
 tried() {
-	TIMES= bash -c '. tests/e2e/lib/try.sh; holds() { true; }; breaks() { false; }
-		try "$@"' list "$@"
+	TIMES= bash -c '. tests/e2e/lib/try.sh
+		holds() { true; }; breaks() { false; }; try "$@"' list "$@"
 }
 what_cannot_be_tried_has_failed() {
 	is "$(tried holds)" "ok list: holds" && is "$(tried breaks)" "not ok list: breaks: " &&

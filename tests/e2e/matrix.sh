@@ -80,8 +80,8 @@ for options in "" "-e" "-t" "-n $(share 3000 20000)" "-s 65536 -n $(share 200 10
 done
 # perftest's sending client does leave its second completion queue to ibv_close_device()
 finding="LIFE-004 cq2" try "ib_send_bw -n 1000" client ib_send_bw -n 1000 -F --use_old_post_send
-for program in "ib_send_lat -n 1000" "ib_write_bw -n $(share 1000 5000)" "ib_write_lat -n 1000" \
-	"ib_read_lat -n 1000"; do
+for program in "ib_send_lat -n $(share 200 1000)" "ib_write_bw -n $(share 1000 5000)" \
+	"ib_write_lat -n $(share 200 1000)" "ib_read_lat -n $(share 200 1000)"; do
 	# shellcheck disable=SC2086
 	try "$program" client $program -F --use_old_post_send
 	# shellcheck disable=SC2086

@@ -25,6 +25,7 @@
 #include "core/store/write/outstanding.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
+#include "core/wire/ring.h"
 #include "core/wire/session.h"
 
 enum {
