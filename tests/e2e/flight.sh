@@ -65,10 +65,11 @@ fetched_events_are_bounded() {
 	next_port
 	cat >program <<-X
 		ibv_rc_pingpong -e -p $port -n 4000 >/dev/null &
+		server=\$!
 		. '$root/tests/e2e/lib/listens.sh'
-		until listens $port; do kill -0 \$! && pause || exit 1; done
+		until listens $port; do kill -0 \$server && pause || exit 1; done
 		no_pause
-		ibv_rc_pingpong -e -p $port -n 4000 localhost >/dev/null && wait \$!
+		ibv_rc_pingpong -e -p $port -n 4000 localhost >/dev/null && wait \$server
 	X
 	record --flight 512k -- bash program || { cat err; return 1; }
 	is_small && is_sound && all_are_counted 40000 && replays

@@ -10,10 +10,11 @@ sides() { # PROGRAM OPTION...
 	next_port
 	cat >program <<-X
 		$1 -p $port ${*:2} >server &
+		server=\$!
 		. '$root/tests/e2e/lib/listens.sh'
-		until listens $port; do kill -0 \$! && pause || exit 1; done
+		until listens $port; do kill -0 \$server && pause || exit 1; done
 		no_pause
-		$1 -p $port ${*:2} localhost >client && wait \$!
+		$1 -p $port ${*:2} localhost >client && wait \$server
 	X
 	run=(bash program)
 }

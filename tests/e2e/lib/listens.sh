@@ -16,7 +16,7 @@ listens() {
 	return 1
 }
 
-pause() { # 10 ms
+pause() { # 10 ms; bash then has another process in $!
 	[ "${idle:-}" ] || exec {idle}<> <(:)
 	read -rt 0.01 -u $idle
 	return 0
