@@ -177,14 +177,14 @@ $(patsubst %,$(BUILD)/tests/cli/emit/%_test,build loops): ALLLDFLAGS += \
 
 # programs to be recorded, some with mistakes that a sanitizer would find before us
 RUN_PARTS = $(if $(SAN),$(wildcard tests/shim/soft/model/*.c),$(MODEL))
-$(BUILD)/tests/apps/model_run: PARTS = $(RUN_PARTS)
+$(BUILD)/tests/apps/model_run: APP_PARTS = $(RUN_PARTS)
 $(BUILD)/tests/apps/model_run: $(RUN_PARTS)
 
 $(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
 
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(PARTS) $(VERBS_LIBS) -lpthread
+	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) -lpthread
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not
