@@ -184,7 +184,8 @@ $(BUILD)/tests/apps/cm_%: VERBS_LIBS += -lrdmacm
 
 $(BUILD)/tests/apps/%: tests/apps/%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) -lpthread
+	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) \
+		-lpthread
 
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not

@@ -28,7 +28,7 @@ static void must_be_json(struct text *text)
 	if (!args_root(args))
 		abort();
 	args_get(args, ARG(attr.qp_state), &number);
-	args_get(args, "ret[0].handle", &number);
+	args_get_at(args, ARG(ret.handle), 0, &number);
 	visit_all(args_root(args));
 	args_unref(args);
 }

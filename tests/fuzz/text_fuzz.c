@@ -36,7 +36,7 @@ static bool read_json(const char *text)
 	struct args *args = args_new(text, strlen(text));
 	bool good = args_root(args);
 
-	args_text(args, "a.b[3].c");
+	args_text_at(args, ARG(entries.gid.raw), 3);
 	args_unref(args);
 	return good;
 }
