@@ -22,7 +22,8 @@ static int refuse_rule(const char *id, char complaint[OPTIONS_COMPLAINT])
 	for (int i = 0; i < FACT_COUNT; i++)
 		suggest_name(&near, fact_infos[i].name);
 	snprintf(complaint, OPTIONS_COMPLAINT,
-		 "there is no rule '%s'%s; 'verbatim explain' lists them", id, suggest_text(&near));
+		 "unknown rule '%s'%s; 'verbatim explain' lists the rules", id,
+		 suggest_text(&near));
 	return -EINVAL;
 }
 

@@ -20,16 +20,17 @@ option_parse check_parse_mute;
 /* clang-format off */
 /* Their rows; @field is the struct check_settings in @settings. */
 #define CHECK_ROWS(settings, field)                                                         \
-	{ "mute", 'm', "RULE[,RULE...]", "rules and facts that do not count; may be repeated", \
+	{ "mute", 'm', "RULE[,RULE...]", "ignore these rules and facts; may be repeated",   \
 	  PARSED_AT(settings, field.check, check_parse_mute) },                             \
-	{ "preset", 0, "errors|all|performance", "rules of one kind only, or all in full",  \
+	{ "preset", 0, "errors|all|performance",                                            \
+	  "check rules of one kind only, or report all in full",                            \
 	  CHOICE_AT(settings, field.preset), .least = PRESET_ERRORS,                        \
-	  .otherwise = "all, performance and information in brief" },                       \
-	{ "suppress", 0, "FILE", "findings that do not count",                              \
+	  .otherwise = "all, with performance and information in brief" },                  \
+	{ "suppress", 0, "FILE", "ignore findings that match a line of this file",          \
 	  TEXT_AT(settings, field.suppress) },                                              \
-	{ "baseline", 0, "FILE", "findings that do not count, since they were there before", \
+	{ "baseline", 0, "FILE", "ignore the findings in this baseline",                    \
 	  TEXT_AT(settings, field.baseline) },                                              \
-	{ "write-baseline", 0, "FILE", "make a baseline of the findings",                   \
+	{ "write-baseline", 0, "FILE", "write a baseline of the findings",                  \
 	  TEXT_AT(settings, field.write_baseline) }
 /* clang-format on */
 

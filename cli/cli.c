@@ -93,8 +93,8 @@ int cli_refuse_second(const char *command, const char *path)
 {
 	return cli_misuse(
 		command,
-		"one trace at a time: '%s' is another; check, dump and query read several "
-		"as one",
+		"only one trace can be given: '%s' is another; check, dump and query accept "
+		"several",
 		path);
 }
 
@@ -102,11 +102,11 @@ int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace)
 {
 	if (arguments->n < 1)
-		return cli_misuse(command, "no trace is given");
+		return cli_misuse(command, "no trace given");
 	if (arguments->n > most && cli_is_trace(arguments->at[most]))
 		return cli_refuse_second(command, arguments->at[most]);
 	if (arguments->n > most)
-		return cli_misuse(command, "too much is given: '%s'", arguments->at[most]);
+		return cli_misuse(command, "unexpected argument '%s'", arguments->at[most]);
 	signal(SIGPIPE,
 	       SIG_DFL); /* so that `| head` ends us quietly, even if we inherited it ignored */
 	return cli_status(trace_open(arguments->at[0], ret_trace));
@@ -156,7 +156,7 @@ void cli_tell_loss(struct trace *trace)
 		log_note("recorded with --filter %s: counts cover only the events that passed it",
 			 trace_meta(trace, "filter"));
 	if (loss.interrupted)
-		log_note("the recording was INTERRUPTED: what came after is not in the trace");
+		log_note("the recording was INTERRUPTED: later events are not in the trace");
 	if (loss.unwritten)
 		log_note("%s events were LOST: the recorder could not write them",
 			 format_count(loss.unwritten, lost));
@@ -164,24 +164,24 @@ void cli_tell_loss(struct trace *trace)
 		log_note("the trace is DAMAGED: %s events could not be read",
 			 format_count(loss.damaged, lost));
 	if (loss.late)
-		log_note(
-			"the recording BEGAN LATE: %s events came before it, and what they made is "
-			"not known",
-			format_count(loss.late, lost));
+		log_note("the recording BEGAN LATE: %s earlier events are missing, and the objects "
+			 "that they created are unknown",
+			 format_count(loss.late, lost));
 	if (loss.events > loss.overwritten + loss.late + loss.handlers)
 		log_note("%s events were LOST: the rings were full",
 			 format_count(loss.events - loss.overwritten - loss.late - loss.handlers,
 				      lost));
 	if (loss.handlers)
-		log_note("%s events were LOST: of signal handlers that came while another was "
-			 "written",
+		log_note("%s events were LOST: in signal handlers that interrupted the recording "
+			 "of another event",
 			 format_count(loss.handlers, lost));
 	if (loss.overwritten && trace_is_closed(trace))
-		log_note("%s events are not in this trace: it was cut at %s, and of the time "
-			 "before it has what was alive and outstanding",
+		log_note("%s events are not in this trace: it was cut at %s; of the time before, "
+			 "it has only live objects and outstanding requests",
 			 format_count(loss.overwritten, lost), format_time(trace_cut(trace), time));
 	else if (loss.overwritten)
-		log_note("%s events are not in this trace: older than what it kept",
+		log_note("%s events are not in this trace: they are older than the part that it "
+			 "kept",
 			 format_count(loss.overwritten, lost));
 }
 
@@ -196,8 +196,8 @@ static void tell_waits_of(struct trace *trace, const char *name)
 		return;
 	if (lookup_waited(trace, &waited) < 0 || !waited.times)
 		return;
-	log_note("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: a time "
-		 "that holds one is too long by it (table waited)",
+	log_note("%s%sthe recorder made the program wait %s, in %s wait%s, the longest %s: "
+		 "durations that include such a wait are overstated by it (table waited)",
 		 name ? name : "", name ? ": " : "", format_time(waited.ns, ns),
 		 format_count(waited.times, times), waited.times == 1 ? "" : "s",
 		 format_time(waited.longest, longest));

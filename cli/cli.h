@@ -55,13 +55,13 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 /* clang-format off */
 /* --deadline, which each command has that reads a trace: its row, and what it does. 0: none. */
 #define CLI_DEADLINE(settings)                                                              \
-	{ "deadline", 0, "TIME", "end with status 3 after that time, however far it came",      \
+	{ "deadline", 0, "TIME", "stop with status 3 after this time, even if incomplete",  \
 	  TIME_AT(settings, deadline), .least = 1 }
 void cli_deadline(int64_t ns);
 
 /* --format */
 #define CLI_FORMAT(settings) \
-	{ "format", 'f', "text|json", "how to print", CHOICE_AT(settings, json), .preset = "text" }
+	{ "format", 'f', "text|json", "output format", CHOICE_AT(settings, json), .preset = "text" }
 /* clang-format on */
 
 /* One line to stderr that ends with where help is; returns CLI_USAGE. */

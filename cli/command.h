@@ -14,53 +14,53 @@
 #define CLI_COMMANDS(C) \
 	C(record, "Run a program and record every RDMA verb that it calls", \
 	  "[--] PROGRAM [ARG...]") \
-	C(collect, "Make a trace of what was recorded without a recorder", \
+	C(collect, "Build a trace from files recorded without a recorder", \
 	  "DIR") \
-	C(snapshot, "Write what a flight recorder holds by now", \
+	C(snapshot, "Write a snapshot of a flight recording", \
 	  "[PID|DIR]") \
-	C(top, "Show what a recorded program does, once a second", \
+	C(top, "Show live statistics of a recorded program", \
 	  "[PID|DIR]") \
-	C(run, "Run a program on the software device, recording nothing", \
+	C(run, "Run a program on the software device without recording it", \
 	  "[--] PROGRAM [ARG...]") \
-	C(info, "Say what is in a trace", \
+	C(info, "Summarize a trace", \
 	  "TRACE") \
-	C(dump, "Print the events of a trace, a line each", \
+	C(dump, "Print the events of a trace, one per line", \
 	  "TRACE... [T:N]") \
-	C(stat, "Count and time what a run did", \
+	C(stat, "Print counts and latencies of a run", \
 	  "TRACE") \
 	C(diff, "Compare runs: what changed, where, and whether it is a regression", \
 	  "TRACE... [-- TRACE...]") \
-	C(sql, "Ask a trace questions in SQL", \
+	C(sql, "Query a trace in SQL", \
 	  "TRACE [QUERY]") \
-	C(query, "Ask what was so at a moment: a state, a queue, a key, a request", \
+	C(query, "Show the state at a point in time, or the fate of a request", \
 	  "TRACE... QUESTION") \
-	C(trim, "Write a part of a trace as a trace", \
+	C(trim, "Write an excerpt of a trace", \
 	  "-o FILE TRACE") \
-	C(reduce, "Write the smallest trace that still shows something", \
+	C(reduce, "Shrink a trace to the minimum that reproduces a problem", \
 	  "--keep WHAT -o FILE TRACE") \
-	C(merge, "Make one trace of several machines' traces, on one time line", \
+	C(merge, "Merge the traces of several machines, on one time line", \
 	  "-o FILE TRACE TRACE...") \
-	C(unpack, "Turn a trace into one that any SQLite program can read", \
+	C(unpack, "Convert a trace to plain SQLite tables", \
 	  "-o FILE TRACE") \
-	C(import, "Make a trace of what an LTTng session has recorded", \
+	C(import, "Convert an LTTng recording to a trace", \
 	  "CTF-DIR") \
-	C(check, "Look for mistakes in the use of verbs", \
+	C(check, "Check a trace for misuse of the verbs API", \
 	  "TRACE...") \
 	C(explain, "Explain a rule, a completion status, an event, or an errno of a verb", \
 	  "[TOPIC...]") \
-	C(replay, "Do again what was recorded, and compare", \
+	C(replay, "Repeat a recording and compare the results", \
 	  "TRACE") \
-	C(emit, "Make a C program of plain verbs from a trace", \
+	C(emit, "Generate a C program of plain verbs from a trace", \
 	  "TRACE...") \
-	C(export, "Turn a trace into what other programs draw", \
+	C(export, "Export graphs, flame graphs, packets or a timeline", \
 	  "TRACE") \
-	C(report, "Make a page of a trace, or of two that are compared, for a browser", \
+	C(report, "Write an HTML report of a trace, or of two compared traces", \
 	  "-o FILE TRACE") \
-	C(bundle, "Put what a bug report needs into one file", \
+	C(bundle, "Pack a trace for a bug report into one file", \
 	  "TRACE") \
-	C(unbundle, "Verify and unpack what bundle has made", \
+	C(unbundle, "Verify and unpack a bundle", \
 	  "BUNDLE") \
-	C(doctor, "Say what stops RDMA or recording on this machine, and what to do", \
+	C(doctor, "Find what prevents RDMA or recording on this machine", \
 	  "[--] [PROGRAM]")
 /* clang-format on */
 

@@ -23,9 +23,9 @@ static void print_usage(FILE *to)
 		"usage: verbatim COMMAND [OPTION...] [ARGUMENT...]\n\n"
 		"Records every RDMA verb of a program, replays the recording and checks it.\n\n");
 	help_commands(to);
-	fprintf(to, "\n'verbatim help COMMAND' tells more; so does verbatim(1).\n"
-		    "Exit status: 0 fine, 1 findings, 2 usage, 3 bad trace, 4 environment;\n"
-		    "of record and run: the program's own.\n");
+	fprintf(to, "\nSee 'verbatim help COMMAND' and verbatim(1).\nExit status: 0 fine, 1 "
+		    "findings, 2 usage, 3 bad trace, 4 environment;\nrecord and run return the "
+		    "status of the program.\n");
 }
 
 static int refuse_command(const char *name)
@@ -34,8 +34,8 @@ static int refuse_command(const char *name)
 
 	for (const struct command *c = commands; c->name; c++)
 		suggest_name(&near, c->name);
-	log_note("there is no %s '%s'%s; see 'verbatim --help'",
-		 name[0] == '-' ? "option" : "command", name, suggest_text(&near));
+	log_note("unknown %s '%s'%s; see 'verbatim --help'", name[0] == '-' ? "option" : "command",
+		 name, suggest_text(&near));
 	return CLI_USAGE;
 }
 

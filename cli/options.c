@@ -77,7 +77,7 @@ static int refuse_unknown(struct reader *r, const char *name)
 static int take_option(struct reader *r, int row, const char *value)
 {
 	if (!r->rows[row].arg && value)
-		return refuse_word(r, "no value is taken by");
+		return refuse_word(r, "no value is allowed for");
 	if (r->rows[row].arg && !value) {
 		if (r->at + 1 == r->argc)
 			return refuse_word(r, "a value is missing after");

@@ -15,7 +15,10 @@ int output_check(const char *command, const char *path)
 {
 	if (!path || !outfile_check(path))
 		return CLI_FINE;
-	return cli_misuse(command, "'%s' is a trace and is left alone: choose another name", path);
+	return cli_misuse(command,
+			  "'%s' is a trace and will not be overwritten: choose another "
+			  "name",
+			  path);
 }
 
 static int print_text(const struct text *text)

@@ -22,7 +22,7 @@ static int refuse_verb(const char *name, char *complaint)
 		if (!strncmp(full, "ibv_", 4))
 			suggest_name(&near, full + 4);
 	}
-	snprintf(complaint, COMPLAINT, "there is no verb '%s'%s", name, suggest_text(&near));
+	snprintf(complaint, COMPLAINT, "unknown verb '%s'%s", name, suggest_text(&near));
 	return -EINVAL;
 }
 

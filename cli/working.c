@@ -55,7 +55,7 @@ static void *tell_work(void *arg)
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		if (working_is_due())
-			log_note("%s: at work for %s", working.command,
+			log_note("%s: running for %s", working.command,
 				 format_time((int64_t)(clock_monotonic() - working.began), took));
 	}
 	return arg;
@@ -85,7 +85,7 @@ void cli_progress(uint64_t events, int64_t time)
 	char count[FORMAT_TEXT], at[FORMAT_TEXT];
 
 	if (working_is_due())
-		log_note("%s: so far %s events, up to %s of the recording", working.command,
+		log_note("%s: %s events so far, up to %s of the recording", working.command,
 			 format_count(events, count), format_time(time, at));
 }
 

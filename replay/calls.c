@@ -35,21 +35,24 @@
 #include "replay/state/translate.h"
 
 static const char still_waiting[] = "a call that waited for an event until its process ended";
-static const char under_way[] = "a call that was under way when the trace ends";
+static const char under_way[] = "a call in progress at the end of the trace";
 
 /* Verbs that are not called again, and why. */
 static const char *const left_out[VERB_COUNT] = {
-	[VERB_import_device] = "a file descriptor of another process does not come with a trace",
-	[VERB_import_pd] = "a handle of another process's context means nothing here",
-	[VERB_import_mr] = "a handle of another process's context means nothing here",
-	[VERB_import_dm] = "a handle of another process's context means nothing here",
+	[VERB_import_device] = "a trace does not contain file descriptors of other processes",
+	[VERB_import_pd] = "a handle from the context of another process is not valid in the "
+			   "replay",
+	[VERB_import_mr] = "a handle from the context of another process is not valid in the "
+			   "replay",
+	[VERB_import_dm] = "a handle from the context of another process is not valid in the "
+			   "replay",
 	[VERB_unimport_pd] = "imported objects are not replayed",
 	[VERB_unimport_mr] = "imported objects are not replayed",
 	[VERB_unimport_dm] = "imported objects are not replayed",
-	[VERB_reg_dmabuf_mr] = "a file descriptor of a DMA buffer does not come with a trace",
-	[VERB_reg_mr_ex] = "what ibv_reg_mr_ex() registers is not replayed",
-	[VERB_export_buf_dmabuf_fd] = "a file descriptor of a buffer does not come with a trace",
-	[VERB_dm_export_dmabuf_fd] = "a file descriptor of a DMA buffer does not come with a trace",
+	[VERB_reg_dmabuf_mr] = "a trace does not contain file descriptors of DMA buffers",
+	[VERB_reg_mr_ex] = "registrations by ibv_reg_mr_ex() are not replayed",
+	[VERB_export_buf_dmabuf_fd] = "a trace does not contain file descriptors of buffers",
+	[VERB_dm_export_dmabuf_fd] = "a trace does not contain file descriptors of DMA buffers",
 	[VERB_create_flow] = "the specifications of a flow are not in the trace",
 	[VERB_create_flow_action_esp] = "keys are not in the trace",
 	[VERB_modify_flow_action_esp] = "keys are not in the trace",
@@ -58,8 +61,8 @@ static const char *const left_out[VERB_COUNT] = {
 
 /* Verbs that need not be called again, and why. */
 static const char *const needless[VERB_COUNT] = {
-	[VERB_alloc_buf] = "memory of the library: its regions have memory of the replay's",
-	[VERB_free_buf] = "memory of the library: its regions have memory of the replay's",
+	[VERB_alloc_buf] = "memory of the library: the replay uses its own memory for the regions",
+	[VERB_free_buf] = "memory of the library: the replay uses its own memory for the regions",
 };
 
 static bool at_return(enum verb verb)
@@ -124,8 +127,8 @@ static void note_lacking(struct replay *r, const struct call *call, const char *
 static void cut_iwarp(struct replay *r, uint32_t id)
 {
 	static const char why[] =
-		"queue pairs of an iWARP device are connected by librdmacm alone, "
-		"which is not replayed";
+		"queue pairs of an iWARP device are connected only by librdmacm, which is not "
+		"replayed";
 
 	if (!devices_was_iwarp(r->devices, recorded_device_name(r, id)) || cm_connects(r, id))
 		return;
@@ -185,7 +188,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		return 0;
 	}
 	if (!ret && replica)
-		note_lacking(r, call, "its object could not be made here");
+		note_lacking(r, call, "its object could not be created in the replay");
 	if (!ret || !replica)
 		return 0;
 	replica->extended = call->verb == VERB_create_cq_ex;
@@ -311,7 +314,9 @@ static void cut_failed(struct replay *r, const struct call *call, const uint64_t
 {
 	if (call->verb == VERB_modify_qp && !call->failed && verb_failed(call->verb, ret) &&
 	    args[2] & IBV_QP_STATE)
-		cut_connection(r, call->object, 0, "its queue pair could not be modified here");
+		cut_connection(r, call->object, 0,
+			       "its queue pair could not be modified in the "
+			       "replay");
 }
 
 /* What a call destroys; 0: not known. */
@@ -370,8 +375,9 @@ static int tell_limit(const struct replay *r, const struct trace_event *event)
 	bool mib = max >> 20;
 	char text[32];
 
-	log_note("replay: %s at %s was not replayed because of --max-memory (%" PRIu64 " %s), "
-		 "which its queue on the software device exceeds: raise it, if you trust the trace",
+	log_note("replay: %s at %s was not replayed, since its queue on the software device "
+		 "exceeds --max-memory (%" PRIu64 " %s): increase the limit if you trust the "
+		 "trace",
 		 verb_infos[event->call->verb].name, event_id_text(event->id, text),
 		 max >> (mib ? 20 : 10), mib ? "MiB" : "KiB");
 	return -EFBIG;
@@ -432,7 +438,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 		note_no_flow(r, event);
 	if (replica && !replica->handle && !replica->why &&
 	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
-		note_lacking(r, event->call, "its object was not made here");
+		note_lacking(r, event->call, "its object was not created in the replay");
 }
 
 /* May a program pass NULL for it? */
@@ -483,7 +489,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	if (err)
 		return err;
 	if (!t.missing && !t.needless && lacks_argument(call->verb, args))
-		t.missing = "the trace does not have all of its arguments";
+		t.missing = "some of its arguments are not in the trace";
 	if (!t.missing)
 		translate_call(&t, args);
 	translate_check_used(&t);
@@ -546,9 +552,9 @@ static const char *why_not(struct replay *r, const struct trace_event *event)
 		return replica->qp->cut;
 	if (replica && verb_infos[call->verb].effect == EFFECT_DESTROY &&
 	    translate_is_inherited(r, call->object, event->process))
-		return "a forked process destroys what its parent made: --processes replays that";
+		return "a forked process destroys objects of its parent: --processes replays that";
 	if (verb_infos[call->verb].via == VIA_DV)
-		return "a provider's own call is not made on another device";
+		return "functions of a provider are not called on another device";
 	return passes_no_descriptor(call) ? NULL : left_out[call->verb];
 }
 

@@ -48,7 +48,7 @@ bool choose_serial(struct replay *r)
 	if (busy < 2 || processors > busy)
 		return false;
 	outcome_note(r->outcome,
-		     "one thread did what %u busy threads had done, since there are %u processors "
+		     "one thread replayed %u busy threads, since the machine has %u processors "
 		     "(--threads recorded: one for each)",
 		     busy, processors);
 	return true;

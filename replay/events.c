@@ -24,9 +24,10 @@
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
 
-static const char merged[] = "a completion event whose completion came before the queue was armed";
-static const char before_cut[] = "an event of the time before the trace begins";
-static const char at_cut[] = "a completion event that was under way when the trace begins";
+static const char merged[] = "a completion event for a completion that came before the queue was "
+			     "armed";
+static const char before_cut[] = "an event from before the start of the trace";
+static const char at_cut[] = "a completion event in flight at the start of the trace";
 static const char no_event[] = "a request for an event that returned without one";
 
 #define SILENT_AFTER 2000000   /* ns until a completion counts instead of its event */
@@ -134,7 +135,7 @@ static struct users find_users(const struct replay *r, const void *queue)
 			u.driven++;
 	}
 	if (!u.driven && !u.cut)
-		u.cut = "no queue pair here uses its queue";
+		u.cut = "no queue pair of the replay uses its queue";
 	return u;
 }
 
@@ -233,9 +234,13 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 		find_object(r, event, OBJECT_comp_channel, find_argument(call, ARG(channel)), &id);
 	cq = find_object(r, event, OBJECT_cq, find_result(call, ARG(cq)), &id);
 	if (!channel || !channel->handle)
-		return skip_event(r, event, channel, "its completion channel is not there");
+		return skip_event(r, event, channel,
+				  "its completion channel does not exist in "
+				  "the replay");
 	if (!cq || !cq->handle)
-		return skip_event(r, event, cq, "its completion queue is not there");
+		return skip_event(r, event, cq,
+				  "its completion queue does not exist in the "
+				  "replay");
 	if (r->no_posts || r->no_arming)
 		return skip_event(r, event, NULL, r->no_posts ? r->no_posts : r->no_arming);
 	outcome_called(r->outcome, call->verb);
@@ -252,7 +257,9 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 	unsigned int n = (unsigned int)find_argument(call, ARG(nevents));
 
 	if (!cq || !cq->handle)
-		return skip_event(r, event, cq, "its completion queue is not there");
+		return skip_event(r, event, cq,
+				  "its completion queue does not exist in the "
+				  "replay");
 	outcome_called(r->outcome, call->verb);
 	n = n < cq->unacked ? n : cq->unacked;
 	if (n)
@@ -437,9 +444,9 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 	about = element_here(r, event, type, find_result(call, ARG(event.element)));
 	context = find_object(r, event, OBJECT_context, find_argument(call, ARG(context)), &id);
 	if (!context || !context->handle)
-		return skip_event(r, event, context, "its context is not there");
+		return skip_event(r, event, context, "its context does not exist in the replay");
 	if ((!about || !about->handle) && kind_of_event(type) != OBJECT_device)
-		return skip_event(r, event, about, "what it is about is not there");
+		return skip_event(r, event, about, "its object does not exist in the replay");
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	return wait_async(r, event, id, type, about);

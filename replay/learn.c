@@ -402,8 +402,9 @@ static int limit_memory(struct replay *r)
 		    __builtin_add_overflow(size, memory_size(r->memory[i]), &size))
 			size = UINT64_MAX;
 	if (size > max) {
-		log_note("the recorded programs registered %" PRIu64 " MiB of memory, and "
-			 "--max-memory is %" PRIu64 " MiB: raise it, if you trust the trace",
+		log_note("the recorded programs registered %" PRIu64 " MiB of memory, but "
+			 "--max-memory is %" PRIu64 " MiB: increase the limit if you trust the "
+			 "trace",
 			 (size - 1) / MIB + 1, max / MIB);
 		return -EFBIG;
 	}

@@ -265,7 +265,8 @@ static void report_miss(void *arg, const struct ready *step, const struct wait *
 								.verb = trace_verb(event),
 								.field = "order",
 								.recorded = there,
-								.replayed = "that does not end" });
+								.replayed = "that does not "
+									    "terminate" });
 	gate_open(&p->gate);
 }
 

@@ -51,7 +51,7 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 		return 0;
 	if (!cq || !cq->handle) {
 		outcome_skipped(r->outcome, event->id, VERB_req_notify_cq, n->object,
-				"its completion queue is not there");
+				"its completion queue does not exist in the replay");
 		return 0;
 	}
 	cq->armed = event->time;
@@ -74,7 +74,8 @@ static void replay_fork(struct replay *r, const struct trace_event *event)
 		process_fork(fork->child);
 	else
 		outcome_note(r->outcome,
-			     "process %u forked process %u: both are one here (--processes forks)",
+			     "process %u forked process %u: one process replays both (--processes "
+			     "forks)",
 			     event->process, fork->child);
 }
 
@@ -248,7 +249,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 			err = pair_end(&r, outcome_divergences(outcome));
 		expect_end(&r);
 		if (made_report(&r) && !err)
-			err = log_err(-ENOMEM, "report what was inferred");
+			err = log_err(-ENOMEM, "report the synthesized peers");
 		replica_clear(&r, 0);
 		outcome_count(outcome, OUTCOME_FAULTS, faults_caused(&r));
 	}

@@ -45,8 +45,9 @@ static void translate_source(struct translation *t, const struct device *from,
 
 	devices_translate_source(t->r->devices, name, from, av);
 	if (av->is_global && av->grh.sgid_index != index)
-		outcome_note(t->r->outcome, "GID index %u of %s is index %u of %s here", index,
-			     *name ? name : "the recorded device", av->grh.sgid_index, from->name);
+		outcome_note(t->r->outcome, "GID index %u of %s is index %u of %s in the replay",
+			     index, *name ? name : "the recorded device", av->grh.sgid_index,
+			     from->name);
 }
 
 /* A connected queue pair's address: the port of its peer. */
@@ -81,11 +82,11 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 	snprintf(t->text, sizeof(t->text),
 		 "queue pair %s of process %u is connected to number %u, %s",
 		 trace_object(t->r->trace, t->event->call->object)->name, t->event->process, number,
-		 known ? "which was not made here" : "which the trace does not have");
+		 known ? "which was not created in the replay" : "which is not in the trace");
 	outcome_note(t->r->outcome, "%s", t->text);
 	cut_qp(t, peer,
-	       known ? "the other side of its queue pair was not made here"
-		     : "the other side of its queue pair is not in the trace");
+	       known ? "the peer of its queue pair was not created in the replay"
+		     : "the peer of its queue pair is not in the trace");
 	t->missing = t->text;
 }
 
@@ -128,7 +129,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	} else if (!made) {
 		cut_peerless(t, attr->dest_qp_num, replica, peer);
 	} else if (replica->qp && replica->qp->cut) {
-		cut_qp(t, peer, "the other side of its queue pair is not driven here");
+		cut_qp(t, peer, "the peer of its queue pair is not replayed");
 	} else {
 		sent_settle(t->r, mine->qp);
 		mine->qp->peer = peer;
@@ -138,7 +139,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	}
 }
 
-static const char too_large[] = "a size above what the device here can do";
+static const char too_large[] = "a size above the limit of this device";
 
 static bool can_lower(const struct translation *t)
 {
@@ -163,7 +164,7 @@ static void lower_mtu(struct translation *t, const struct device *device, uint8_
 	    t->event->call->failed)
 		return;
 	attr->path_mtu = mtu;
-	outcome_tolerated(t->r->outcome, "a path MTU above that of the port here");
+	outcome_tolerated(t->r->outcome, "a path MTU above that of this port");
 }
 
 static void lower_caps(struct translation *t, const struct device *device, struct ibv_qp_cap *cap)
@@ -317,8 +318,8 @@ static void translate_av(struct translation *t, struct ibv_context *context, str
 		if (pair_address(t->r, from, av))
 			return;
 		outcome_note(t->r->outcome,
-			     "an address handle goes to LID %u, which no recorded "
-			     "process was told; it goes to the own port here",
+			     "an address handle goes to LID %u, which no recorded process "
+			     "queried; the replay uses its own port",
 			     av->dlid);
 	}
 	devices_translate(from, to, port, av);
@@ -522,7 +523,7 @@ static void index_argument(struct translation *t, uint64_t *a)
 	port = &device->ports[device_port(device, (uint8_t)a[1])];
 	length = t->event->call->verb == VERB_query_pkey ? port->pkey_table : port->gid_table;
 	if ((int)a[2] >= length)
-		t->needless = "an index beyond a table of the port here";
+		t->needless = "an index beyond a table of this port";
 }
 
 /* One of those here; none where the recorded machine did not have it, and refused it. */

@@ -50,7 +50,7 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 static void copy_device(struct translation *t, uint64_t addr, uint64_t length)
 {
 	if (length && !is_ours(t, addr, length))
-		t->missing = "the memory that it names is not in the trace";
+		t->missing = "the memory that it uses is not in the trace";
 }
 
 void translate_memory(struct translation *t, uint64_t *a)

@@ -240,7 +240,7 @@ static void fill_place(struct diff *diff, const struct question *q, struct diff_
 	if (!text)
 		text = find_text(diff, pair);
 	snprintf(change->place, sizeof(change->place), "%s, %s%s%s%s", verb_infos[pair->verb].name,
-		 text ?: "place not known", caller ? ", called by " : "",
+		 text ?: "unknown place", caller ? ", called by " : "",
 		 caller ? found->place->caller : "", before ? ", only before" : "");
 	free(tallies.all);
 }

@@ -246,11 +246,11 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 		note_time(diff, change, pair);
 	if (metric->measure == measure_polls)
 		snprintf(change->note, sizeof(change->note),
-			 "of the queues made there: polls are recorded without a stack");
+			 "of the queues created at this place: polls are recorded without a stack");
 	if (found == UNSURE) {
 		change->verdict = DIFF_UNCLEAR;
 		snprintf(change->note, sizeof(change->note), "%s",
-			 metric->kind == BATCH ? "a busy machine does that, too" : "too few");
+			 metric->kind == BATCH ? "a busy machine can cause this too" : "too few");
 	} else {
 		change_judge(diff, change, worse);
 	}
@@ -406,7 +406,7 @@ static void compare_errors(struct diff *diff)
 	if (!change)
 		return;
 	change_number(change, DIFF_COUNT, &spreads[0], &spreads[1]);
-	snprintf(change->note, sizeof(change->note), "'verbatim check' says why");
+	snprintf(change->note, sizeof(change->note), "see 'verbatim check'");
 	change_judge(diff, change, spread_worse(&spreads[0], &spreads[1], DIFF_COUNT, 1));
 }
 

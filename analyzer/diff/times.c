@@ -144,7 +144,7 @@ static void add_sample(struct diff *diff, const char *what, enum diff_unit unit,
 		return;
 	}
 	change->verdict = DIFF_UNCLEAR;
-	snprintf(change->note, sizeof(change->note), "1 run a side: how runs vary is not known");
+	snprintf(change->note, sizeof(change->note), "one run per side: timing is not judged");
 }
 
 static bool begin_sample(struct diff *diff, struct sample *sample)

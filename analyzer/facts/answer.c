@@ -33,21 +33,21 @@ static char *missing_destination(const struct peers *peers, const struct life *l
 		return NULL;
 	if (qp->dest_qp_num <= 1)
 		n = asprintf(&text,
-			     "dest_qp_num is %u, which no program's queue pair has: was the peer's "
-			     "number received?",
+			     "dest_qp_num is %u, which is not the number of a program's queue "
+			     "pair: was the number of the peer received?",
 			     qp->dest_qp_num);
 	else if (timeout_ms(qp) > 0)
-		snprintf(retries, TEXT, "no answer within %u retr%s of %.1f ms; ", qp->retry_cnt,
+		snprintf(retries, TEXT, "no response within %u retr%s of %.1f ms; ", qp->retry_cnt,
 			 qp->retry_cnt == 1 ? "y" : "ies", timeout_ms(qp));
 	if (!text && namesakes)
 		n = asprintf(&text,
-			     "%sdest_qp_num 0x%x is of %s in this trace, of which none is known "
-			     "to be connected to this one",
+			     "%sdest_qp_num 0x%x is the number of %s in this trace, but none of "
+			     "them is known to be connected to this one",
 			     retries, qp->dest_qp_num, words_count(namesakes, "queue pair", count));
 	else if (!text)
 		n = asprintf(&text,
-			     "%sdest_qp_num 0x%x is of no queue pair in this trace that could be "
-			     "meant: it is recorded elsewhere, or gone, or number or address are "
+			     "%sdest_qp_num 0x%x matches no queue pair in this trace: the peer is "
+			     "recorded elsewhere or was destroyed, or the number or address is "
 			     "wrong",
 			     retries, qp->dest_qp_num);
 	return n < 0 ? NULL : text;
@@ -57,7 +57,7 @@ static void name_patience(const struct qp *qp, char text[TEXT])
 {
 	text[0] = '\0';
 	if (qp && timeout_ms(qp) > 0)
-		snprintf(text, TEXT, ", and the patience: timeout %u (%.2f ms), retry_cnt %u",
+		snprintf(text, TEXT, ", and the retry time: timeout %u (%.2f ms), retry_cnt %u",
 			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
@@ -71,8 +71,8 @@ char *answer_missing(const struct peers *peers, const struct life *qp, const str
 	if (state != ABI_QPS_RTR && state != ABI_QPS_RTS)
 		return NULL;
 	name_patience(qp->qp, patience);
-	if (asprintf(&text, "look at the way there and back (link, VLAN, GID, MTU)%s", patience) <
-	    0)
+	if (asprintf(&text, "check the network path in both directions (link, VLAN, GID, MTU)%s",
+		     patience) < 0)
 		return NULL;
 	return text;
 }

@@ -96,8 +96,9 @@ static void say_range(char **text, const struct use *use, const char *what)
 	const struct key *key = use->key;
 
 	cause_say(text,
-		  "%ckey 0x%x is %s, %" PRIu64 " bytes at 0x%" PRIx64 "; the request names %" PRIu64
-		  " at 0x%" PRIx64,
+		  "%ckey 0x%x is %s, %" PRIu64 " bytes at 0x%" PRIx64
+		  "; the request accesses %" PRIu64 " "
+		  "at 0x%" PRIx64,
 		  use->letter, use->number, what, key->length, key->addr, use->length, use->addr);
 }
 
@@ -203,7 +204,9 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 	if (blame_key(&noted->cause.key, &use))
 		return;
 	if (!use.key && !noted->slack && peer->life && keys_saw_all(model, peer->life))
-		cause_say(&noted->cause.key, "rkey 0x%x is of no region that %s has for %s",
+		cause_say(&noted->cause.key,
+			  "rkey 0x%x does not belong to a region that %s has "
+			  "for %s",
 			  use.number, process_id_text(use.process, process), use.name);
 	else if (use.key && qp && qp->set & ABI_QP_ACCESS_FLAGS && use.needed & ~qp->access)
 		cause_say(&noted->cause.key, "qp_access_flags of %s of %s lack %s", use.name,
@@ -254,7 +257,7 @@ static void name_key(const struct causes *causes, const struct model *model, con
 		snprintf(text, size, "%s, deregistered %s before", object->name,
 			 words_span(time - key->destroyed.time, when));
 	else if (key->state == KEY_DEAD)
-		snprintf(text, size, "%s, gone with its process", object->name);
+		snprintf(text, size, "%s, ended with its process", object->name);
 	else if (key->kind == OBJECT_mw && window_state(model, key) == WINDOW_INVALID &&
 		 key->invalid.at.time + slack < time)
 		snprintf(text, size, "%s, invalidated by %s, %s before", object->name,

@@ -86,14 +86,16 @@ static void say_receives(struct noted *noted)
 	if (noted->room)
 		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
 	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
-		snprintf(came, sizeof(came), "; its first receive, %s, came about then",
+		snprintf(came, sizeof(came),
+			 "; its first receive, %s, was posted at about the "
+			 "same time",
 			 event_id_text(noted->receive, id));
 	else if (noted->receive.thread)
-		snprintf(came, sizeof(came), "; its first receive, %s, came %s later",
+		snprintf(came, sizeof(came), "; its first receive, %s, was posted %s later",
 			 event_id_text(noted->receive, id),
 			 words_span(noted->received - noted->time, when));
 	else if (!noted->missed)
-		snprintf(came, sizeof(came), "; no receive came");
+		snprintf(came, sizeof(came), "; no receive was posted");
 	if (noted->rnr_retry >= 0)
 		snprintf(retry, sizeof(retry), "; rnr_retry %d", noted->rnr_retry);
 	if (noted->min_rnr_timer >= 0)
@@ -131,7 +133,8 @@ static bool say_killed(const struct causes *causes, const struct ends *ends, str
 	name_end(process, what);
 	words_span(ends_last(ends, process->id), last);
 	if (apart < noted->slack)
-		cause_say(&noted->cause.peer, "%s about then, last verb at %s", what, last);
+		cause_say(&noted->cause.peer, "%s at about the same time, last verb at %s", what,
+			  last);
 	else
 		cause_say(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
 			  words_span(process->end, at), words_span(apart, before), last);
@@ -147,7 +150,7 @@ static void name_failure(const struct first_error *error, char text[CAUSE_TEXT])
 
 	if (error->status == LOC_LEN_ERR && receive->id.thread && receive->is_recv &&
 	    receive->nsge == 1)
-		snprintf(text, CAUSE_TEXT, "its receive %s has room for %u bytes: %s",
+		snprintf(text, CAUSE_TEXT, "its receive %s has %u bytes: %s",
 			 event_id_text(receive->id, id), receive->sge.length, status);
 	else
 		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
@@ -169,7 +172,7 @@ static bool say_failed(const struct causes *causes, struct noted *noted)
 		event_id_text(error->event, id);
 		words_span(llabs(noted->time - error->time), when);
 		if (llabs(noted->time - error->time) <= noted->slack)
-			cause_say(&noted->cause.peer, "%s at %s, about then", what, id);
+			cause_say(&noted->cause.peer, "%s at %s, at about the same time", what, id);
 		else
 			cause_say(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
 				  error->time < noted->time ? "before" : "later");
@@ -185,9 +188,10 @@ static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
 	char id[32], when[32];
 
 	if (!rtr->id.thread)
-		snprintf(text, CAUSE_TEXT, ", and no ibv_modify_qp() to RTR came");
+		snprintf(text, CAUSE_TEXT, ", and no ibv_modify_qp() to RTR followed");
 	else if (rtr->time - noted->time <= noted->slack)
-		snprintf(text, CAUSE_TEXT, " until %s, about then", event_id_text(rtr->id, id));
+		snprintf(text, CAUSE_TEXT, " until %s, at about the same time",
+			 event_id_text(rtr->id, id));
 	else
 		snprintf(text, CAUSE_TEXT, " until its ibv_modify_qp(RTR) %s, %s later",
 			 event_id_text(rtr->id, id), words_span(rtr->time - noted->time, when));
@@ -203,14 +207,14 @@ static void say_astray(struct noted *noted)
 	if (early)
 		name_rtr(noted, until);
 	if (told && noted->astray.told != noted->astray.number)
-		snprintf(other, sizeof(other), "%sits dest_qp_num is 0x%x, and not 0x%x",
+		snprintf(other, sizeof(other), "%sits dest_qp_num is 0x%x, not 0x%x",
 			 early ? "; then " : "", noted->astray.told, noted->astray.number);
 	else if (!early)
 		snprintf(other, sizeof(other),
-			 "it was told dest_qp_num 0x%x at the address of another device",
+			 "it was given dest_qp_num 0x%x at the address of another device",
 			 noted->astray.told);
 	if (early)
-		cause_say(&noted->cause.peer, "in %s%s: it answers from RTR on%s",
+		cause_say(&noted->cause.peer, "in %s%s: it responds only from RTR on%s",
 			  qp_state_name(noted->state), until, other);
 	else
 		cause_say(&noted->cause.peer, "%s", other);
@@ -247,13 +251,13 @@ static void say_able(const struct causes *causes, const struct ends *ends, struc
 	}
 	words_span(ends_last(ends, noted->cause.process), last);
 	if (was_alive(causes, ends, noted)) {
-		cause_say(&noted->cause.peer, "in %s, so that it could answer: %s",
+		cause_say(&noted->cause.peer, "in %s, so it could respond: %s",
 			  qp_state_name(noted->state), noted->answer);
 	} else if (process && process->end >= 0) {
 		name_end(process, what);
 		cause_say(&noted->cause.peer,
-			  "in %s; %s at %s, last verb at %s: whether it could "
-			  "still answer is not known",
+			  "in %s; %s at %s, last verb at %s: it is unknown whether it could still "
+			  "respond",
 			  qp_state_name(noted->state), what, words_span(process->end, end), last);
 	} else {
 		cause_say(&noted->cause.peer, "in %s at its last verb, at %s; if it was alive: %s",

@@ -254,11 +254,11 @@ static const struct {
 	const char *because;
 } refusals[] = {
 	{ "RDMA_CM_EVENT_REJECTED", 8,
-	  "nobody listens at that address and port (status 8, invalid service ID)" },
+	  "no program listens at this address and port (status 8, invalid service ID)" },
 	{ "RDMA_CM_EVENT_REJECTED", 28,
 	  "the other program called rdma_reject(), or its backlog was full (status 28)" },
 	{ "RDMA_CM_EVENT_UNREACHABLE", 1,
-	  "nobody listens at that address and port (status 1, service ID not supported)" },
+	  "no program listens at this address and port (status 1, service ID not supported)" },
 	{ "RDMA_CM_EVENT_UNREACHABLE", 2,
 	  "the other program called rdma_reject(), or its backlog was full (status 2)" },
 };

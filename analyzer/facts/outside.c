@@ -53,8 +53,8 @@ static void put_unconnected(struct text *t, const struct unconnected *found)
 	else
 		text_addf(t, "%s was", life->name);
 	text_addf(t,
-		  " still in %s, no ibv_modify_qp() to RTR%s came: what programs tell each other "
-		  "before it (host, TCP port, numbers) is not in the trace",
+		  " still in %s, without an ibv_modify_qp() to RTR%s: the data that programs "
+		  "exchange before it (host, TCP port, numbers) is not in the trace",
 		  qp_state_name(qp_state(life)), wants);
 }
 
@@ -65,15 +65,15 @@ char *outside_cause(const struct model *model, uint32_t process, bool exited, co
 
 	if (exited && expected)
 		text_addf(&t,
-			  "its last verb that failed: %s; many programs expect that, this one may "
-			  "not%s",
+			  "its last failed verb: %s; many programs expect this failure, this one "
+			  "may not%s",
 			  expected, found.n ? "; " : "");
 	else if (exited)
 		text_addf(&t, "no recorded verb of it failed%s", found.n ? "; " : "");
 	if (found.n)
 		put_unconnected(&t, &found);
 	if (exited)
-		text_addf(&t, ": see what it printed");
+		text_addf(&t, ": see its output");
 	if (!t.failed)
 		return t.at;
 	text_fini(&t);

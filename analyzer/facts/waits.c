@@ -61,7 +61,7 @@ int waits_new(struct trace *trace, struct fact_list *facts, struct waits **ret_w
 	struct waits *waits = calloc(1, sizeof(*waits));
 
 	if (!waits)
-		return log_err(-ENOMEM, "what killed processes waited for");
+		return log_err(-ENOMEM, "the waits of killed processes");
 	waits->trace = trace;
 	waits->facts = facts;
 	*ret_waits = waits;
@@ -286,12 +286,13 @@ static void put_work(struct text *t, const struct wait *wait)
 	if (!work->known)
 		return;
 	if (!wait->oldest.thread)
-		text_addf(t, "%s%s posted there, %" PRIu64 " received here", t->used ? ", " : "",
-			  words_count(work->sends, "send", n), wait->completed);
+		text_addf(t, "%s%s posted by the peer, %" PRIu64 " received by this one",
+			  t->used ? ", " : "", words_count(work->sends, "send", n),
+			  wait->completed);
 	else if (wait->arrived)
-		text_addf(t, "%sit had received that", t->used ? ", " : "");
+		text_addf(t, "%sit had received these", t->used ? ", " : "");
 	else if (queue_takes_receive(wait->oldest.opcode) && !work->room && work->receives)
-		text_addf(t, "%sits %" PRIu64 " receives were used up", t->used ? ", " : "",
+		text_addf(t, "%sits %" PRIu64 " receives were consumed", t->used ? ", " : "",
 			  work->receives);
 	else if (queue_takes_receive(wait->oldest.opcode) && !work->room)
 		text_addf(t, "%sit had never posted a receive", t->used ? ", " : "");
@@ -327,19 +328,17 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 	char name[TEXT], n[WORDS_COUNT];
 
 	if (!to && wait->datagrams)
-		text_addf(t, "; nobody in this trace has sent to it");
+		text_addf(t, "; no process in this trace has sent to it");
 	if (!to || (!wait->datagrams && bytes <= wait->room))
 		return;
 	if (wait->datagrams)
-		text_addf(t, "; %s %s has sent it %s, %" PRIu64 " received here",
+		text_addf(t, "; %s %s has sent it %s, %" PRIu64 " received",
 			  words_process(waits->trace, to->process, name, sizeof(name)),
 			  qp && qp->name ? qp->name : "queue pair",
 			  words_count(to->messages, "datagram", n), wait->completed);
 	if (bytes <= wait->room)
 		return;
-	text_addf(t,
-		  "; the last, of %" PRIu64
-		  " bytes%s, did not fit: the receives have room for %" PRIu64,
+	text_addf(t, "; the last, of %" PRIu64 " bytes%s, did not fit: the receives have %" PRIu64,
 		  to->bytes, wait->datagrams ? " and the 40 of the GRH" : "", wait->room);
 }
 

@@ -166,12 +166,13 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 		snprintf(text, size, "%s is attached to %s", r->object->name,
 			 words_count(r->object->ngroups, "multicast group", groups));
 	else if (n > 1)
-		snprintf(text, size, "%s is kept by %u objects, the first %s, made at %s",
+		snprintf(text, size, "%s is in use by %u objects, the first %s, created at %s",
 			 r->object->name, n, first->child->name,
 			 event_id_text(first->child->created.id, id));
 	else if (first)
-		snprintf(text, size, "%s is kept by %s, made by thread %u at %s", r->object->name,
-			 first->child->name, thread_number(first->child->created.id.thread),
+		snprintf(text, size, "%s is in use by %s, created by thread %u at %s",
+			 r->object->name, first->child->name,
+			 thread_number(first->child->created.id.thread),
 			 event_id_text(first->child->created.id, id));
 	return first || r->object->ngroups;
 }

@@ -76,8 +76,8 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 	    !device)
 		return false;
 	snprintf(text, size,
-		 "within the device's limits, but for max_inline_data %" PRId64
-		 ", whose limit cannot be asked for",
+		 "within the device's limits, except possibly max_inline_data %" PRId64 ", which "
+		 "has a limit that cannot be queried",
 		 bytes);
 	return true;
 }
@@ -166,12 +166,12 @@ bool refused_memory(const struct refused *r, char *text, size_t size)
 	    !args_get(r->event->call->args, ARG(length), &length))
 		return false;
 	snprintf(text, size,
-		 "0x%" PRIx64 " to 0x%" PRIx64
-		 " cannot be pinned: not all of it is mapped%s, or it is a GPU's",
+		 "0x%" PRIx64 " to 0x%" PRIx64 " cannot be pinned: it is not completely mapped%s, "
+		 "or it is GPU memory",
 		 (uint64_t)addr, (uint64_t)addr + (uint64_t)length,
 		 args_get(r->event->call->args, ARG(access), &access) &&
 				 access & ABI_ACCESS_LOCAL_WRITE
-			 ? " and may be written to"
+			 ? " and writable"
 			 : "");
 	return true;
 }
@@ -197,7 +197,7 @@ bool refused_memlock(const struct refused *r, char *text, size_t size)
 	snprintf(text, size, "%s pinned by %s, RLIMIT_MEMLOCK %s, %s",
 		 words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
 		 words_bytes(process->memlock, limit),
-		 process->ipc_lock ? "from which siw exempts nobody" : "no CAP_IPC_LOCK");
+		 process->ipc_lock ? "which siw applies to all users" : "no CAP_IPC_LOCK");
 	return true;
 }
 
@@ -214,8 +214,8 @@ bool refused_otherwise(const struct refused *r, char *text, size_t size)
 	    pinned_is_limited(process, device_of(r)))
 		return false;
 	snprintf(text, size,
-		 "not for RLIMIT_MEMLOCK, which %s (%s pinned by %s)%s: the device or the kernel "
-		 "had no room",
+		 "not because of RLIMIT_MEMLOCK, which %s (%s pinned by %s)%s: the device or the "
+		 "kernel had no resources",
 		 held ? "CAP_IPC_LOCK lifts" : "is unlimited", words_bytes(pinned->bytes, have),
 		 words_count(pinned->regions, "region", regions),
 		 device_of(r) && is_queue ? ", and within the device's limits" : "");
@@ -234,8 +234,8 @@ bool refused_room(const struct refused *r, char *text, size_t size)
 	    queue->outstanding + r->event->post->nwr > queue->limits.given)
 		return false;
 	snprintf(text, size,
-		 "not a full queue: %u of %u %ss of %s were outstanding; the device or its library "
-		 "had no room",
+		 "not a full queue: %u of %u %ss of %s were outstanding; the device or its "
+		 "library had no resources",
 		 queue->outstanding, queue->limits.given, queue->send ? "send" : "receive",
 		 object->name);
 	return true;

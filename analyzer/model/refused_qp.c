@@ -99,11 +99,11 @@ bool refused_attribute(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r);
 
-	if (value_exceeds(r, ARG(attr.timeout), 31, "the most is", text, size) ||
-	    value_exceeds(r, ARG(attr.retry_cnt), 7, "the most is", text, size) ||
-	    value_exceeds(r, ARG(attr.rnr_retry), 7, "the most is", text, size) ||
-	    value_exceeds(r, ARG(attr.min_rnr_timer), 31, "the most is", text, size) ||
-	    value_exceeds(r, ARG(attr.dest_qp_num), 0xffffff, "the most is", text, size))
+	if (value_exceeds(r, ARG(attr.timeout), 31, "the maximum is", text, size) ||
+	    value_exceeds(r, ARG(attr.retry_cnt), 7, "the maximum is", text, size) ||
+	    value_exceeds(r, ARG(attr.rnr_retry), 7, "the maximum is", text, size) ||
+	    value_exceeds(r, ARG(attr.min_rnr_timer), 31, "the maximum is", text, size) ||
+	    value_exceeds(r, ARG(attr.dest_qp_num), 0xffffff, "the maximum is", text, size))
 		return true;
 	if (device && device->known &&
 	    (value_exceeds(r, ARG(attr.max_rd_atomic), device->max_qp_init_rd_atom,
@@ -181,7 +181,7 @@ bool refused_resolution(const struct refused *r, char *text, size_t size)
 	read_address(r, ADDRESS(r, is_global), &global);
 	if (!global || !raw || !gid_parse(raw, gid))
 		return false;
-	snprintf(text, size, "%s did not answer from %s", gid_text(gid, peer),
+	snprintf(text, size, "%s did not respond from %s", gid_text(gid, peer),
 		 name_source(r, source, sizeof(source)));
 	return true;
 }
@@ -248,7 +248,7 @@ static bool opcode_fails(const struct life *qp, const struct post *post, char *t
 	if (!wr || wr->opcode < 0 || wr->opcode > 31 || qp->qp->opcodes >> wr->opcode & 1)
 		return false;
 	opcode = enum_name(enum_find("ibv_wr_opcode"), wr->opcode);
-	snprintf(text, size, "%s is of type %s, which has no %s", qp->name,
+	snprintf(text, size, "%s is of type %s, which does not support %s", qp->name,
 		 qp_type_name(qp->qp->type), opcode ? opcode : "such opcode");
 	return true;
 }

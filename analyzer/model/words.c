@@ -79,9 +79,9 @@ const char *words_bytes(uint64_t bytes, char text[32])
 const char *words_doubt(unsigned int doubt)
 {
 	static const char *const texts[] = {
-		"it was made before the recording, or imported",
+		"it was created before the recording, or imported",
 		"events are missing",
-		"posts or polls go round the verbs",
+		"posts or polls bypass the verbs",
 		"a completion had no request",
 		"a completion in error may belong to several requests",
 	};

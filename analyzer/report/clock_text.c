@@ -40,7 +40,7 @@ static void add_clock(struct text *text, const char *name, const struct trace_cl
 	else if (clock.source == CLOCK_ESTIMATED)
 		add_estimate(text, &clock, ahead);
 	else if (clock.contradicts)
-		text_addf(text, "its clock fits nothing that its queue pairs tell: they are not "
+		text_addf(text, "its clock contradicts its messages: its queue pairs are not "
 				"joined, ");
 	if (clock.messages)
 		text_addf(text, "from %" PRIu64 " message%s of ", clock.messages,
@@ -48,10 +48,10 @@ static void add_clock(struct text *text, const char *name, const struct trace_cl
 	if (clock.pairs)
 		text_addf(text, "%u joined queue pair%s", clock.pairs, clock.pairs == 1 ? "" : "s");
 	else if (clock.source <= CLOCK_SAME)
-		text_addf(text, "no queue pair is joined with another trace's");
+		text_addf(text, "no queue pair is joined with one of another trace");
 	else if (clock.source == CLOCK_ASSUMED)
-		text_addf(text, "no queue pair is joined with another trace's, so that nothing "
-				"tells what came before what");
+		text_addf(text, "no queue pair is joined with one of another trace, so the order "
+				"of events is unknown");
 }
 
 void clock_text_add(struct text *text, const struct trace *trace, size_t i)

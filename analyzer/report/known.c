@@ -111,8 +111,8 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 	if (!new.rule)
 		return 0;
 	if (!has_topic(new.rule)) {
-		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: there is no rule '%.64s'",
-			 known->suppress, line, new.rule);
+		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: unknown rule '%.64s'", known->suppress,
+			 line, new.rule);
 		return -EINVAL;
 	}
 	if ((word = take_word(&text)))
@@ -121,7 +121,7 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 		new.program = word;
 	if (word && take_word(&text)) {
 		snprintf(complaint, KNOWN_COMPLAINT,
-			 "%s:%u: more than RULE FUNCTION PROGRAM; a remark begins with '#'",
+			 "%s:%u: more than RULE FUNCTION PROGRAM; comments begin with '#'",
 			 known->suppress, line);
 		return -EINVAL;
 	}
@@ -170,7 +170,7 @@ static int read_lines(struct known *known, const char *path, bool baseline, take
 	at = *ret_text;
 	if (baseline && strncmp(at, magic, strlen(magic))) {
 		snprintf(complaint, KNOWN_COMPLAINT,
-			 "%s:1: not a baseline: --write-baseline makes one", path);
+			 "%s:1: not a baseline: use --write-baseline to create one", path);
 		return -EINVAL;
 	}
 	for (unsigned int line = 1; *at && !err; line++, at += n) {
@@ -378,8 +378,8 @@ void known_tell(const struct known *known, const struct findings *findings)
 		const struct expected *e = &known->expected[i];
 
 		if (!e->found && was_checked(findings, find_topic(e->rule)))
-			log_note("gone, though in the baseline %s: %s %s %s", known->baseline,
-				 e->fingerprint, e->rule, e->where);
+			log_note("in the baseline %s, but no longer found: %s %s %s",
+				 known->baseline, e->fingerprint, e->rule, e->where);
 	}
 }
 
@@ -515,7 +515,7 @@ static int check_target(const char *path)
 		return log_err(-errno, "open %s", path);
 	if (st.st_size && (!fgets(head, sizeof(head), file) || strcmp(head, magic))) {
 		fclose(file);
-		return log_err(-EEXIST, "%s is not a baseline and is left alone", path);
+		return log_err(-EEXIST, "%s is not a baseline and will not be overwritten", path);
 	}
 	fclose(file);
 	return 0;

@@ -361,7 +361,9 @@ static void put_tool(struct json *json)
 	json_close(json, ']');
 	json_open(json, "notifications", '[');
 	put_note_kind(json, "not-checked", "The trace has no evidence for a rule.");
-	put_note_kind(json, "checked-in-part", "The trace has not all evidence for a rule.");
+	put_note_kind(json, "checked-in-part",
+		      "The trace has only a part of the evidence for a "
+		      "rule.");
 	json_close(json, ']');
 	json_close(json, '}');
 	json_close(json, '}');
@@ -418,7 +420,7 @@ static void put_invocation(struct sarif *s, int status)
 	json_put_bool(json, "executionSuccessful", true);
 	json_put_int(json, "exitCode", status);
 	json_put_text(json, "exitCodeDescription",
-		      status ? "something is wrong that is not muted" : "nothing is wrong");
+		      status ? "problems that are not muted" : "no problems");
 	put_muted(json, findings);
 	json_open(json, "toolExecutionNotifications", '[');
 	for (size_t i = 0; i < findings->nunchecked; i++)
@@ -434,7 +436,7 @@ static void put_root(struct sarif *s)
 	json_open(&s->json, "SRCROOT", '{');
 	if (*s->root)
 		put_uri(&s->json, "file://", s->root);
-	put_message(&s->json, "description", "the directory that verbatim was called in");
+	put_message(&s->json, "description", "the current directory of verbatim");
 	json_close(&s->json, '}');
 	json_close(&s->json, '}');
 }

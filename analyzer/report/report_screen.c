@@ -300,7 +300,7 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 		if (!print_fact(screen, &t, &list->all[group->first], group))
 			break;
 	}
-	print_more(screen, &t, groups.n - shown, "of other places");
+	print_more(screen, &t, groups.n - shown, "elsewhere");
 	groups_fini(&groups);
 	text_fini(&t);
 }
@@ -359,7 +359,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	sentence_request(t, error, cause);
 	put_place(t, report, error->request.stack);
 	if (group->flushes)
-		text_addf(t, "   %" PRIu64 " flushed behind %s", group->flushes,
+		text_addf(t, "   %" PRIu64 " flushed after %s", group->flushes,
 			  group->count > 1 ? "them" : "it");
 	emit_text(screen, 4, t);
 	if (cause && (cause->port || cause->key || cause->peer))
@@ -377,7 +377,7 @@ static void print_errors(struct screen *screen)
 	print_title(screen, &t, FACT_ERROR);
 	for (; shown < groups->n && shown < ERRORS_SHOWN; shown++)
 		print_error(screen, &t, &groups->all[shown]);
-	print_more(screen, &t, groups->n - shown, "of other causes");
+	print_more(screen, &t, groups->n - shown, "with other causes");
 	text_fini(&t);
 }
 
@@ -391,7 +391,8 @@ static void print_none(struct screen *screen)
 		if (facts_count(findings->facts, (enum fact_kind)kind) || kind == FACT_EXITED)
 			continue;
 		text_addf(&t, "%s%s (0%s)", t.used ? "   " : "", fact_infos[kind].title,
-			  kind == FACT_ERROR && findings->blind ? " seen, others may have been"
+			  kind == FACT_ERROR && findings->blind ? " recorded, others may be "
+								  "missing"
 								: "");
 	}
 	if (t.used)

@@ -102,7 +102,7 @@ void report_first(const struct report *report, const struct first_error *error)
 	if (error->request.id.thread)
 		print_request(out, &error->request);
 	else
-		fprintf(out, "its work request is not known");
+		fprintf(out, "its work request is unknown");
 	if (error->candidates > 1u + either)
 		fprintf(out, ", or another of the %u requests with its wr_id", error->candidates);
 	fprintf(out, "\n  wc[%u], wr_id 0x%" PRIx64 ", vendor_err 0x%x", error->index, error->wr_id,
@@ -112,7 +112,7 @@ void report_first(const struct report *report, const struct first_error *error)
 	if (error->flushes) {
 		fprintf(out, "; ");
 		print_count(out, error->flushes, "completion");
-		fprintf(out, " flushed behind it");
+		fprintf(out, " flushed after it");
 	}
 	fputc('\n', out);
 	print_stack(report, error->request.stack);
@@ -308,7 +308,7 @@ int report_details(const struct report *report)
 	print_findings(report);
 	report_unchecked(report);
 	if (report->findings->n)
-		fprintf(report->out, "\n`verbatim explain ID` tells more about a rule\n");
+		fprintf(report->out, "\nSee `verbatim explain ID` for a rule\n");
 	groups_fini(&groups);
 	return 0;
 }

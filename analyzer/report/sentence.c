@@ -97,7 +97,7 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 	char opcode[32], id[32], when[32];
 
 	if (!request->id.thread) {
-		text_addf(t, "its work request is not known");
+		text_addf(t, "its work request is unknown");
 		return;
 	}
 	text_addf(t, "%s", report_opcode(request, opcode));
@@ -127,7 +127,7 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 	text_addf(t, "; ");
 	sentence_request(t, error, cause);
 	if (error->flushes)
-		text_addf(t, "; %" PRIu64 " flushed behind it", error->flushes);
+		text_addf(t, "; %" PRIu64 " flushed after it", error->flushes);
 	if (cause && cause->port)
 		text_addf(t, "; %s", cause->port);
 	if (cause && cause->key)

@@ -261,9 +261,9 @@ static const char *reader_problem(int err)
 	case ENFILE:
 		return "too few descriptors: ulimit -n";
 	case EIO:
-		return "reading symbols has crashed";
+		return "the reader of symbols crashed";
 	default:
-		return "no process to read symbols";
+		return "no process could be started to read symbols";
 	}
 }
 

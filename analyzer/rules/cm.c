@@ -35,7 +35,7 @@ void cm_001_channel(struct check *check, const struct model_destroy *destroy)
 	list_names(destroy, names, sizeof(names));
 	finding_text(&finding->says, "%s was destroyed while %s used it.", object->name, names);
 	finding_step(finding, "created", &object->created);
-	finding_step(finding, "in the way since", &destroy->children[0].created);
+	finding_step(finding, "blocked since", &destroy->children[0].created);
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
@@ -55,8 +55,8 @@ void cm_001_qp(struct check *check, const struct model_leak *leak)
 	finding_text(&finding->where, "%s(): id", verb_infos[moment->verb].name);
 	finding_text(&finding->object, "%s", leak->object->name);
 	finding_text(&finding->says,
-		     "Its identifier was destroyed before %s, which rdma_destroy_qp() could not "
-		     "destroy any more, and which nobody destroyed.",
+		     "Its identifier was destroyed before %s; rdma_destroy_qp() could no longer "
+		     "destroy the queue pair, and it was never destroyed.",
 		     leak->object->name);
 	finding_step(finding, "created", &leak->object->created);
 	finding_step(finding, "identifier gone", moment);
@@ -77,12 +77,12 @@ void cm_002(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s(%s) never returned (%s, until the %s ended): %" PRIu64 " event%s got for "
-		     "it, the last by %s, and not acknowledged.",
+		     "%s(%s) never returned (%s, until the %s ended): %" PRIu64 " event%s "
+		     "retrieved for it, the last by %s, but not acknowledged.",
 		     verb, object->name, judge_span(destroy->end - destroy->moment.time, when),
 		     destroy->ended ? "process" : "trace", object->events,
 		     object->events == 1 ? " was" : "s were", event_id_text(object->got.id, id));
 	finding_step(finding, "created", &object->created);
-	finding_step(finding, "last event got", &object->got);
+	finding_step(finding, "last event retrieved", &object->got);
 	finding_step(finding, "destroy hangs", &destroy->moment);
 }

@@ -33,14 +33,14 @@ static void say_owed(struct finding *finding, const struct model_destroy *destro
 	judge_span(waited, when + 1);
 	if (destroy->returned)
 		finding_text(&finding->says,
-			     "%s of %s had been got and not acknowledged when %s() destroyed it; "
-			     "this device let it pass, others wait for ever.",
+			     "%s of %s had been retrieved but not acknowledged when %s() destroyed "
+			     "it; this device accepted this, others wait forever.",
 			     events, name, verb);
 	else
 		finding_text(
 			&finding->says,
-			"%s of %s had been got and not acknowledged: %s() waited for that, and "
-			"had not returned%s%s when the %s ended.",
+			"%s of %s had been retrieved but not acknowledged: %s() waited for this, "
+			"and had not returned%s%s when the %s ended.",
 			events, name, verb, waited ? when : "", waited ? " later," : "",
 			destroy->ended ? "process" : "trace");
 }
@@ -66,7 +66,7 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 	say_owed(finding, destroy);
 	finding_step(finding, "created", &object->created);
 	if (object->got.id.thread)
-		finding_step(finding, "last event got", &object->got);
+		finding_step(finding, "last event retrieved", &object->got);
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }
 
@@ -101,16 +101,16 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s: %" PRIu64 " more event%s acknowledged than had been got, first at %s: "
-		     "%s() waits until both are as many%s.",
+		     "%s: %" PRIu64 " more event%s acknowledged than retrieved, first at %s: %s() "
+		     "waits until both numbers are equal%s.",
 		     judge_name(object, name, sizeof(name)), object->over,
 		     object->over == 1 ? " was" : "s were", event_id_text(object->over_at.id, id),
 		     verb_infos[destroy->moment.verb].name,
-		     destroy->returned ? "; this device let it pass, others wait for ever"
+		     destroy->returned ? "; this device accepted this, others wait forever"
 				       : ", and never returned");
 	finding_step(finding, "created", &object->created);
 	if (object->got.id.thread)
-		finding_step(finding, "last event got", &object->got);
+		finding_step(finding, "last event retrieved", &object->got);
 	finding_step(finding, "acknowledged", &object->over_at);
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }
@@ -123,13 +123,12 @@ static void say_order(const struct wake *wake, char *text, size_t size)
 	event_id_text(wake->armed.id, armed);
 	event_id_text(wake->polled.id, polled);
 	if (!wake->polled.id.thread)
-		snprintf(text, size, "armed at %s, and no completion of it was polled", armed);
+		snprintf(text, size, "armed at %s, but none of its completions was polled", armed);
 	else if (wake->polled.time < wake->armed.time)
-		snprintf(text, size, "armed at %s; its last poll was before that, at %s", armed,
-			 polled);
+		snprintf(text, size, "armed at %s, after its last poll at %s", armed, polled);
 	else
-		snprintf(text, size, "armed at %s and polled at %s, but not until it was empty",
-			 armed, polled);
+		snprintf(text, size, "armed at %s and polled at %s, but not until empty", armed,
+			 polled);
 }
 
 /* COMPL-004. The other end's trace says that the completion was there. */
@@ -149,8 +148,8 @@ void compl_004(struct check *check, const struct model_wait *wait)
 	finding_text(&finding->object, "%s", wait->cq->name);
 	say_order(wait->wake, order, sizeof(order));
 	finding_text(&finding->says,
-		     "%" PRIu64 " completion%s lay in %s for %s while %s() waited for its event: "
-		     "%s was %s.",
+		     "%" PRIu64 " completion%s waited in %s for %s while %s() waited for its "
+		     "event: %s was %s.",
 		     wait->wake->lying, wait->wake->lying == 1 ? "" : "s", wait->cq->name,
 		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);

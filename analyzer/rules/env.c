@@ -30,7 +30,7 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 		verb, judge_bytes(wanted, asked), process_id_text(event->process, process_name),
 		judge_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
 		judge_bytes(process->memlock, limit),
-		process->ipc_lock ? "from which siw exempts nobody, root included"
+		process->ipc_lock ? "which siw applies to all users, including root"
 				  : "and it had no CAP_IPC_LOCK");
 	if (pinned->regions)
 		finding_step(finding, "registered before", &pinned->last);
@@ -95,7 +95,7 @@ static void find_blind_spots(struct check *check, size_t part)
 			finding_text(&finding->where, "%s()", name);
 			finding_text(
 				&finding->says,
-				"%s called %s() %s: what it sends and receives there is not in the "
+				"%s called %s() %s: data sent and received this way is not in the "
 				"trace.",
 				process_id_text(process, text), name,
 				words_count(times, "time", count));

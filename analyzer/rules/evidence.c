@@ -43,8 +43,10 @@ static const struct {
 	{ "jump", 'd', false, "work requests of verbs that were left by longjmp()" },
 	{ "jump", 'q', false, "completions of verbs that were left by longjmp()" },
 	{ "thread", 'c', true, "the calls of a thread" },
-	{ "vfork", 'c', true, "the calls of a child of vfork() in its parent's memory" },
-	{ "session", 'c', true, "what began after the session's directory was removed" },
+	{ "vfork", 'c', true, "the calls of a child of vfork() in the memory of its parent" },
+	{ "session", 'c', true,
+	  "threads and programs started after the directory of the session "
+	  "was removed" },
 	{ "cut", 'c', false, "some arguments of very long calls" },
 };
 
@@ -61,7 +63,7 @@ static const struct {
 	{ "efadv_query_qp_wqs", "dq", "gave the program the hardware's queues" },
 	{ "efadv_query_cq", "dq", "gave the program the hardware's queues" },
 	{ "mlx5dv_devx_*query*", "", NULL },
-	{ "mlx5dv_devx_*", "dq", "works queues past the verbs" },
+	{ "mlx5dv_devx_*", "dq", "uses queues that bypass the verbs" },
 	{ "mlx5dv_dr_*", "", NULL }, /* steering: no objects that a verb could be given */
 	{ "mlx5dv_crypto_*", "", NULL },
 	{ "mlx5dv_dek_*", "", NULL },
@@ -73,7 +75,7 @@ static const struct {
 	{ "*dv_modify_*", "", NULL },
 	{ "*dv_map_*", "", NULL },
 	{ "*dv_dump_*", "", NULL },
-	{ "*dv_qp_ex_from_*", "dq", "builds requests that are not seen" },
+	{ "*dv_qp_ex_from_*", "dq", "builds requests that are not recorded" },
 	{ "*dv_*_from_*", "", NULL },
 	{ "mlx5dv_pp_*", "", NULL },
 	{ "mlx5dv_*_var", "", NULL },
@@ -84,8 +86,8 @@ static const struct {
 	{ "*dv_*_steering_anchor", "", NULL },
 	{ "*dv_reserved_qpn*", "", NULL },
 	{ "*dv_dm_map_*", "", NULL },
-	{ "*dv_qp_cancel_*", "d", "takes posted requests back" },
-	{ "*", "c", "makes or ends objects unseen" },
+	{ "*dv_qp_cancel_*", "d", "cancels posted requests" },
+	{ "*", "c", "creates or destroys objects unrecorded" },
 };
 
 static size_t find_direct(const char *name)
@@ -175,7 +177,7 @@ static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
 		findings_unchecked(findings, rule, !looks_at(rule, 'q'),
-				   "%" PRIu64 " events are older than what was kept", n);
+				   "%" PRIu64 " events are older than the part that was kept", n);
 }
 
 /*
@@ -201,7 +203,7 @@ static void note_memory(struct findings *findings)
 	for (int rule = 0; rule < RULE_COUNT; rule++)
 		if (looks_at(rule, 'm'))
 			findings_unchecked(findings, rule, false,
-					   "that needs what `record --memory` records");
+					   "it needs a recording with `record --memory`");
 }
 
 /* Reads of completions, and the ends of data verbs. */
@@ -211,7 +213,7 @@ static void note_strict(struct findings *findings)
 
 	for (size_t i = 0; i < sizeof(of_strict) / sizeof(*of_strict); i++)
 		findings_unchecked(findings, of_strict[i], false,
-				   "that needs what `record --strict` records");
+				   "it needs a recording with `record --strict`");
 }
 
 static const struct {
@@ -247,8 +249,8 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 	note_filtered(trace, findings);
 	if (loss.interrupted && !loss.events && !loss.damaged)
 		findings_unchecked(findings, RULE_COMPL_003, true,
-				   "the recorder died: whether a destroy returned later is not "
-				   "known");
+				   "the recorder died: it is unknown whether a destroy returned "
+				   "later");
 	return blind_spots(trace, findings);
 }
 
@@ -299,7 +301,7 @@ enum model_end evidence_end(struct trace *trace, uint32_t id, struct findings *f
 				   process_id_text(id, name), status == -1 ? "" : " by ",
 				   status == -1 ? "" : signal_text(WTERMSIG(status), text));
 	else
-		findings_unchecked(findings, RULE_LIFE_004, true, "how %s ended was not seen",
+		findings_unchecked(findings, RULE_LIFE_004, true, "the end of %s was not recorded",
 				   process_id_text(id, name));
 	return killed ? MODEL_KILLED : MODEL_UNKNOWN;
 }

@@ -23,7 +23,8 @@ static void say_inherited(struct check *check, struct finding *finding, const st
 
 	judge_name(use->object, name, sizeof(name));
 	finding_text(&finding->says,
-		     "%s (pid %d), forked from %s at %s, called %s() on %s, which %s had made%s.",
+		     "%s (pid %d), forked from %s at %s, called %s() on %s, which %s had "
+		     "created%s.",
 		     process_id_text(use->event->process, its), child ? child->pid : 0,
 		     process_id_text(fork ? fork->process : 0, parent),
 		     fork ? event_id_text(fork->id, id) : "-", verb_infos[use->verb].name, name,
@@ -54,8 +55,8 @@ static void say_destroyed(struct check *check, struct finding *finding, const st
 
 	list_kinds(finding, kinds, sizeof(kinds));
 	finding_text(&finding->says,
-		     "%s (pid %d), forked from %s at %s, called the destroys of %s "
-		     "that %s had made, from %s on to %s at %s.",
+		     "%s (pid %d), forked from %s at %s, destroyed %s that %s had created, from "
+		     "%s to %s at %s.",
 		     process_id_text(use->event->process, its), child ? child->pid : 0,
 		     process_id_text(fork ? fork->process : 0, parent),
 		     fork ? event_id_text(fork->id, id) : "-", kinds,
@@ -156,7 +157,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 	if (safety == FORK_NOT_KNOWN && !check->findings->fork_not_known)
 		findings_unchecked(
 			check->findings, RULE_FORK_001, true,
-			"whether the kernel copies registered pages at a fork is not known");
+			"it is unknown whether the kernel copies registered pages at a fork");
 	check->findings->fork_not_known |= safety == FORK_NOT_KNOWN;
 	if (safety != FORK_UNSAFE)
 		return;
@@ -216,7 +217,8 @@ static void say_shared(struct finding *finding, const struct life *mr,
 
 	finding_text(&finding->says,
 		     "%s has 0x%" PRIx64 " to 0x%" PRIx64 ", which are not whole pages of %" PRIu64
-		     " bytes: what else is in them is missing in the child that was made at %s.",
+		     " "
+		     "bytes: other data in these pages is missing in the child forked at %s.",
 		     judge_name(mr, name, sizeof(name)), mr->addr, mr->addr + mr->bytes, page,
 		     event_id_text(fork->id, id));
 	finding_text(&finding->object, "%s", mr->name);
@@ -337,8 +339,8 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", verb_infos[returned->call->verb].name);
 	finding_text(&finding->says,
-		     "Process %u registered memory %d times within %s under fork support, and had "
-		     "%s then.",
+		     "Process %u registered memory %d times within %s under fork support, and "
+		     "then had %s.",
 		     moment.process, CHURN, judge_span(moment.time - pinned->streak_began, span),
 		     words_count(pinned->regions, "region", regions));
 	finding_step(finding, "registered", &moment);

@@ -45,16 +45,15 @@ void life_007(struct check *check, const struct model_batch *told)
 		return;
 	finding_text(&finding->where, "%s(): qp", verb_infos[gone->verb].name);
 	finding_text(&finding->object, "%s", batch->name);
-	finding_text(
-		&finding->says,
-		"%s was destroyed inside a batch of completions of %s, its CQ: ibv_start_poll() "
-		"had begun it at %s, and ibv_next_poll() went on with it at %s.",
-		batch->name, told->cq->name, event_id_text(batch->start.id, begin),
-		event_id_text(told->at.id, next));
+	finding_text(&finding->says,
+		     "%s was destroyed inside a batch of completions of %s, its CQ: the batch was "
+		     "started by ibv_start_poll() at %s and continued by ibv_next_poll() at %s.",
+		     batch->name, told->cq->name, event_id_text(batch->start.id, begin),
+		     event_id_text(told->at.id, next));
 	finding_step(finding, "created", &batch->created);
 	finding_step(finding, "batch began", &batch->start);
 	finding_step(finding, "destroyed", gone);
-	finding_step(finding, "batch went on", &told->at);
+	finding_step(finding, "batch continued", &told->at);
 }
 
 /* COMPL-005 */
@@ -78,8 +77,8 @@ void compl_005(struct check *check, const struct model_batch *told)
 			     told->cq->name);
 	else
 		finding_text(&finding->says,
-			     "ibv_next_poll() took a completion of %s, which no ibv_start_poll() "
-			     "had begun to poll.",
+			     "ibv_next_poll() took a completion of %s without a preceding "
+			     "ibv_start_poll().",
 			     told->cq->name);
 	finding_step(finding, "created", &told->cq->created);
 	finding_step(finding, "taken", &told->at);

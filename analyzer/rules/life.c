@@ -75,8 +75,8 @@ void life_002(struct check *check, const struct model_use *use)
 		return;
 	fill_use(finding, use, use->event->call->failed ? "destroy failed" : "destroyed again");
 	finding_text(&finding->says,
-		     "%s was destroyed by %s() at %s, and again %s later, though nothing had been "
-		     "made in its place%s.",
+		     "%s was destroyed by %s() at %s, and again %s later, although no object had "
+		     "been created at its address in between%s.",
 		     judge_name(object, name, sizeof(name)),
 		     verb_infos[object->destroyed.verb].name,
 		     event_id_text(object->destroyed.id, id),
@@ -94,7 +94,7 @@ static void list_children(const struct model_destroy *destroy, char *text, size_
 
 	text[0] = '\0';
 	if (destroy->nchildren == 1 && child->created.id.thread) {
-		snprintf(text, size, "%s, made by thread %u at %s,", child->name,
+		snprintf(text, size, "%s, created by thread %u at %s,", child->name,
 			 thread_number(child->created.id.thread),
 			 event_id_text(child->created.id, id));
 		return;
@@ -120,8 +120,8 @@ static void say_children(struct finding *finding, const struct model_destroy *de
 			     strerror((int)destroy->ret), children);
 	else if (destroy->nchildren)
 		finding_text(&finding->says,
-			     "%s was destroyed while %s still depended on it, and the device let "
-			     "it pass.",
+			     "%s was destroyed while %s still depended on it, and the device "
+			     "accepted this.",
 			     name, children);
 	else
 		finding_text(&finding->says, "%s was %s while it was attached to %s.", name,
@@ -148,7 +148,7 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	say_children(finding, destroy);
 	finding_step(finding, "created", &object->created);
 	if (destroy->nchildren)
-		finding_step(finding, "in the way since", &destroy->children[0].created);
+		finding_step(finding, "blocked since", &destroy->children[0].created);
 	finding_step(finding, destroy->failed ? "destroy failed" : "destroyed", &destroy->moment);
 }
 
@@ -193,11 +193,11 @@ static void say_leak(struct finding *finding, const struct model_leak *leak,
 	end_of(leak, end, sizeof(end));
 	list_with(finding, with, sizeof(with));
 	if (n <= 1)
-		finding_text(&finding->says, "%s%s, made by %s(), was still there when %s%s.",
+		finding_text(&finding->says, "%s%s, created by %s(), still existed when %s%s.",
 			     finding->object, bytes, verb, end, with);
 	else
 		finding_text(&finding->says,
-			     "%" PRIu64 " objects%s, made by %s() in one place, were still there "
+			     "%" PRIu64 " objects%s, created by %s() at one place, still existed "
 			     "when %s: %s to %s%s.",
 			     n, bytes, verb, end, finding->object, finding->last, with);
 }
@@ -254,8 +254,8 @@ void life_009(struct check *check, const struct model_device *device)
 		return;
 	finding_text(&finding->object, "%s", device->name);
 	finding_text(&finding->says,
-		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed the "
-		     "last list with it, and nothing has it open.",
+		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed "
+		     "the last list with it, and no context had it open.",
 		     verb_infos[call->verb].name, device->name,
 		     judge_span(call->begin - device->freed.time, when),
 		     event_id_text(device->freed.id, id));
@@ -275,13 +275,13 @@ static void say_foreign(struct finding *finding, const struct model_foreign *for
 			     verb, foreign->first->name, context, foreign->object->name, other,
 			     foreign->path, outcome);
 	else if (foreign->object)
-		finding_text(&finding->says, "%s() was given %s as %s, where a %s belongs; %s.",
+		finding_text(&finding->says, "%s() was given %s as %s, but a %s is expected; %s.",
 			     verb, foreign->object->name, foreign->path,
 			     object_names[foreign->kind], outcome);
 	else
 		finding_text(&finding->says,
-			     "%s() was given 0x%" PRIx64
-			     " as %s, where a %s belongs, and the process has made none there; %s.",
+			     "%s() was given 0x%" PRIx64 " as %s, but a %s is expected, and the "
+			     "process has created none at this address; %s.",
 			     verb, foreign->handle, foreign->path, object_names[foreign->kind],
 			     outcome);
 }

@@ -91,8 +91,8 @@ static void tell_in_use(struct check *check, const struct trace_event *event, co
 				  .stack = lost->request.stack,
 				  .time = lost->request.time };
 	finding_text(&finding->says,
-		     "%s() gave back 0x%" PRIx64 " to 0x%" PRIx64 " of %s while %" PRIu64
-		     " work request%s needed it, %s wr_id 0x%" PRIx64 " on %s posted at %s.",
+		     "%s() released 0x%" PRIx64 " to 0x%" PRIx64 " of %s while %" PRIu64 " work "
+		     "request%s needed it, %s wr_id 0x%" PRIx64 " on %s posted at %s.",
 		     event->memory->what, lost->from, lost->to, judge_name(mr, name, sizeof(name)),
 		     lost->n, lost->n == 1 ? "" : "s", lost->n == 1 ? "with" : "first",
 		     lost->request.wr_id, lost->queue->owner->name, event_id_text(posted.id, id));
@@ -110,8 +110,8 @@ static void tell_early(struct check *check, const struct trace_event *event, con
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s() gave back 0x%" PRIx64 " to 0x%" PRIx64 " of %s, which was still "
-		     "registered: under fork support these pages stay hidden from children.",
+		     "%s() released 0x%" PRIx64 " to 0x%" PRIx64 " of %s, which was still "
+		     "registered: under fork support, these pages stay excluded from children.",
 		     event->memory->what, lost->from, lost->to, judge_name(mr, name, sizeof(name)));
 	finding_step(finding, "given back", &given);
 }

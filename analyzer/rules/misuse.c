@@ -66,13 +66,13 @@ void compl_001(struct check *check, const struct model_misuse *misuse)
 		return;
 	if (seen->what == MISUSE_ERROR_FIELD)
 		finding_text(&finding->says,
-			     "ibv_wc_read_%s() was called for a completion of %s with %s, of which "
-			     "only wr_id, status, vendor_err and qp_num are valid.",
+			     "ibv_wc_read_%s() was called for a completion of %s with %s; only "
+			     "its wr_id, status, vendor_err and qp_num are valid.",
 			     seen->field, misuse->object->name, status ? status : "an error");
 	else
 		finding_text(&finding->says,
-			     "ibv_wc_read_%s() was called for a completion of %s, which was made "
-			     "with wc_flags that do not ask for this field.",
+			     "ibv_wc_read_%s() was called for a completion of %s, which was "
+			     "created with wc_flags that do not include this field.",
 			     seen->field, misuse->object->name);
 	end_misuse(finding, misuse);
 }
@@ -94,16 +94,15 @@ void compl_005_strict(struct check *check, const struct model_misuse *misuse)
 	if (seen->what == MISUSE_START_INSIDE)
 		finding_text(
 			&finding->says,
-			"%s began a batch of completions of %s while this thread had one open: "
-			"no ibv_end_poll() had ended it.",
+			"%s started a batch of completions of %s while this thread had an open "
+			"one, not ended by ibv_end_poll().",
 			call, name);
 	else
-		finding_text(
-			&finding->says,
-			"%s was called while no batch of completions of %s was open: there was "
-			"no ibv_start_poll() that had returned 0, or ibv_end_poll() had ended "
-			"it.",
-			call, name);
+		finding_text(&finding->says,
+			     "%s was called without an open batch of completions of %s: "
+			     "ibv_start_poll() had not returned 0, or ibv_end_poll() had ended the "
+			     "batch.",
+			     call, name);
 	end_misuse(finding, misuse);
 }
 
@@ -130,8 +129,8 @@ void thread_001(struct check *check, const struct model_misuse *misuse)
 	put_thread(seen->other, other);
 	if (seen->what == MISUSE_OVERLAP)
 		finding_text(&finding->says,
-			     "Thread %u called %s on %s while %s was using it; %s was made %s, so "
-			     "that nothing locks it.",
+			     "Thread %u called %s on %s while %s was using it; %s was created %s, "
+			     "so it is not locked.",
 			     thread_number(misuse->at.id.thread), call, object->name, other,
 			     object->name,
 			     object->kind == OBJECT_cq

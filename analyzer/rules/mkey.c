@@ -21,9 +21,8 @@ static void say_outside(struct check *check, struct finding *finding, const stru
 	char place[TEXT], name[TEXT], how[TEXT], outcome[TEXT];
 
 	finding_text(&finding->says,
-		     "%s of %s names %" PRIu64 " bytes at 0x%" PRIx64
-		     " with lkey 0x%x, which is %s: "
-		     "%" PRIu64 " bytes at 0x%" PRIx64 "; %s%s.",
+		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with lkey 0x%x, which is "
+		     "%s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s%s.",
 		     key_place(use, place), key_request(use->opcode), use->length, use->addr,
 		     use->number, key_name(check, key, name), key->length, key->addr,
 		     key_misses(use, how), key_outcome(use, outcome));
@@ -35,8 +34,7 @@ static void say_gone(struct check *check, struct finding *finding, const struct 
 	char place[TEXT], name[TEXT], outcome[TEXT], id[32], when[32];
 
 	finding_text(&finding->says,
-		     "%s of %s names lkey 0x%x, which was %s until %s() at %s, %s "
-		     "before%s.",
+		     "%s of %s uses lkey 0x%x, which was %s until %s() at %s, %s before%s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     key_name(check, key, name), verb_infos[key->destroyed.verb].name,
 		     event_id_text(key->destroyed.id, id),
@@ -59,7 +57,7 @@ static void say_unknown(struct check *check, struct finding *finding, const stru
 	if (other)
 		key_name(check, other, name);
 	finding_text(&finding->says,
-		     "%s of %s names lkey 0x%x, which is of no region of %s%s%s%s%s.",
+		     "%s of %s uses lkey 0x%x, which is not that of a region of %s%s%s%s%s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     other && *as == ' ' ? "its context, but of " : "the process",
 		     other && *as == ',' ? ", but " : "", name, other ? as : "",
@@ -171,6 +169,6 @@ void mkey_003_refused(struct check *check, const struct trace_event *event)
 		     (uint64_t)access,
 		     access & ABI_ACCESS_REMOTE_WRITE ? "IBV_ACCESS_REMOTE_WRITE"
 						      : "IBV_ACCESS_REMOTE_ATOMIC",
-		     call->failed ? "; the call failed" : "; this device let it pass");
+		     call->failed ? "; the call failed" : "; this device accepted this");
 	finding_step(finding, "registered", &moment);
 }

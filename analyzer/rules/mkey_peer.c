@@ -53,7 +53,8 @@ static void say_unknown(struct check *check, struct finding *finding, const stru
 	if (other)
 		snprintf(hint, sizeof(hint), ", but of %s%s", key_name(check, other, name), as);
 	finding_text(&finding->says,
-		     "%s of %s names rkey 0x%x, which is of no region that %s has for %s%s%s.",
+		     "%s of %s uses rkey 0x%x, which is not that of a region that %s has for "
+		     "%s%s%s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     process_id_text(process, text), qp_name(check, use->peer), hint,
 		     key_outcome(use, outcome));
@@ -79,8 +80,8 @@ static void say_known(struct check *check, struct finding *finding, const struct
 		snprintf(what, sizeof(what), "is %s of %s: %" PRIu64 " bytes at 0x%" PRIx64 "; %s",
 			 name, process, key->length, key->addr, key_misses(use, how));
 	finding_text(&finding->says,
-		     "%s of %s names %" PRIu64 " bytes at 0x%" PRIx64
-		     " with rkey 0x%x, which %s%s.",
+		     "%s of %s uses %" PRIu64 " bytes at 0x%" PRIx64 " with rkey 0x%x, which "
+		     "%s%s.",
 		     key_place(use, place), key_request(use->opcode), use->length, use->addr,
 		     use->number, what, key_outcome(use, outcome));
 }
@@ -135,14 +136,14 @@ void mkey_008(struct check *check, const struct model_key *use)
 		return;
 	if (use->fault == KEY_BINDING)
 		snprintf(why, sizeof(why),
-			 "whose bind at %s, %s before, had not completed, and nothing that was "
-			 "posted behind it can have brought the key",
+			 "whose bind at %s, %s before, had not completed, and no message posted "
+			 "after it can have passed the key",
 			 event_id_text(key->bind.at.id, id),
 			 words_span(use->at.time - key->bind.at.time, when));
 	else
 		snprintf(why, sizeof(why), "which %s bound",
 			 key->bind.at.id.thread ? "was no longer" : "had never been");
-	finding_text(&finding->says, "%s of %s names rkey 0x%x of %s of %s, %s.",
+	finding_text(&finding->says, "%s of %s uses rkey 0x%x of %s of %s, %s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     key_name(check, key, name), process_id_text(key->process, process), why);
 	if (key->bind.at.id.thread)
@@ -209,8 +210,8 @@ void mkey_004_late(struct check *check, const struct model_complete *complete)
 	finding = key_finding(check, RULE_MKEY_004, &use);
 	if (finding)
 		finding_text(&finding->says,
-			     "%s of %s names rkey 0x%x, which was %s of %s; its %s(), %s, "
-			     "began %s before the request completed with IBV_WC_REM_ACCESS_ERR.",
+			     "%s of %s uses rkey 0x%x, which was %s of %s; its %s(), %s, began %s "
+			     "before the request completed with IBV_WC_REM_ACCESS_ERR.",
 			     key_place(&use, place), key_request(use.opcode), use.number,
 			     key_name(check, key, name), process_id_text(key->process, process),
 			     verb_infos[key->destroyed.verb].name,
@@ -314,9 +315,8 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was deregistered while %" PRIu64
-		     " request%s that name%s it %s outstanding "
-		     "on %s: %s of the %s at %s, %s before, had not completed.",
+		     "%s was deregistered while %" PRIu64 " request%s that use%s it %s "
+		     "outstanding on %s: %s of the %s at %s, %s before, had not completed.",
 		     judge_name(mr, name, sizeof(name)), found.n, found.n == 1 ? "" : "s",
 		     found.n == 1 ? "s" : "", found.n == 1 ? "was" : "were",
 		     found.first.queue->name, key_place(&found.first, place),
@@ -372,7 +372,7 @@ void mkey_005_late(struct check *check, const struct model_complete *complete)
 	finding = key_finding(check, RULE_MKEY_005, &use);
 	if (finding)
 		finding_text(&finding->says,
-			     "%s of the receive at %s names lkey 0x%x, which was %s until %s() at "
+			     "%s of the receive at %s uses lkey 0x%x, which was %s until %s() at "
 			     "%s; the receive was outstanding then, and completed with "
 			     "IBV_WC_LOC_PROT_ERR %s later.",
 			     key_place(&use, place), event_id_text(use.at.id, posted), use.number,

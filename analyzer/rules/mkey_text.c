@@ -51,12 +51,12 @@ const char *key_misses(const struct model_key *use, char text[TEXT])
 	char n[WORDS_COUNT];
 
 	if (use->addr >= key->addr && use->addr < top)
-		snprintf(text, TEXT, "it ends %s behind it", words_count(end - top, "byte", n));
+		snprintf(text, TEXT, "it ends %s after it", words_count(end - top, "byte", n));
 	else if (use->addr < key->addr && end > key->addr)
 		snprintf(text, TEXT, "it begins %s before it",
 			 words_count(key->addr - use->addr, "byte", n));
 	else
-		snprintf(text, TEXT, "none of it lies there");
+		snprintf(text, TEXT, "they do not overlap");
 	return text;
 }
 

@@ -29,9 +29,8 @@ void life_008(struct check *check, const struct model_destroy *destroy)
 	posted = queue_moment(named.queue, named.request);
 	judge_name(named.queue->owner, name, sizeof(name));
 	finding_text(&finding->says,
-		     "%s was destroyed while %" PRIu64
-		     " request%s that named it %s outstanding on %s; "
-		     "the oldest, wr_id 0x%" PRIx64 ", was posted at %s.",
+		     "%s was destroyed while %" PRIu64 " request%s that used it %s outstanding on "
+		     "%s; the oldest, wr_id 0x%" PRIx64 ", was posted at %s.",
 		     destroy->object->name, named.n, named.n == 1 ? "" : "s",
 		     named.n == 1 ? "was" : "were", name, named.request->wr_id,
 		     event_id_text(posted.id, id));
@@ -83,7 +82,7 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was put into ERR at %s and destroyed with %u signalled sends and %u "
+		     "%s was moved to ERR at %s and destroyed with %u signalled sends and %u "
 		     "receives outstanding: none of them was polled in between.",
 		     judge_name(qp, name, sizeof(name)), event_id_text(qp->sq->drain.id, id), sends,
 		     receives);
@@ -135,9 +134,9 @@ void compl_006(struct check *check, const struct model_strain *strain)
 	finding_text(&finding->where, "%s(): wr[%u].wr_id", verb_infos[strain->moment.verb].name,
 		     strain->index);
 	finding_text(&finding->says,
-		     "wr_id 0x%" PRIx64 " is outstanding on %s since %s, and was given to another "
-		     "request. Of the %" PRIu64 " requests that completed there before, no two had "
-		     "one number at a time.",
+		     "wr_id 0x%" PRIx64 " has been outstanding on %s since %s, and was used for "
+		     "another request. The %" PRIu64 " requests completed on this queue before "
+		     "had unique wr_ids while outstanding.",
 		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
 		     strain->queue->completed);
 }
@@ -157,9 +156,11 @@ void mkey_007(struct check *check, const struct model_strain *strain)
 	finding_text(&finding->where, "%s(): wr[%u].sg_list[0].addr",
 		     verb_infos[strain->moment.verb].name, strain->index);
 	finding_text(&finding->says,
-		     "The buffer at 0x%" PRIx64 " is outstanding on %s since %s, wr_id 0x%" PRIx64
-		     ", and was posted again before that completed. Of the %" PRIu64
-		     " requests that completed there before, no two had one buffer at a time.",
+		     "The buffer at 0x%" PRIx64
+		     " has been outstanding on %s since %s, wr_id 0x%" PRIx64 ", "
+		     "and was posted again before this request completed. The %" PRIu64 " "
+		     "requests completed on this queue before had distinct buffers while "
+		     "outstanding.",
 		     strain->number, name, event_id_text(queue_id(strain->earlier), id),
 		     strain->earlier->wr_id, strain->queue->completed);
 }
@@ -233,14 +234,14 @@ void life_006(struct check *check, const struct model_complete *complete)
 	finding = add_completion(check, RULE_LIFE_006, complete);
 	if (!finding)
 		return;
-	finding_text(
-		&finding->says,
-		"A completion of number 0x%x, wr_id 0x%" PRIx64 ", is of no request of %s: %s had "
-		"that number before, and was destroyed at %s with %u signalled requests that had "
-		"not been polled.",
-		qp->number, event->poll->wc[complete->index].wr_id,
-		judge_name(qp, name, sizeof(name)), before->name,
-		event_id_text(before->destroyed.id, id), before->requests);
+	finding_text(&finding->says,
+		     "A completion with number 0x%x, wr_id 0x%" PRIx64
+		     ", does not match a request of "
+		     "%s: %s had this number before, and was destroyed at %s with %u signalled "
+		     "requests not yet polled.",
+		     qp->number, event->poll->wc[complete->index].wr_id,
+		     judge_name(qp, name, sizeof(name)), before->name,
+		     event_id_text(before->destroyed.id, id), before->requests);
 	finding_step(finding, "first created", &before->created);
 	finding_step(finding, "destroyed", &before->destroyed);
 	finding_step(finding, "created again", &qp->created);

@@ -80,9 +80,8 @@ void perf_001(struct check *check, const struct model_exit *end)
 	finding->thread = hot->longest.id.thread;
 	finding_text(&finding->where, "%s()", verb_infos[hot->longest.verb].name);
 	finding_text(&finding->says,
-		     "%" PRIu64
-		     " calls that register memory or make queue pairs took %s of the %s in "
-		     "which the process posted, %" PRId64 " %%; the longest, %s, took %s.",
+		     "%" PRIu64 " calls that register memory or create queue pairs took %s of the "
+		     "%s in which the process posted, %" PRId64 " %%; the longest, %s, took %s.",
 		     hot->calls, judge_span(hot->ns, share), judge_span(time, whole),
 		     time / 100 ? hot->ns / (time / 100) : 100, event_id_text(hot->longest.id, id),
 		     judge_span(hot->longest_ns, longest));
@@ -103,14 +102,14 @@ static void tell_singles(struct check *check, const struct life *life, const str
 	if (!finding)
 		return;
 	judge_name(life, name, sizeof(name));
-	finding_text(
-		&finding->says,
-		"%" PRIu64 " of %" PRIu64 " posts to the %s queue of %s were of one request, and "
-		"came within %d us of another such, with no other verb in between: %.1f requests "
-		"could have been one list.",
-		stats->chased, stats->posts, queue->send ? "send" : "receive", name,
-		QUEUE_CHASED / 1000,
-		(double)stats->posts / (double)(stats->posts - stats->chased + 1));
+	finding_text(&finding->says,
+		     "%" PRIu64 " of %" PRIu64
+		     " posts to the %s queue of %s had one request and came "
+		     "within %d us of another such post, without a verb in between: %.1f requests "
+		     "could have been one list.",
+		     stats->chased, stats->posts, queue->send ? "send" : "receive", name,
+		     QUEUE_CHASED / 1000,
+		     (double)stats->posts / (double)(stats->posts - stats->chased + 1));
 	add_post(finding, queue, life->process);
 }
 
@@ -135,10 +134,9 @@ void perf_003(struct check *check, const struct life *life)
 		finding = add_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", false);
 		if (finding)
 			finding_text(&finding->says,
-				     "%" PRIu64 " of %" PRIu64
-				     " polls of %s returned one completion "
-				     "right behind another such: more were there. %" PRIu64
-				     " polls were empty.",
+				     "%" PRIu64 " of %" PRIu64 " polls of %s returned one "
+				     "completion directly after another such poll: more "
+				     "completions were available. %" PRIu64 " polls were empty.",
 				     stats->chased, stats->polls, life->name, stats->empty);
 	}
 	if (stats->acks < LEAST || stats->acks != stats->acked)
@@ -146,9 +144,8 @@ void perf_003(struct check *check, const struct life *life)
 	finding = add_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
 	if (finding)
 		finding_text(&finding->says,
-			     "Each of the %" PRIu64
-			     " events of %s was acknowledged by a call of its "
-			     "own.",
+			     "Each of the %" PRIu64 " events of %s was acknowledged by a separate "
+			     "call.",
 			     stats->acked, life->name);
 }
 
@@ -175,8 +172,8 @@ static void tell_small(struct check *check, const struct life *life, const char 
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%" PRIu64 " of %" PRIu64
-		     " sends of %s had at most %u bytes, which fit inline, and none was sent so.",
+		     "%" PRIu64 " of %" PRIu64 " sends of %s had at most %u bytes, which fit "
+		     "inline, but none was sent inline.",
 		     queue->stats.small, queue->posted, name, queue->limits.inline_given);
 	add_post(finding, queue, life->process);
 }

@@ -67,8 +67,8 @@ static void tell_overflow(struct check *check, enum rule_id rule, const struct m
 	judge_name(strain->object, name, sizeof(name));
 	if (strain->kind == STRAIN_BEYOND)
 		finding_text(&finding->says,
-			     "%s has room for %" PRIu64 " requests in its %s queue, and %" PRIu64
-			     " were outstanding after this post, which the device accepted.",
+			     "%s has %" PRIu64 " slots in its %s queue, but %" PRIu64 " requests "
+			     "were outstanding after this post, which the device accepted.",
 			     name, strain->limit, strain->queue->send ? "send" : "receive",
 			     strain->number);
 	else if (strain->queue->send)
@@ -127,8 +127,8 @@ void queue_003(struct check *check, const struct model_strain *strain)
 		return;
 	finding_text(&finding->object, "%s", cq->owner->name);
 	finding_text(&finding->says,
-		     "%s holds %u entries, and with this post %" PRIu64
-		     " requests were outstanding that complete there, those of %u queues.",
+		     "%s has %u entries, and with this post %" PRIu64 " requests of %u queues "
+		     "were outstanding that complete in it.",
 		     cq->owner->name, cq->given, cq->could, cq->queues);
 	finding_step(finding, "CQ created", &cq->owner->created);
 	finding_step(finding, "posted", &strain->moment);
@@ -159,8 +159,8 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 	finding_text(&finding->where, "ibv_get_async_event(): event");
 	finding_text(&finding->object, "%s", life->name);
 	finding_text(&finding->says,
-		     "%s failed: IBV_EVENT_CQ_ERR. It holds %u entries, and up to %" PRIu64
-		     " requests were outstanding that complete there, those of %u queues.",
+		     "%s failed: IBV_EVENT_CQ_ERR. It has %u entries, and up to %" PRIu64 " "
+		     "requests of %u queues were outstanding that complete in it.",
 		     life->name, life->cq->given, life->cq->high, life->cq->queues);
 	finding_step(finding, "created", &life->created);
 }
@@ -199,14 +199,14 @@ void queue_005(struct check *check, const struct model_strain *strain)
 	judge_name(strain->object, name, sizeof(name));
 	if (elements)
 		finding_text(&finding->says,
-			     "wr[%u] has %" PRIu64 " SGEs; %s takes %u, and %u were asked for "
+			     "wr[%u] has %" PRIu64 " SGEs; %s supports %u, and %u were requested "
 			     "(%s).",
 			     strain->index, strain->number, name, limits->sge_given,
 			     limits->sge_asked, send ? "cap.max_send_sge" : "cap.max_recv_sge");
 	else
 		finding_text(&finding->says,
-			     "wr[%u] has %" PRIu64 " inline bytes; %s takes %u, and %u were asked "
-			     "for (cap.max_inline_data).",
+			     "wr[%u] has %" PRIu64 " inline bytes; %s supports %u, and %u were "
+			     "requested (cap.max_inline_data).",
 			     strain->index, strain->number, name, limits->inline_given,
 			     limits->inline_asked);
 	finding_step(finding, "posted", &strain->moment);
@@ -237,10 +237,9 @@ void queue_006(struct check *check, const struct model_strain *strain)
 	event_id_text(refusal->at.id, id);
 	if (strain->kind == STRAIN_REPEATED)
 		finding_text(&finding->says,
-			     "%s: wr_id 0x%" PRIx64 "..0x%" PRIx64
-			     " were accepted at %s and posted "
-			     "again at %s. Only wr[%u], wr_id 0x%" PRIx64 ", and what followed had "
-			     "been refused, with %s.",
+			     "%s: wr_id 0x%" PRIx64 "..0x%" PRIx64 " were accepted at %s and "
+			     "posted again at %s. Only wr[%u], wr_id 0x%" PRIx64 ", and later "
+			     "requests had been refused, with %s.",
 			     name, refusal->first.wr_id, refusal->last.wr_id, id,
 			     event_id_text(strain->moment.id, again), refusal->taken,
 			     refusal->bad.wr_id, error_name(refusal->error, error));

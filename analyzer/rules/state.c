@@ -73,7 +73,7 @@ static const char *say_outcome(const struct post *post, char *text, size_t size)
 		snprintf(text, size, "%s() returned %d (%s)", verb, post->ret,
 			 strerror(post->ret < 0 ? -post->ret : post->ret));
 	else
-		snprintf(text, size, "%s() let it pass", verb);
+		snprintf(text, size, "%s() accepted this", verb);
 	return text;
 }
 
@@ -111,8 +111,8 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 	say_outcome(post, outcome, sizeof(outcome));
 	if (misfit->what == MISFIT_SRQ)
 		finding_text(&finding->says,
-			     "%s takes its receives from a shared receive queue, and a receive was "
-			     "posted to the queue pair itself; %s.",
+			     "%s uses a shared receive queue, but a receive was posted to the "
+			     "queue pair itself; %s.",
 			     name, outcome);
 	else
 		finding_text(&finding->says,
@@ -135,7 +135,7 @@ static const char *say_cause(const struct life *qp, char *text, size_t size)
 	else if (moved->verb == VERB_modify_qp)
 		snprintf(text, size, "by ibv_modify_qp() at %s", id);
 	else
-		snprintf(text, size, "as %s() told at %s", verb_infos[moved->verb].name, id);
+		snprintf(text, size, "reported by %s() at %s", verb_infos[moved->verb].name, id);
 	return text;
 }
 
@@ -151,7 +151,7 @@ static void tell_error(struct check *check, enum rule_id rule, const struct mode
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s had gone to ERR %s, and %s later a %s was posted to it; %s.",
+		     "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
 		     judge_name(qp, name, sizeof(name)), say_cause(qp, cause, sizeof(cause)),
 		     judge_span(misfit->event->time - qp->qp->moved.time, when),
 		     post_is_send(post) ? "send" : "receive",
@@ -201,13 +201,14 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 		     misfit->index);
 	if (misfit->what == MISFIT_OPS)
 		finding_text(&finding->says,
-			     "%s was made with send_ops_flags 0x%" PRIx64
-			     ", which lack %s, and that was %s; %s.",
+			     "%s was created with send_ops_flags 0x%" PRIx64 ", which lack %s, "
+			     "but it was %s; %s.",
 			     name, qp->qp->send_ops, opcode ? opcode : number, done, outcome);
 	else
 		finding_text(&finding->says,
-			     "%s is of type %s, which has no %s, and that was %s; %s.", name,
-			     qp_type_name(qp->qp->type), opcode ? opcode : number, done, outcome);
+			     "%s is of type %s, which does not support %s, but it was %s; %s.",
+			     name, qp_type_name(qp->qp->type), opcode ? opcode : number, done,
+			     outcome);
 }
 
 static const struct device *device_of(struct check *check, const struct life *qp)
@@ -320,7 +321,7 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 	finding_text(&finding->where, "%s(): wc[%u].status", verb_infos[moment.verb].name,
 		     unreached->index);
 	finding_text(&finding->says,
-		     "%s sends to %s from %s, and the first completion is that nobody answered "
+		     "%s sends to %s from %s, and the first completion reports no response "
 		     "(IBV_WC_RETRY_EXC_ERR)%s.",
 		     judge_name(object, name, sizeof(name)), gid_text(qp->path.dgid, peer),
 		     say_gid(gid, own, sizeof(own)),

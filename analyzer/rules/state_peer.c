@@ -109,7 +109,9 @@ static void say_disagree(struct check *check, const struct life *qp, const struc
 	finding = judge_add(check, RULE_STATE_005, told, qp, "attr");
 	if (!finding)
 		return;
-	finding_text(&finding->says, "%s is connected to %s, and they do not fit: %s.",
+	finding_text(&finding->says,
+		     "%s is connected to %s, but their attributes do not match: "
+		     "%s.",
 		     name_end(check, qp, mine), name_end(check, other, theirs), what);
 	finding_step(finding, "connected", told);
 	finding_step(finding, "and its peer", &other->qp->rtr);
@@ -147,7 +149,7 @@ static void find_misled(struct check *check, const struct model_complete *comple
 	other = peer_misled(model_peers(check->model), complete->qp->peer);
 	if (!other || !other->life || !other->life->qp || other->since > complete->request->time)
 		return;
-	snprintf(what, sizeof(what), "its dest_qp_num is 0x%x, and not 0x%x", other->dest,
+	snprintf(what, sizeof(what), "its dest_qp_num is 0x%x, not 0x%x", other->dest,
 		 complete->qp->number);
 	say_disagree(check, complete->qp, other->life, what);
 }
@@ -268,8 +270,8 @@ static void say_impatient(struct check *check, const struct model_complete *comp
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "A send of %s found no receive and failed at once: rnr_retry is 0, so that "
-		     "the peer may never be late.",
+		     "A send of %s found no receive and failed immediately, because rnr_retry is "
+		     "0.",
 		     name_end(check, complete->qp, name));
 	finding_step(finding, "sent", &moment);
 	finding_step(finding, "failed", &polled);
@@ -332,8 +334,8 @@ void state_007(struct check *check, const struct model_complete *complete)
 		return;
 	finding_text(&finding->says,
 		     "%u sends of %s found no receive and took a multiple of 655.36 ms, this one "
-		     "%s: min_rnr_timer of %s is 0, which is that long, and rnr_retry 7 waits for "
-		     "ever.",
+		     "%s: min_rnr_timer of %s is 0, which means 655.36 ms, and rnr_retry 7 "
+		     "retries forever.",
 		     qp->peer->stalls, name_end(check, qp, mine),
 		     words_span(complete->event->time - request->time, when),
 		     name_end(check, other->life, theirs));

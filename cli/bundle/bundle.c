@@ -42,11 +42,12 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_bundle_options[] = {
-	{ "output", 'o', "FILE", "the bundle to make, which must not be there yet",
-	  TEXT_AT(struct settings, path), .otherwise = "the trace's name with .bundle, here" },
-	{ "list", 'l', NULL, "only say what would be in it", FLAG_AT(struct settings, list) },
+	{ "output", 'o', "FILE", "the bundle to write, which must not exist",
+	  TEXT_AT(struct settings, path), .otherwise = "name of the trace with .bundle, in the "
+						       "current directory" },
+	{ "list", 'l', NULL, "only list the contents", FLAG_AT(struct settings, list) },
 	{ "anonymise", 'a', NULL,
-	  "replace names, paths, arguments and addresses of machines, and zero all payload",
+	  "replace names, paths, arguments and addresses of machines; zero all payload",
 	  FLAG_AT(struct settings, anonymise) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -116,7 +117,7 @@ static int put_document(struct bundle *b, const struct document *document, const
 			const char *what)
 {
 	if (document->status > CLI_FINDINGS) {
-		log_note("bundle: without %s: verbatim %s failed", name, document->words[0]);
+		log_note("bundle: %s is left out: verbatim %s failed", name, document->words[0]);
 		return 0;
 	}
 	return put_part(b, name, what, &document->text);
@@ -140,9 +141,9 @@ static int put_documents(struct bundle *b)
 		close(here);
 	if (!err && n > 1)
 		err = put_document(b, &documents[1], "doctor.txt",
-				   "what `verbatim doctor` says of this machine");
+				   "output of `verbatim doctor` on this machine");
 	if (!err)
-		err = put_document(b, &documents[0], PAGE, "what `verbatim report` makes of it");
+		err = put_document(b, &documents[0], PAGE, "page of `verbatim report`");
 	documents_fini(documents, n);
 	return err;
 }

@@ -64,8 +64,8 @@ void inventory_print(struct trace *trace, bool anonymised)
 	char text[FORMAT_TEXT];
 	uint64_t bytes = lookup_payload_bytes(trace);
 
-	printf(anonymised ? "replaced, the same by the same:\n"
-			  : "which may be nobody else's business (--anonymise replaces it):\n");
+	printf(anonymised ? "replaced, equal values by equal ones:\n"
+			  : "which could identify you (--anonymise replaces it):\n");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		int64_t n = sql_int(trace_db(trace), kinds[i].count, 0);
 
@@ -80,9 +80,9 @@ void inventory_print(struct trace *trace, bool anonymised)
 		printf("  bytes of messages: %s%s\n", format_bytes(bytes, text),
 		       anonymised ? ", now zeros" : "");
 	if (anonymised)
-		printf("kept: times of day, process numbers, build ids, versions, LIDs, "
-		       "QP numbers, keys,\n  immediate data, operands of atomics "
-		       "(verbatim-bundle(1) says why)\n");
+		printf("kept: times of day, process numbers, build ids, versions, LIDs, QP "
+		       "numbers, keys,\n  immediate data, operands of atomics (see "
+		       "verbatim-bundle(1))\n");
 }
 
 int inventory_add_builds(struct trace *trace, struct text *to)

@@ -85,7 +85,7 @@ static const char *read_entry(const struct json_node *node, struct manifest *man
 	struct manifest_file *file;
 
 	if (node->kind != JSON_OBJECT)
-		return "it lists what is no file";
+		return "it lists an entry that is not a file";
 	name = find_member(node, "name", JSON_TEXT);
 	bytes = find_member(node, "bytes", JSON_INT);
 	digest = find_member(node, "sha256", JSON_TEXT);
@@ -93,13 +93,13 @@ static const char *read_entry(const struct json_node *node, struct manifest *man
 		return "it lists a file without its name, length or digest";
 	if (strlen(name->text) != name->length || !manifest_is_name(name->text) ||
 	    !strcmp(name->text, MANIFEST_NAME))
-		return "it lists a file by a name that no bundle has";
+		return "it lists a file with a name that bundles do not use";
 	if (manifest_find(manifest, name->text))
 		return "it lists a file twice";
 	if (manifest->n == MANIFEST_FILES)
-		return "it lists more files than a bundle has";
+		return "it lists too many files";
 	if (__builtin_add_overflow(manifest->bytes, bytes->number, &manifest->bytes))
-		return "it lists more bytes than there can be";
+		return "it lists more bytes than possible";
 	file = manifest_add(manifest, name->text, NULL);
 	file->bytes = bytes->number;
 	memcpy(file->digest, digest->text, DIGEST_TEXT);
@@ -114,9 +114,9 @@ static const char *read_root(const struct json_node *root, struct manifest *mani
 	const char *wrong = NULL;
 
 	if (!its || strcmp(its->text, format) != 0 || !version)
-		return "it is that of something else";
+		return "it is not the manifest of a bundle";
 	if (version->number != VERSION)
-		return "it is of another version; unpack it with the verbatim that made it";
+		return "it is of another version; unpack it with the verbatim that wrote it";
 	files = find_member(root, "files", JSON_ARRAY);
 	if (!files)
 		return "it lists no files";
@@ -133,7 +133,7 @@ const char *manifest_read(const char *json, size_t n, struct manifest *ret_manif
 	const char *wrong;
 
 	if (json_parse(json, n, &root))
-		return "it is no JSON";
+		return "it is not JSON";
 	*ret_manifest = (struct manifest){ 0 };
 	wrong = read_root(root, ret_manifest);
 	free(root);

@@ -32,9 +32,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_unbundle_options[] = {
-	{ "directory", 'd', "DIR", "the folder to make, which must not be there yet",
-	  TEXT_AT(struct settings, folder), .otherwise = "the bundle's name without .bundle" },
-	{ "list", 'l', NULL, "only say what is in it, and verify it",
+	{ "directory", 'd', "DIR", "the folder to create, which must not exist",
+	  TEXT_AT(struct settings, folder), .otherwise = "name of the bundle without .bundle" },
+	{ "list", 'l', NULL, "only list and verify the contents",
 	  FLAG_AT(struct settings, list) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -82,8 +82,8 @@ static int read_manifest(struct unbundle *u)
 		return err;
 	if (!err || strcmp(found.name, MANIFEST_NAME) != 0)
 		return log_err(-EINVAL,
-			       "%s does not begin with a manifest; take one made by `verbatim "
-			       "bundle`",
+			       "%s does not begin with a manifest; give a file written by "
+			       "`verbatim bundle`",
 			       u->path);
 	err = read_small(u, json, sizeof(json), &n);
 	if (err)
@@ -102,7 +102,7 @@ static int check_room(const struct unbundle *u)
 	if (statvfs(u->folder.path, &fs))
 		return 0;
 	room = (unsigned long long)fs.f_bavail * fs.f_frsize;
-	return need > room ? log_err(-ENOSPC, "unpack %s: it needs %llu bytes, %s has %llu",
+	return need > room ? log_err(-ENOSPC, "unpack %s: it needs %llu bytes, %s has %llu free",
 				     u->path, need, u->folder.path, room)
 			   : 0;
 }
@@ -146,9 +146,9 @@ static int copy_entry(struct unbundle *u, const struct manifest_file *file, int 
 	if (err || n < 0)
 		return err ? err : (int)n;
 	if (left)
-		return refuse_entry(u, file->name, "is not as long as the manifest says");
+		return refuse_entry(u, file->name, "has another length than in the manifest");
 	return strcmp(text, file->digest)
-		       ? refuse_entry(u, file->name, "is not what the manifest says")
+		       ? refuse_entry(u, file->name, "has another digest than in the manifest")
 		       : 0;
 }
 
@@ -159,14 +159,14 @@ static int take_entry(struct unbundle *u, const struct archive_found *found, boo
 	int fd = -1, err;
 
 	if (!manifest_is_name(found->name))
-		return refuse_entry(u, found->name, "would lie elsewhere");
+		return refuse_entry(u, found->name, "would be written outside the folder");
 	file = manifest_find(&u->manifest, found->name);
 	if (!file || file->seen)
 		return refuse_entry(u, found->name,
-				    file ? "is there twice" : "is not in the manifest");
+				    file ? "is duplicated" : "is not in the manifest");
 	file->seen = true;
 	if (found->bytes != file->bytes)
-		return refuse_entry(u, found->name, "is not as long as the manifest says");
+		return refuse_entry(u, found->name, "has another length than in the manifest");
 	if (!list) {
 		snprintf(path, sizeof(path), "%s/%s", u->folder.path, file->name);
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -191,7 +191,7 @@ static int take_all(struct unbundle *u, bool list)
 	}
 	for (size_t i = 0; i < u->manifest.n && !err; i++)
 		if (!u->manifest.files[i].seen)
-			err = log_err(-EINVAL, "%s is cut off: '%s' is missing; copy it again",
+			err = log_err(-EINVAL, "%s is truncated: '%s' is missing; copy it again",
 				      u->path, u->manifest.files[i].name);
 	return err;
 }
@@ -214,7 +214,7 @@ static void print_files(const struct unbundle *u, const char *where)
 		print_foreign(stdout, where);
 		printf(": ");
 	}
-	printf("%zu files, as the manifest has them%s\n", u->manifest.n,
+	printf("%zu files, matching the manifest%s\n", u->manifest.n,
 	       u->manifest.anonymised ? "; anonymised" : "");
 	for (size_t i = 0; i < u->manifest.n; i++)
 		printf("  %-14s %10s  %s\n", u->manifest.files[i].name,
@@ -249,15 +249,16 @@ int cli_unbundle(int argc, char **argv)
 	cli_deadline(set.deadline);
 	if (arguments.n != 1)
 		return cli_misuse("unbundle",
-				  arguments.n ? "one bundle at a time: '%s' is another"
-					      : "no bundle is given",
+				  arguments.n ? "only one bundle can be given: '%s' is another"
+					      : "no bundle given",
 				  arguments.n ? arguments.at[1] : "");
 	u.path = arguments.at[0];
 	if (!set.folder && !set.list) {
 		name = name_folder(u.path);
 		if (!name)
 			return cli_misuse("unbundle",
-					  "its name does not end in .bundle: where to? -d DIR");
+					  "its name does not end in .bundle; give the folder with "
+					  "-d DIR");
 		set.folder = name;
 	}
 	cli_show_work("unbundle");

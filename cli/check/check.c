@@ -33,10 +33,10 @@ struct settings {
 };
 
 const struct option_row cli_check_options[] = {
-	{ "format", 'f', "text|json|sarif|junit", "how to print",
+	{ "format", 'f', "text|json|sarif|junit", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
 	CHECK_ROWS(struct settings, check),
-	{ "save", 0, NULL, "put the findings into the trace, table finding",
+	{ "save", 0, NULL, "store the findings in table finding of the trace",
 	  FLAG_AT(struct settings, save) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },

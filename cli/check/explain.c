@@ -17,7 +17,7 @@ struct settings {
 };
 
 const struct option_row cli_explain_options[] = {
-	{ "markdown", 0, NULL, "print all rules in Markdown, as RULES.md has them",
+	{ "markdown", 0, NULL, "print all rules in Markdown, for RULES.md",
 	  FLAG_AT(struct settings, markdown) },
 	{ 0 },
 };

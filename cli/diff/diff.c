@@ -34,9 +34,10 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_diff_options[] = {
-	{ "format", 'f', "text|json|junit", "how to print",
+	{ "format", 'f', "text|json|junit", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
-	{ "threshold", 't', "PERCENT", "what is worse by more than that is a regression",
+	{ "threshold", 't', "PERCENT", "report a value that is worse by more than PERCENT as a "
+				       "regression",
 	  NUMBER_AT(struct settings, threshold), .most = 1000000, .preset = "10" },
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
@@ -148,11 +149,9 @@ static int count_before(const struct arguments *arguments)
 	int n = arguments->n, before = arguments->rest >= 0 ? arguments->rest : n == 2 ? 1 : -1;
 
 	if (n < 2 || before == 0 || before == n)
-		cli_misuse("diff", "two traces are needed, one before and one after");
+		cli_misuse("diff", "two traces are required, one before and one after");
 	else if (before < 0)
-		cli_misuse("diff",
-			   "of %d traces, '--' is to stand between those before and those "
-			   "after",
+		cli_misuse("diff", "with %d traces, put '--' between those before and those after",
 			   n);
 	else
 		return before;

@@ -201,7 +201,7 @@ static void print_section(const struct diff *diff, enum diff_section section)
 	if (!any)
 		printf("%-11s %s\n", section_names[section],
 		       section == DIFF_ENVIRONMENT ? "same host, kernel, device, limits, variables"
-		       : section == DIFF_TIME      ? "too few requests have one"
+		       : section == DIFF_TIME      ? "too few requests have a latency"
 						   : "no change");
 }
 

@@ -65,8 +65,8 @@ void doctor_devices(struct doctor *doctor)
 	doctor_each(doctor, PCI, see_pci);
 	if (!doctor->devices)
 		doctor_say(doctor, DOCTOR_NOTE,
-			   "'verbatim record' and 'verbatim run' take the software device by "
-			   "themselves",
+			   "'verbatim record' and 'verbatim run' use the software device "
+			   "automatically",
 			   "this machine has no RDMA device");
 }
 
@@ -79,17 +79,18 @@ static void see_node(struct doctor *doctor, const char *node, const char *whose)
 	doctor_path(doctor, path, "/dev/infiniband/%s", node);
 	if (stat(path, &st))
 		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "let udev make it (reload ib_uverbs and rdma_ucm), or give it to the "
+			   "let udev create it (reload ib_uverbs and rdma_ucm), or pass it to the "
 			   "container: --device /dev/infiniband",
-			   "%s, of %s, is missing", path, whose);
+			   "%s of %s is missing", path, whose);
 	else if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS))
 		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "make it 0666, or join its group (a udev rule keeps it so)",
-			   "%s, of %s, is closed to this user: mode %04o, owner %u:%u", path, whose,
-			   (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid,
+			   "set its mode to 0666, or join its group (a udev rule makes this "
+			   "permanent)",
+			   "%s of %s cannot be opened by this user: mode %04o, owner %u:%u", path,
+			   whose, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid,
 			   (unsigned int)st.st_gid);
 	else
-		doctor_say(doctor, DOCTOR_OK, NULL, "%s, of %s, can be opened", path, whose);
+		doctor_say(doctor, DOCTOR_OK, NULL, "%s of %s can be opened", path, whose);
 }
 
 static void see_uverbs(struct doctor *doctor, const char *name)
@@ -143,7 +144,7 @@ void doctor_modules(struct doctor *doctor)
 	if (!doctor->devices)
 		return;
 	see_module(doctor, "ib_uverbs", UVERBS, DOCTOR_PROBLEM,
-		   "'modprobe ib_uverbs': without it no program reaches a device");
+		   "'modprobe ib_uverbs': without it, no program can use a device");
 	see_module(
 		doctor, "rdma_ucm", "/sys/class/misc/rdma_cm", DOCTOR_NOTE,
 		"'modprobe rdma_ucm', if programs use librdmacm (rping, ucmatose, -R of perftest)");
@@ -172,10 +173,11 @@ void doctor_memlock(struct doctor *doctor)
 	char text[FORMAT_TEXT];
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		doctor_say(doctor, DOCTOR_OK, NULL, "memory that may be locked is not limited");
+		doctor_say(doctor, DOCTOR_OK, NULL, "locked memory is not limited");
 	else if (may_lock_all(doctor))
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "this user may lock any memory (CAP_IPC_LOCK); others here: %s",
+			   "this user may lock any amount of memory (CAP_IPC_LOCK); limit for "
+			   "others: %s",
 			   format_bytes(limit.rlim_cur, text));
 	else
 		doctor_say(
@@ -185,6 +187,6 @@ void doctor_memlock(struct doctor *doctor)
 			"'ulimit -l unlimited', 'memlock' in /etc/security/limits.conf, "
 			"LimitMEMLOCK= of the service, --ulimit memlock=-1 of the container; the "
 			"software device locks nothing",
-			"only %s may be registered from this shell",
+			"programs of this shell can register only %s",
 			format_bytes(limit.rlim_cur, text));
 }

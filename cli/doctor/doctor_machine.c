@@ -47,7 +47,7 @@ void doctor_kernel(struct doctor *doctor)
 
 	if (!doctor_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)))
 		doctor_say(doctor, DOCTOR_PROBLEM, "mount it: 'mount -t proc proc /proc'",
-			   "/proc is not there: the recorder cannot tell who is alive");
+			   "/proc is missing: the recorder cannot see which processes are alive");
 	else if (!at_least(release, 4, 14))
 		doctor_say(doctor, DOCTOR_PROBLEM,
 			   "use Linux 4.14 or newer (the recorder needs MADV_WIPEONFORK)",
@@ -68,8 +68,8 @@ void doctor_ptrace(struct doctor *doctor)
 		doctor_say(doctor, DOCTOR_OK, NULL, "Yama does not restrict ptrace");
 	else if (atoi(scope) <= 1)
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "Yama's ptrace scope is %s: the software device "
-			   "may copy between processes",
+			   "Yama's ptrace scope is %s: the software device can copy between "
+			   "processes",
 			   scope);
 	else
 		doctor_say(doctor, DOCTOR_NOTE,
@@ -96,14 +96,11 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 		doctor_say(
 			doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
 			in_container(doctor)
-				? "start the container with --shm-size=1g or --ipc=host; or take "
-				  "another "
-				  "folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC"
-				: "make room, or take another folder (VERBATIM_SESSIONS), or "
-				  "smaller rings "
-				  "(--ring-size)",
-			"%s has only %s free (37 kB to 4 MB for each thread that is recorded)",
-			where, text);
+				? "start the container with --shm-size=1g or --ipc=host; or use "
+				  "another folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC"
+				: "free some space, or use another folder (VERBATIM_SESSIONS), or "
+				  "smaller rings (--ring-size)",
+			"%s has only %s free (a recorded thread needs 37 kB to 4 MB)", where, text);
 }
 
 static void see_space(struct doctor *doctor, const char *where, const char *path)
@@ -111,10 +108,12 @@ static void see_space(struct doctor *doctor, const char *where, const char *path
 	struct statvfs fs;
 
 	if (statvfs(path, &fs))
-		doctor_say(doctor, DOCTOR_PROBLEM, "make it, or name another", "%s cannot be used",
-			   where);
+		doctor_say(doctor, DOCTOR_PROBLEM, "create it, or choose another",
+			   "%s cannot be used", where);
 	else if (access(path, W_OK | X_OK))
-		doctor_say(doctor, DOCTOR_PROBLEM, "name a folder of your own, or 'chmod 1777' it",
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "choose a folder of your own, or 'chmod 1777' "
+			   "it",
 			   "%s cannot be written by this user", where);
 	else
 		doctor_judge_space(doctor, where, (uint64_t)fs.f_bavail * fs.f_frsize);
@@ -129,8 +128,8 @@ void doctor_shm(struct doctor *doctor)
 		doctor_say(
 			doctor, DOCTOR_PROBLEM,
 			"'mount -t tmpfs tmpfs /dev/shm' (also in a container); or set "
-			"VERBATIM_SOFT_FABRIC and VERBATIM_SESSIONS to a folder of yours",
-			"there is no /dev/shm: no shared memory for the software device and rings");
+			"VERBATIM_SOFT_FABRIC and VERBATIM_SESSIONS to a folder of your own",
+			"/dev/shm is missing: no shared memory for the software device and rings");
 	else
 		see_space(doctor, "/dev/shm", path);
 }
@@ -149,18 +148,18 @@ void doctor_memory(struct doctor *doctor)
 	format_bytes(rings, budget);
 	if (most == UINT64_MAX)
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "no memory cgroup limits programs started here: "
-			   "the rings of each may have %s",
+			   "no memory cgroup limits programs started here: the rings of a program "
+			   "may use %s",
 			   budget);
 	else if (rings > most / BUDGET_MUCH)
-		doctor_say(doctor, DOCTOR_NOTE, "take less for rings: VERBATIM_RING_BUDGET",
-			   "the rings of a program may have %s of the %s that its memory cgroup "
+		doctor_say(doctor, DOCTOR_NOTE, "reduce the size of rings: VERBATIM_RING_BUDGET",
+			   "the rings of a program may use %s of the %s that its memory cgroup "
 			   "allows",
 			   budget, format_bytes(most, limit));
 	else
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "the rings of a program may have %s of the %s that "
-			   "its memory cgroup allows",
+			   "the rings of a program may use %s of the %s that its memory cgroup "
+			   "allows",
 			   budget, format_bytes(most, limit));
 }
 
@@ -184,9 +183,11 @@ void doctor_fabric(struct doctor *doctor)
 	if (!given || !*given || lstat(given, &st)) /* else it makes one */
 		return;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
-		doctor_say(doctor, DOCTOR_PROBLEM, "'chmod 700' it, or name one that is not there",
-			   "VERBATIM_SOFT_FABRIC=%s is no directory of this user that is closed to "
-			   "others: the software device cannot be opened",
+		doctor_say(doctor, DOCTOR_PROBLEM,
+			   "'chmod 700' it, or choose one that does not "
+			   "exist",
+			   "VERBATIM_SOFT_FABRIC=%s is not a private directory of this user (mode "
+			   "700): the software device cannot be opened",
 			   given);
 	else
 		doctor_say(doctor, DOCTOR_OK, NULL, "processes meet in VERBATIM_SOFT_FABRIC=%s",
@@ -201,11 +202,10 @@ void doctor_guest(struct doctor *doctor)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (device_library(names[i], path)) {
-			doctor_say(
-				doctor, DOCTOR_PROBLEM,
-				"'make install' puts it beside the command; no blank or colon may "
-				"be in its path",
-				"%s cannot be found, or not be preloaded", names[i]);
+			doctor_say(doctor, DOCTOR_PROBLEM,
+				   "'make install' installs it next to the command; its path must "
+				   "not contain blanks or colons",
+				   "%s cannot be found or preloaded", names[i]);
 			return;
 		}
 	device_library(names[0], path);
@@ -219,7 +219,8 @@ void doctor_preload(struct doctor *doctor)
 
 	if (before && *before)
 		doctor_say(doctor, DOCTOR_NOTE, "unset it if a recording looks odd",
-			   "LD_PRELOAD=%s stays in force; ours goes before it", before);
+			   "LD_PRELOAD=%s stays in effect; verbatim's libraries precede it",
+			   before);
 	if (doctor_line(doctor, "/etc/ld.so.preload", line, sizeof(line)))
 		doctor_say(doctor, DOCTOR_NOTE, "look into it if a recording looks odd",
 			   "/etc/ld.so.preload loads %s into every program", line);
@@ -271,15 +272,14 @@ void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *sourc
 
 	if (invariant)
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "events are timed by the time stamp counter, invariant here: %.0f ns a "
-			   "read "
-			   "(the kernel's clock: %s)",
+			   "events are timed by the time stamp counter, which is invariant: %.0f "
+			   "ns per read (kernel clock: %s)",
 			   ns, source);
 	else
 		doctor_say(doctor, DOCTOR_NOTE,
 			   remedy ? "boot with a better clock source (tsc)" : NULL,
 			   "the time stamp counter is not invariant: events are timed by "
-			   "CLOCK_MONOTONIC (%s), %.0f ns a read",
+			   "CLOCK_MONOTONIC (%s), %.0f ns per read",
 			   source, ns);
 }
 

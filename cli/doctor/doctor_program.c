@@ -55,7 +55,9 @@ void doctor_found(struct doctor *doctor)
 	doctor_say(doctor, DOCTOR_OK, NULL, "%s", doctor->image);
 	for (int i = 0; i < SCRIPTS && find_interpreter(doctor->image, next); i++) {
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "a script: %s is looked at, not the programs that it starts", next);
+			   "a script: its interpreter %s is checked, not the programs that it "
+			   "starts",
+			   next);
 		memcpy(doctor->image, next, sizeof(next));
 	}
 }
@@ -70,7 +72,7 @@ static void say_format(struct doctor *doctor, int err)
 	if (file)
 		fclose(file);
 	if (n < sizeof(head) || memcmp(head, "\177ELF", 4))
-		doctor_say(doctor, DOCTOR_NOTE, "name the program that it starts",
+		doctor_say(doctor, DOCTOR_NOTE, "give the program that it starts",
 			   "%s is neither an ELF file nor a script: %s", doctor->image,
 			   strerror(-err));
 	else
@@ -93,7 +95,7 @@ void doctor_format(struct doctor *doctor)
 	if (!elf.interp)
 		doctor_say(doctor, DOCTOR_PROBLEM,
 			   "link it dynamically (at least libibverbs and libc)",
-			   "it is linked statically: nothing can be loaded before its verbs");
+			   "it is statically linked: the recorder cannot be preloaded");
 	else if (strstr(elf.interp, "musl"))
 		doctor_say(doctor, DOCTOR_PROBLEM, "record a build of it for glibc",
 			   "it is for musl (%s); libverbatim.so is for glibc", elf.interp);
@@ -122,7 +124,7 @@ void doctor_secure(struct doctor *doctor)
 		how = "given capabilities by its file";
 	if (how)
 		doctor_say(doctor, DOCTOR_PROBLEM,
-			   "record a copy of it without ('cp' drops them), started with the rights "
+			   "record a copy without them ('cp' drops them), started with the rights "
 			   "that it needs",
 			   "it is %s: the loader ignores LD_PRELOAD", how);
 	else
@@ -204,7 +206,7 @@ void doctor_linked(struct doctor *doctor)
 	else if (who)
 		doctor_say(doctor, DOCTOR_NOTE,
 			   "look at 'verbatim info' of the trace: are the verbs there?",
-			   "%s names libibverbs: it may take verbs out of it by dlopen", who);
+			   "%s contains the name libibverbs: it may open it with dlopen", who);
 	else
 		doctor_say(doctor, DOCTOR_NOTE, "a plug-in or a child may load it",
 			   "neither it nor its libraries are linked with libibverbs");
@@ -225,9 +227,8 @@ void doctor_direct(struct doctor *doctor)
 		if (has_library(c, providers[i]))
 			doctor_say(doctor, DOCTOR_NOTE,
 				   "make it use plain verbs (UCX: UCX_TLS=rc_v,ud_v,tcp,self)",
-				   "it is linked with %s: of that provider's own calls only those "
-				   "that "
-				   "make objects are recorded, the others counted",
+				   "it is linked with %s: of that provider's own functions, only "
+				   "those that create objects are recorded; others are counted",
 				   providers[i]);
 	closure_free(c);
 }

@@ -56,17 +56,15 @@ static void see_port(struct doctor *doctor, struct ibv_context *context, unsigne
 
 	if (ibv_query_port(context, (uint8_t)port, &attr))
 		doctor_say(doctor, DOCTOR_PROBLEM, "look at the kernel's messages ('dmesg')",
-			   "%s port %u cannot be asked", device, port);
+			   "%s port %u cannot be queried", device, port);
 	else if (attr.state != IBV_PORT_ACTIVE && attr.state != IBV_PORT_ACTIVE_DEFER)
 		doctor_say(
 			doctor, DOCTOR_PROBLEM,
 			attr.link_layer == IBV_LINK_LAYER_ETHERNET
 				? "bring its network interface up ('rdma link', 'ip link set ... "
-				  "up'); no "
-				  "matter if another port is the one used"
-				: "is the cable in, and a subnet manager running ('ibstat', "
-				  "'sminfo')? no "
-				  "matter if another port is the one used",
+				  "up'); ignore this if another port is used"
+				: "check the cable and the subnet manager ('ibstat', 'sminfo'); "
+				  "ignore this if another port is used",
 			"%s port %u: %s, %s", device, port, layer_name(&attr),
 			ibv_port_state_str(attr.state));
 	else
@@ -84,8 +82,8 @@ static void see_limit(struct doctor *doctor, struct ibv_context *context,
 	    limit.rlim_cur == RLIM_INFINITY)
 		return;
 	doctor_say(doctor, DOCTOR_NOTE, "'ulimit -l unlimited'",
-		   "%s is siw, where RLIMIT_MEMLOCK is for root and CAP_IPC_LOCK, too: only %s may "
-		   "be registered",
+		   "%s is siw, which applies RLIMIT_MEMLOCK even with root or CAP_IPC_LOCK: only "
+		   "%s can be registered",
 		   ibv_get_device_name(context->device), format_bytes(limit.rlim_cur, text));
 }
 
@@ -95,7 +93,7 @@ static void see_ports(struct doctor *doctor, struct ibv_device *device)
 	struct ibv_device_attr attr;
 
 	if (!context) {
-		doctor_say(doctor, DOCTOR_PROBLEM, "see what is said of its node and module",
+		doctor_say(doctor, DOCTOR_PROBLEM, "see the lines on its node and module",
 			   "%s cannot be opened: %s", ibv_get_device_name(device), strerror(errno));
 		return;
 	}
@@ -158,12 +156,11 @@ void doctor_fork(struct doctor *doctor)
 			   "this kernel gives a child copies of registered pages: fork is safe");
 	else if (status == IBV_FORK_ENABLED)
 		doctor_say(doctor, DOCTOR_OK, NULL,
-			   "libibverbs keeps registered memory from children");
+			   "libibverbs excludes registered memory from children");
 	else
 		doctor_say(doctor, DOCTOR_NOTE,
 			   "call ibv_fork_init() first, or set RDMAV_FORK_SAFE=1, in programs that "
 			   "fork "
 			   "(also by system() and popen())",
-			   "registered memory of a program that forks can move away beneath the "
-			   "device");
+			   "a fork may move registered memory of a program away from the device");
 }

@@ -27,7 +27,7 @@ static int refuse_status(const char *name, char complaint[OPTIONS_COMPLAINT])
 	}
 	suggest_name(&near, "error");
 	snprintf(complaint, OPTIONS_COMPLAINT,
-		 "there is no completion status '%s'%s; 'error' is all but success and flushes",
+		 "unknown completion status '%s'%s; 'error' selects all but success and flushes",
 		 name, suggest_text(&near));
 	return -EINVAL;
 }
@@ -57,7 +57,7 @@ int choice_add_status(const char *text, void *field, char complaint[OPTIONS_COMP
 	}
 	if (statuses->given)
 		return 0;
-	snprintf(complaint, OPTIONS_COMPLAINT, "--status names no status");
+	snprintf(complaint, OPTIONS_COMPLAINT, "--status has an empty status");
 	return -EINVAL;
 }
 
@@ -73,7 +73,7 @@ int choice_read_wr_id(const char *text, void *field, char complaint[OPTIONS_COMP
 	if (isdigit((unsigned char)*text) && !errno && !*end)
 		return 0;
 	snprintf(complaint, OPTIONS_COMPLAINT,
-		 "--wr-id is a number such as 0x2a or 42, not '%.60s'", text);
+		 "--wr-id takes a number such as 0x2a or 42, not '%.60s'", text);
 	return -EINVAL;
 }
 

@@ -68,20 +68,21 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 const struct option_row cli_dump_options[] = {
 	SELECT_OPTIONS(struct dump),
 	CLI_FORMAT(struct dump),
-	{ "stacks", 'k', NULL, "with each event the functions that called it",
+	{ "stacks", 'k', NULL, "print the call stack of each event",
 	  FLAG_AT(struct dump, with_stacks) },
-	{ "names", 'y', NULL, "numbers, keys and peers beside objects",
+	{ "names", 'y', NULL, "print numbers, keys and peers next to object names",
 	  FLAG_AT(struct dump, render.beside) },
-	{ "all-frames", 0, NULL, "in call stacks also the functions of the recorder",
+	{ "all-frames", 0, NULL, "include functions of the recorder in call stacks",
 	  FLAG_AT(struct dump, frames) },
-	{ "all", 0, NULL, "flushed completions one by one", FLAG_AT(struct dump, all) },
-	{ "payload", 0, "none|hash|N|full", "what to show of payloads",
+	{ "all", 0, NULL, "print flushed completions one by one", FLAG_AT(struct dump, all) },
+	{ "payload", 0, "none|hash|N|full", "what to print of payloads",
 	  PARSED_AT(struct dump, payload, parse_payload), .preset = "hash" },
-	{ "full", 0, NULL, "lines that are longer than the terminal is wide, too",
+	{ "full", 0, NULL, "do not shorten lines to the width of the terminal",
 	  FLAG_AT(struct dump, uncut) },
-	{ "color", 0, "auto|always|never", "colours: auto is on a terminal, unless NO_COLOR is set",
+	{ "color", 0, "auto|always|never", "use colours; auto: on a terminal, unless NO_COLOR is "
+					   "set",
 	  CHOICE_AT(struct dump, colour), .preset = "auto" },
-	{ "no-pager", 0, NULL, "on a terminal, print to it as it is",
+	{ "no-pager", 0, NULL, "do not use a pager",
 	  FLAG_AT(struct dump, no_pager) },
 	CLI_DEADLINE(struct dump),
 	{ 0 },
@@ -280,7 +281,7 @@ static void print_object(const struct dump *d, uint32_t id)
 		return;
 	putchar('\n');
 	print_foreign(stdout, object->name);
-	printf(": object %u, handle 0x%" PRIx64 ", made by %s, ",
+	printf(": object %u, handle 0x%" PRIx64 ", created by %s, ",
 	       trace_part_object(d->trace, object->process, object->id), object->handle,
 	       event_id_text(object->created, made));
 	if (object->destroyed.thread)
@@ -446,7 +447,7 @@ int cli_dump(int argc, char **argv)
 		cli_show_work("dump");
 	job_split(&arguments, &traces, &left);
 	if (left.n > 1)
-		return cli_misuse("dump", "too much is given: '%s'", left.at[1]);
+		return cli_misuse("dump", "unexpected argument '%s'", left.at[1]);
 	if (left.n && select_read_event(left.at[0], &d.select.asked, complaint))
 		return cli_misuse("dump", "%s", complaint);
 	status = job_open("dump", &traces, &d.trace);

@@ -185,40 +185,42 @@ static void print_faults(struct trace *trace)
 	if (*meta_text(trace, "filter"))
 		print_meta("FILTERED: ", trace, "filter", "\n");
 	if (loss.interrupted)
-		printf("INTERRUPTED: the recorder ended before the program; what came after is "
-		       "not here\n");
+		printf("INTERRUPTED: the recorder ended before the program; later events are "
+		       "missing\n");
 	if (loss.unwritten)
 		print_unwritten(trace, loss.unwritten);
 	if (loss.damaged)
 		printf("DAMAGED: %s events could not be read (table coverage names them)\n",
 		       format_count(loss.damaged, text));
 	if (loss.late)
-		printf("BEGAN LATE: %s events came before the recording; what they made is not "
-		       "known\n",
+		printf("BEGAN LATE: %s events came before the recording; the objects they created "
+		       "are unknown\n",
 		       format_count(loss.late, text));
 	if (loss.events > loss.overwritten + loss.late + loss.handlers)
-		printf("LOST: %s events found no room in a ring\n",
+		printf("LOST: %s events did not fit into a ring\n",
 		       format_count(loss.events - loss.overwritten - loss.late - loss.handlers,
 				    text));
 	if (loss.handlers)
-		printf("LOST: %s events of signal handlers that came while another was written\n",
+		printf("LOST: %s events in signal handlers that interrupted the recording of "
+		       "another event\n",
 		       format_count(loss.handlers, text));
 	if (loss.overwritten)
-		printf("OVERWRITTEN: %s events are older than what was kept\n",
+		printf("OVERWRITTEN: %s events are older than the part that was kept\n",
 		       format_count(loss.overwritten, text));
 	if (*meta_text(trace, "cut"))
-		printf("CUT: the trace begins at %s, with what was alive and outstanding then\n",
+		printf("CUT: the trace begins at %s, with the live objects and outstanding "
+		       "requests at that time\n",
 		       format_time(meta_number(trace, "cut"), text));
 	if (*meta_text(trace, "carried"))
-		printf("CONTINUES: the control verbs of the first %s are those of the trace "
-		       "before\n",
+		printf("CONTINUES: the control verbs of the first %s repeat those of the previous "
+		       "trace\n",
 		       format_time(meta_number(trace, "carried"), text));
 	if (*meta_text(trace, "excerpt"))
 		print_meta("EXCERPT: ", trace, "excerpt", "\n");
 	else if (*meta_text(trace, "snapshot"))
 		print_meta("SNAPSHOT: ", trace, "snapshot", "\n");
 	if (*meta_text(trace, "anonymised"))
-		printf("ANONYMISED: names, addresses and payload stand for others\n");
+		printf("ANONYMISED: names, addresses and payload are replaced\n");
 }
 
 /* What the recorder refused the threads to save memory, or because it stood still. */
@@ -227,19 +229,19 @@ static void print_withheld(struct trace *trace)
 	char text[FORMAT_TEXT];
 
 	if (*meta_text(trace, "waits_given_up"))
-		printf("LOST: the recorder stood still, and threads went on without it %" PRId64
-		       " times (--max-wait)\n",
+		printf("LOST: the recorder stalled, and threads continued without it %" PRId64 " "
+		       "times (--max-wait)\n",
 		       meta_number(trace, "waits_given_up"));
 	if (!*meta_text(trace, "ring_budget"))
 		return;
 	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
 	if (*meta_text(trace, "withheld_threads"))
-		printf("LOST: %" PRId64 " threads got no ring: those of their process had %s "
-		       "(--ring-budget)\n",
+		printf("LOST: %" PRId64 " threads got no ring: the rings of their process already "
+		       "had %s (--ring-budget)\n",
 		       meta_number(trace, "withheld_threads"), text);
 	if (*meta_text(trace, "withheld_rings"))
-		printf("WITHHELD: %" PRId64 " rings stayed small: those of their process had %s "
-		       "(--ring-budget)\n",
+		printf("WITHHELD: %" PRId64 " rings stayed small: the rings of their process "
+		       "already had %s (--ring-budget)\n",
 		       meta_number(trace, "withheld_rings"), text);
 }
 
@@ -248,8 +250,8 @@ static const char *describe_fork(const char *copies)
 	if (!strcmp(copies, "yes"))
 		return "the kernel gives a child copies of registered pages";
 	if (!strcmp(copies, "no"))
-		return "the kernel does not keep registered pages from moving away";
-	return "whether the kernel copies registered pages is not known";
+		return "the kernel may move registered pages away at a fork";
+	return "it is unknown whether the kernel copies registered pages";
 }
 
 static void print_head(struct trace *trace, const char *path)

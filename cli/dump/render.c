@@ -418,7 +418,8 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 		fputs("  runs a shell", v->out); /* which calls no verb, though its children may */
 	} else if (!strcmp(how, "vfork")) {
 		/* table coverage has whether it called verbs */
-		fputs("  the child, in this process's memory, is not recorded", v->out);
+		fputs("  the child, which shares the memory of this process, is not recorded",
+		      v->out);
 	} else if (fork->pid) {
 		fprintf(v->out, " = %d  the %s called no verb", fork->pid, who);
 	} else {

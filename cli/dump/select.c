@@ -44,7 +44,7 @@ int select_read_event(const char *text, void *field, char complaint[OPTIONS_COMP
 		memcpy(event->trace, text, thread > text ? (size_t)(thread - text) - 1 : 0);
 		return 0;
 	}
-	snprintf(complaint, OPTIONS_COMPLAINT, "'%.60s' names no event: give T:N", text);
+	snprintf(complaint, OPTIONS_COMPLAINT, "'%.60s' is not an event: give T:N", text);
 	return -EINVAL;
 }
 
@@ -53,8 +53,8 @@ static int refuse_numbers(const char *command, const struct select *s, const str
 {
 	if (trace_nparts(trace) < 2 || !(s->filter.thread || s->filter.process))
 		return 0;
-	return cli_misuse(command, "give one trace with --thread or --process: each has its own "
-				   "numbers");
+	return cli_misuse(command, "--thread and --process accept only one trace: each trace has "
+				   "its own numbers");
 }
 
 static bool is_asked_for(const struct select *s, struct trace *trace, const struct object *object)
@@ -98,7 +98,7 @@ int select_begin(const char *command, struct select *s, struct trace *trace)
 	if (status)
 		return status;
 	if (s->wanted.thread && s->around.thread)
-		return cli_misuse(command, "give the event to --around or by itself, not both");
+		return cli_misuse(command, "give an event or --around, not both");
 	if (s->to >= 0) /* the cursor's is still in, and 0 no end */
 		s->filter.to = s->to > 1 ? s->to - 1 : -1;
 	if (s->filter.thread && !trace_thread(trace, s->filter.thread))

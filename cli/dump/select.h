@@ -39,30 +39,30 @@ int select_read_event(const char *text, void *event, char complaint[OPTIONS_COMP
 /* clang-format off */
 /* The rows of a command whose settings have a struct select named select. */
 #define SELECT_OPTIONS(settings)                                                            \
-	{ "thread", 't', "T", "only this thread of the trace",                              \
+	{ "thread", 't', "T", "only events of this thread",                                 \
 	  NUMBER_AT(settings, select.filter.thread), .least = 1 },                          \
-	{ "process", 'p', "P", "only this process of the trace",                            \
+	{ "process", 'p', "P", "only events of this process",                               \
 	  NUMBER_AT(settings, select.filter.process), .least = 1 },                         \
 	{ "object", 0, "NAME|ID",                                                           \
-	  "only what concerns an object: qp2, qp2/1 of process 1, or its id",               \
+	  "only events of an object: qp2, qp2/1 of process 1, or its id",                   \
 	  TEXT_AT(settings, select.object) },                                               \
 	{ "verb", 0, "VERB[,VERB...]", "only these verbs, with or without ibv_",            \
 	  PARSED_AT(settings, select.verbs, select_add_verbs) },                            \
-	{ "from", 0, "SECONDS", "only from that time on",                                   \
+	{ "from", 0, "SECONDS", "only events from this time on",                            \
 	  TIME_AT(settings, select.filter.from) },                                          \
-	{ "to", 0, "SECONDS", "only before that time", TIME_AT(settings, select.to) },        \
-	{ "failed", 0, NULL, "only what failed or never returned",                          \
+	{ "to", 0, "SECONDS", "only events before this time", TIME_AT(settings, select.to) }, \
+	{ "failed", 0, NULL, "only events that failed or never returned",                   \
 	  FLAG_AT(settings, select.failed) },                                               \
 	{ "status", 0, "STATUS[,STATUS...]",                                                \
 	  "only completions with this status; error: all but success and flushes",          \
 	  PARSED_AT(settings, select.choice.statuses, choice_add_status) },                 \
 	{ "wr-id", 0, "N", "only requests and completions with this wr_id",                 \
 	  PARSED_AT(settings, select.choice.wr_id, choice_read_wr_id) },                    \
-	{ "around", 0, "EVENT", "only what is next to this event, T:N, in all threads",    \
+	{ "around", 0, "EVENT", "only events next to event T:N, in all threads",            \
 	  PARSED_AT(settings, select.asked_around, select_read_event) },                          \
-	{ "context", 'C', "N", "with --around: so many lines before and behind it",         \
+	{ "context", 'C', "N", "with --around: number of lines before and after it",        \
 	  NUMBER_AT(settings, select.context), .preset = "10" },                            \
-	{ "last", 0, "N", "only the last N lines of these",                                 \
+	{ "last", 0, "N", "only the last N of these lines",                                 \
 	  NUMBER_AT(settings, select.last), .least = 1 }
 /* clang-format on */
 

@@ -63,7 +63,7 @@ static int check_enum(struct maker *maker, const struct field_info *field,
 	for (unsigned int i = 0; i < field->names->nvalues; i++)
 		if (!strcmp(field->names->values[i].name, value->text))
 			return 0;
-	return program_refuse(maker->program, "%s is not a value that is known of %s", field->name,
+	return program_refuse(maker->program, "%s is not a known value of %s", field->name,
 			      field->names->name);
 }
 
@@ -262,8 +262,7 @@ static int add_value(struct maker *maker, const struct place_in *in, const struc
 		return 0;
 	default:
 		return program_refuse(maker->program,
-				      "%s: %s has a %s, which a program cannot be "
-				      "made of",
+				      "%s: %s has a %s, which a program cannot contain",
 				      verb_infos[in->call->verb].name, in->of->name, field->name);
 	}
 }

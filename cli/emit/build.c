@@ -40,8 +40,8 @@ static int check_fork(const struct maker *maker, uint32_t object)
 	if (!o || o->process == program->process || o->kind == OBJECT_device)
 		return 0;
 	return program_refuse(program,
-			      "process %u uses %s of process %u, which it got by a fork: "
-			      "the threads of one program cannot do that",
+			      "process %u uses %s of process %u, inherited by a fork: the threads "
+			      "of one program cannot do that",
 			      program->process, o->name, o->process);
 }
 
@@ -130,15 +130,15 @@ static int check_whole(struct program *program)
 	if (program->allow_partial)
 		return 0;
 	if (loss.events)
-		return program_refuse_all("the trace lacks %llu events; --allow-partial makes "
-					  "a program of what is there",
+		return program_refuse_all("the trace lacks %llu events; --allow-partial generates "
+					  "a program from the rest",
 					  (unsigned long long)loss.events);
 	if (trace_one_of(program->trace) > 1)
 		return program_refuse_all("only one of %u posts and polls was recorded",
 					  trace_one_of(program->trace));
 	if (filter && *filter)
-		return program_refuse_all("the trace was recorded with --filter; "
-					  "--allow-partial makes a program of what is there");
+		return program_refuse_all("the trace was recorded with --filter; --allow-partial "
+					  "generates a program from the rest");
 	return 0;
 }
 

@@ -125,8 +125,8 @@ static int add_built(struct maker *maker, const struct post *post, const struct 
 
 	if (!builder)
 		return program_refuse(program,
-				      "a request of opcode %d by ibv_wr_*() cannot be "
-				      "made a part of a program",
+				      "a request with opcode %d by ibv_wr_*() is not supported in "
+				      "a program",
 				      wr->opcode);
 	phrase_addf(phrase, "\nqpx->wr_id = ");
 	phrase_number(phrase, 'x', (int64_t)wr->wr_id);

@@ -152,10 +152,10 @@ static int connect_qp(struct maker *maker, const struct call *call)
 	peer = links_find(&maker->links, program, call->object, call->begin);
 	if (!peer)
 		return program_refuse(program,
-				      "the other end is not in the trace: no queue pair of "
-				      "number 0x%" PRIx64 " is; give its trace, too, or a "
-				      "recording of a replay, which makes that end: "
-				      "`verbatim record -o both.db -- verbatim replay %s`",
+				      "the peer is not in the trace: it has no queue pair with "
+				      "number 0x%" PRIx64 "; add the trace of the peer, or record "
+				      "a replay, which supplies it: `verbatim record -o both.db "
+				      "-- verbatim replay %s`",
 				      number, program->path);
 	maker->order.peer[call->object] = peer;
 	return order_read(&maker->order, peer, ROLE_MADE);

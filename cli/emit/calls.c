@@ -116,8 +116,8 @@ static int add_reg_mr(struct maker *maker, const struct call *call)
 
 	if (addr + length < addr)
 		return program_refuse(program,
-				      "%s of all memory (implicit on-demand paging) is "
-				      "not for a program of plain buffers",
+				      "%s of all memory (implicit on-demand paging) is not "
+				      "supported in a program",
 				      info_of(call)->name);
 	begin_check(maker, call);
 	phrase_addf(&program->phrase, "%s(",
@@ -355,7 +355,7 @@ static const char *find_reason(const struct call *call)
 	const struct verb_info *info = info_of(call);
 
 	if (info->via == VIA_CM)
-		return "the verbs inside it are here";
+		return "only the verbs inside it are included";
 	if (call->end < 0)
 		return "had not returned";
 	if (info->effect == EFFECT_GET && call->failed)
@@ -365,7 +365,7 @@ static const char *find_reason(const struct call *call)
 	if (info->effect == EFFECT_QUERY)
 		return "nothing depends on it";
 	if (call->verb == VERB_free_device_list)
-		return "the program has a device list of its own";
+		return "the program gets its own device list";
 	return NULL;
 }
 
@@ -377,17 +377,17 @@ static int check_call(struct maker *maker, const struct call *call)
 
 	if (!rows[call->verb] && program->allow_partial &&
 	    (info->effect == EFFECT_USE || call->failed))
-		return program_leave_out(program, info->name, "no program is made of it yet") ?: 1;
+		return program_leave_out(program, info->name, "not supported yet") ?: 1;
 	if (!rows[call->verb])
-		return program_refuse(
-			program, "%s cannot be made a part of a program%s", info->name,
-			info->effect == EFFECT_USE ? "; --allow-partial leaves it out" : "");
+		return program_refuse(program, "%s is not supported in a program%s", info->name,
+				      info->effect == EFFECT_USE ? "; --allow-partial leaves it out"
+								 : "");
 	if (o && !o->created.thread && o->kind != OBJECT_device)
 		return program_refuse(program, "%s: %s existed before the recording", info->name,
 				      o->name);
 	if (o && info->effect != EFFECT_CREATE && o->kind != OBJECT_device &&
 	    !program->objects[o->id].made)
-		return program_refuse(program, "%s: the verb that made %s is not in the trace",
+		return program_refuse(program, "%s: the verb that created %s is not in the trace",
 				      info->name, o->name);
 	if (args_root(call->args) &&
 	    (call->object || call->failed || info->effect != EFFECT_CREATE))

@@ -21,9 +21,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_emit_options[] = {
-	{ "output", 'o', "FILE", "the program to make", TEXT_AT(struct settings, path),
+	{ "output", 'o', "FILE", "the program to write", TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
-	{ "allow-partial", 0, NULL, "leave out verbs that cannot be a part of a program",
+	{ "allow-partial", 0, NULL, "leave out verbs that a program cannot contain",
 	  FLAG_AT(struct settings, allow_partial) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -62,10 +62,11 @@ int cli_emit(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
-		return cli_misuse("emit", "no trace is given");
+		return cli_misuse("emit", "no trace given");
 	for (int i = 0; set.path && i < arguments.n; i++)
 		if (cli_is_same_file(arguments.at[i], set.path))
-			return cli_misuse("emit", "'%s' cannot become its own program", set.path);
+			return cli_misuse("emit", "'%s' is the trace itself: choose another name",
+					  set.path);
 	if (output_check("emit", set.path))
 		return CLI_USAGE;
 	cli_deadline(set.deadline);

@@ -98,13 +98,13 @@ int program_init(struct program *program, struct trace *trace, const char *path)
 	while (trace_process(trace, program->nprocesses + 1))
 		program->nprocesses++;
 	if (program->nthreads > EMIT_THREADS)
-		return program_refuse_all("%u threads were recorded; a program of more than %d is "
-					  "not for reading: `verbatim trim --only` leaves some out",
+		return program_refuse_all("%u threads were recorded; a program can have at most "
+					  "%d: `verbatim trim --only` leaves some out",
 					  program->nthreads, EMIT_THREADS);
 	if (program->nobjects > OBJECTS_MOST)
 		return program_refuse_all(
-			"%u objects were made; a program of more than %d is not "
-			"for reading: `verbatim trim` makes a smaller trace first",
+			"%u objects were created; a program can have at most %d: `verbatim trim` "
+			"writes a smaller trace first",
 			program->nobjects, OBJECTS_MOST);
 	program->objects = calloc(program->nobjects + 1, sizeof(*program->objects));
 	if (!program->objects)
@@ -206,8 +206,8 @@ int program_limit(struct program *program)
 		bytes += loops_size(&program->blocks[t]);
 	if (bytes <= BYTES_MOST)
 		return 0;
-	return program_refuse(program, "the program is too large by here, since little of it "
-				       "repeats: `verbatim trim` or `verbatim reduce` makes a "
+	return program_refuse(program, "the program is too large at this point, since little of "
+				       "it repeats: `verbatim trim` or `verbatim reduce` writes a "
 				       "smaller trace first");
 }
 

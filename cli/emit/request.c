@@ -204,8 +204,8 @@ int request_add_post(struct maker *maker, const struct post *post)
 		if (opcode >= 0 && !builder_name(opcode) &&
 		    (i < post_taken(post) || post->verb != VERB_post_send))
 			return program_refuse(maker->program,
-					      "a request of opcode %d cannot be "
-					      "made a part of a program",
+					      "a request with opcode %d is not supported in a "
+					      "program",
 					      opcode);
 	}
 	return post->verb == VERB_wr_complete || post->verb == VERB_wr_abort

@@ -29,7 +29,9 @@ static int check_made(struct maker *maker, uint32_t object, const char *what)
 	if (!o->created.thread)
 		return program_refuse(maker->program, "%s existed before the recording", o->name);
 	if (!maker->program->objects[object].made)
-		return program_refuse(maker->program, "the verb that made %s is not in the trace",
+		return program_refuse(maker->program,
+				      "the verb that created %s is not in the "
+				      "trace",
 				      o->name);
 	return 0;
 }
@@ -207,7 +209,7 @@ int traffic_add_post(struct maker *maker, const struct post *post)
 	int err = check_made(maker, post->object, "queue");
 
 	if (!err && post->verb == VERB_post_wq_recv)
-		err = program_refuse(maker->program, "ibv_post_wq_recv cannot be made a part of a "
+		err = program_refuse(maker->program, "ibv_post_wq_recv is not supported in a "
 						     "program");
 	if (!err)
 		err = end_silent_peer(maker, post);
@@ -399,8 +401,7 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 		return err;
 	if (poll->ret < 0)
 		return program_leave_out(program, "ibv_poll_cq",
-					 "failed: a program has to check "
-					 "its queue itself");
+					 "failed: a program cannot reproduce this");
 	if (!poll->nwc)
 		return 0;
 	err = order_begin(&maker->order, names_variable(program, poll->object, name), "polls");

@@ -38,7 +38,7 @@ static void add_opening(const struct program *program, struct text *text)
 	text_addf(text, "/*\n * Made by verbatim emit from ");
 	names_add_comment(text, program->path);
 	text_addf(text, ",\n * a recording of: ");
-	names_add_comment(text, command ? command : "a program that is not known");
+	names_add_comment(text, command ? command : "an unknown program");
 	text_addf(
 		text,
 		"\n *\n"
@@ -308,7 +308,7 @@ int write_program(struct maker *maker, struct text *text)
 	if (maker->memory.nbuffers)
 		program->helpers |= HELPER_MEMORY;
 	if (!err && !threads.at && !threads.failed)
-		err = program_refuse_all("the trace has no verbs to make a program of");
+		err = program_refuse_all("the trace has no verbs for a program");
 	if (!err) {
 		add_opening(program, text);
 		helpers_add(program, text);

@@ -321,7 +321,7 @@ int dot_write(struct text *out, const struct view *view, const struct dot_choice
 	if (!err)
 		err = add_graph(&graph);
 	if (err == -EBADMSG)
-		log_err(0, "read what objects depend on: %s", sqlite3_errmsg(db));
+		log_err(0, "read the dependencies of objects: %s", sqlite3_errmsg(db));
 	else if (!err && out->failed)
 		err = log_err(-ENOMEM, "make the graph");
 	sqlite3_finalize(graph.refs);

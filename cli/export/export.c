@@ -39,15 +39,16 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_export_options[] = {
-	{ "format", 'f', "dot|folded|pcapng|perfetto", "what to make",
+	{ "format", 'f', "dot|folded|pcapng|perfetto", "what to export",
 	  CHOICE_AT(struct settings, format), .preset = "dot" },
-	{ "output", 'o', "FILE", "the file to make", TEXT_AT(struct settings, path),
+	{ "output", 'o', "FILE", "the file to write", TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
-	{ "at", 0, "TIME|EVENT", "dot: as it was then, or after that event: 12.5ms, 1.2s, 3:1042",
-	  TEXT_AT(struct settings, at), .otherwise = "all of the trace" },
-	{ "alive", 0, NULL, "dot: only objects that are alive then",
+	{ "at", 0, "TIME|EVENT", "dot: the state at this time or after this event: 12.5ms, 1.2s, "
+				 "3:1042",
+	  TEXT_AT(struct settings, at), .otherwise = "the whole trace" },
+	{ "alive", 0, NULL, "dot: only objects alive at that time",
 	  FLAG_AT(struct settings, alive) },
-	{ "value", 0, "requests|time|calls|bytes", "folded: what a stack is worth",
+	{ "value", 0, "requests|time|calls|bytes", "folded: the value of a stack",
 	  CHOICE_AT(struct settings, value), .preset = "requests" },
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
@@ -82,7 +83,8 @@ static int find_instant(const char *text, struct instant *at)
 	if ((quantity_time(text, true, &at->time) && at->time >= 0) || read_event(text, &at->id))
 		return CLI_FINE;
 	return cli_misuse("export",
-			  "--at is a time as 12.5ms or 1.2s, or an event as 3:1042, not '%.60s'",
+			  "--at takes a time such as 12.5ms or 1.2s, or an event such as 3:1042, "
+			  "not '%.60s'",
 			  text);
 }
 
@@ -100,8 +102,8 @@ static int make_dot(struct text *out, struct trace *trace, const struct settings
 	err = view_open(trace, at, at.given, NULL, &view);
 	if (err == -ENOENT)
 		return cli_misuse("export",
-				  "the trace has no event %s (--at); 'verbatim dump' shows those "
-				  "that it has",
+				  "the trace has no event %s (--at); 'verbatim dump' lists the "
+				  "events",
 				  set->at);
 	if (err)
 		return cli_status(err);
@@ -152,7 +154,7 @@ static int make_folded(struct text *out, struct trace *trace, const struct setti
 	if (!err)
 		err = fold_all(out, &report, select, set);
 	if (!err && !out->used)
-		log_note("export: no stack has any; --value says what is counted");
+		log_note("export: all stacks have the value 0; --value selects the value");
 	symbols_close(report.symbols);
 	return cli_status(err);
 }
@@ -162,15 +164,19 @@ static int find_misuse(const struct settings *set)
 	const struct part *part = &set->part;
 
 	if (set->format == DOT && (part->from || part->to || part->phases.n))
-		return cli_misuse("export", "a graph is of one moment: --at, not --from, --to or "
-					    "--phase");
+		return cli_misuse("export", "a graph shows one point in time: give --at, not "
+					    "--from, --to or --phase");
 	if (set->format != DOT && (set->at || set->alive))
-		return cli_misuse("export", "%s of a part: --from and --to, not --at or --alive",
-				  set->format == FOLDED ? "stacks are" : "events are");
+		return cli_misuse("export",
+				  "%s a time range: give --from and --to, not "
+				  "--at or --alive",
+				  set->format == FOLDED ? "stacks cover" : "events cover");
 	if (set->format >= PCAPNG && part->phases.n)
-		return cli_misuse("export", "it is of a time: --from and --to, not --phase");
+		return cli_misuse("export", "events cover a time range: give --from and --to, not "
+					    "--phase");
 	if (set->format >= PCAPNG && !set->path && isatty(STDOUT_FILENO))
-		return cli_misuse("export", "it is not for a terminal: -o FILE, or a pipe");
+		return cli_misuse("export", "binary output to a terminal: give -o FILE, or use a "
+					    "pipe");
 	return CLI_FINE;
 }
 
@@ -222,7 +228,8 @@ int cli_export(int argc, char **argv)
 	if (status)
 		return status;
 	if (set.path && arguments.n && cli_is_same_file(arguments.at[0], set.path))
-		return cli_misuse("export", "'%s' would be written over", set.path);
+		return cli_misuse("export", "'%s' is the trace itself: choose another name",
+				  set.path);
 	status = output_check("export", set.path);
 	if (status)
 		return status;

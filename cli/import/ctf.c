@@ -98,8 +98,7 @@ static int refuse_special(const char *path, const struct stat *st, int type)
 	if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) || S_ISLNK(st->st_mode))
 		return 0;
 	return complain(-EPROTO,
-			"%s is neither a file nor a directory: take it away to import the rest",
-			path);
+			"%s is neither a file nor a directory: remove it to import the rest", path);
 }
 
 static int find_metadata(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -140,8 +139,8 @@ static int find_traces(const char *dir)
 		return err < -1 ? err : log_err(-errno, "look for traces in %s", dir);
 	if (!nfound)
 		return complain(-EPROTO,
-				"%s holds no CTF trace (a directory with a file "
-				"'metadata'): give what 'lttng create --output=DIR' was given",
+				"%s has no CTF trace (a directory with a file 'metadata'): give "
+				"the DIR of 'lttng create --output=DIR'",
 				dir);
 	return 0;
 }
@@ -252,7 +251,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 	reader->messages += n;
 	/* damaged metadata may declare events of 0 bits: these never end */
 	if (!reader->status && reader->messages > MESSAGES + 8 * nbytes)
-		reader->status = complain(-EBADMSG, "the CTF is damaged: it holds more events than "
+		reader->status = complain(-EBADMSG, "the CTF is damaged: it has more events than "
 						    "bits");
 	for (uint64_t i = 0; i < n; i++) {
 		if (!reader->status)
@@ -337,7 +336,7 @@ static int tell_failure(const char *what)
 			? bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0))
 			: "damaged";
 
-	log_note("%s is cut short or damaged: %s", what, cause);
+	log_note("%s is truncated or damaged: %s", what, cause);
 	if (error)
 		bt_error_release(error);
 	return -EBADMSG;
@@ -368,7 +367,7 @@ static int read_found(struct reader *reader, const char *dir)
 					"they come with the package libbabeltrace2-0");
 	for (size_t i = 0; i < nfound && !err; i++) {
 		if (!metadata_is_whole(found[i]))
-			err = complain(-EBADMSG, "%s/metadata is cut short or damaged", found[i]);
+			err = complain(-EBADMSG, "%s/metadata is truncated or damaged", found[i]);
 		else if (!add_trace(reader, class, found[i]))
 			err = tell_failure(found[i]);
 		apart_goes_on();

@@ -67,9 +67,9 @@ struct import {
 
 /* clang-format off */
 const struct option_row cli_import_options[] = {
-	{ "output", 'o', "FILE", "the trace to make",
+	{ "output", 'o', "FILE", "the trace to write",
 	  TEXT_AT(struct import, path), .preset = "verbatim.db" },
-	{ "quiet", 'q', NULL, "print nothing but failures and loss",
+	{ "quiet", 'q', NULL, "print only failures and loss",
 	  FLAG_AT(struct import, quiet) },
 	{ 0 },
 };
@@ -330,7 +330,7 @@ static bool is_whole(const struct ctf_event *event)
 static int refuse_version(const struct import *import)
 {
 	if (import->writer) {
-		log_note("the CTF is cut short or damaged: it is of more than one version");
+		log_note("the CTF is truncated or damaged: it has more than one version");
 		return -EBADMSG;
 	}
 	log_note("recorded by another version of verbatim: import it with that one");
@@ -465,20 +465,17 @@ static void tell_result(const struct import *import, bool quiet)
 {
 	if (import->discarded)
 		log_note("LTTng has LOST events: %llu of the recorder's are missing, %llu "
-			 "tracepoints "
-			 "were discarded; a channel with more room is made by "
-			 "'lttng enable-channel -u --subbuf-size=4M --num-subbuf=8'",
+			 "tracepoints were discarded; create a larger channel with 'lttng "
+			 "enable-channel -u --subbuf-size=4M --num-subbuf=8'",
 			 (unsigned long long)import->lost, (unsigned long long)import->discarded);
 	else if (import->lost)
-		log_note("%llu events are missing (LOST): not all of 'verbatim:*' was enabled, or "
-			 "not all the time",
+		log_note("%llu events are missing (LOST): some tracepoints of 'verbatim:*' were "
+			 "disabled, always or for some time",
 			 (unsigned long long)import->lost);
 	if (import->late)
-		log_note("the session BEGAN LATE: %u threads had recorded %llu events by then; "
-			 "which "
-			 "program it is, its modules and its objects so far are not known. Start "
-			 "the "
-			 "session before the program for these",
+		log_note("the session BEGAN LATE: %u threads had recorded %llu events before; the "
+			 "program, its modules and its earlier objects are unknown. Start the "
+			 "session before the program",
 			 import->late_threads, (unsigned long long)import->late);
 	if (import->damaged)
 		log_note("%llu events are DAMAGED: they are not in %s",
@@ -494,8 +491,8 @@ static int import_from(struct import *import)
 	int err = ctf_read(import->dir, &visitor);
 
 	if (!import->writer && !err) {
-		log_note("%s holds no events of verbatim: enable them with "
-			 "\"lttng enable-event -u 'verbatim:*'\" before the program starts",
+		log_note("%s has no events of verbatim: enable them with \"lttng enable-event -u "
+			 "'verbatim:*'\" before the program starts",
 			 import->dir);
 		return -EPROTO;
 	}
@@ -523,12 +520,12 @@ static int tell_ended(const struct import *import, int signal)
 	if (*import->made)
 		file_put_back(import->path);
 	if (signal == SIGXCPU)
-		log_note("%s is damaged: babeltrace2 does not come to an end of it; nothing was "
+		log_note("%s is damaged: babeltrace2 does not finish reading it; nothing was "
 			 "imported",
 			 import->dir);
 	else
-		log_note("%s is damaged, or needs more than %d GB of memory: babeltrace2 ended by "
-			 "signal %d (%s); nothing was imported",
+		log_note("%s is damaged, or needs more than %d GB of memory: babeltrace2 was "
+			 "killed by signal %d (%s); nothing was imported",
 			 import->dir, GIGABYTES, signal, strsignal(signal));
 	return CLI_TRACE;
 }
@@ -554,9 +551,9 @@ int cli_import(int argc, char **argv)
 
 	cli_parse(argc, argv, &import, &arguments);
 	if (!arguments.n)
-		return cli_misuse("import", "no CTF directory is given");
+		return cli_misuse("import", "no CTF directory given");
 	if (arguments.n > 1)
-		return cli_misuse("import", "too much is given: '%s'", arguments.at[1]);
+		return cli_misuse("import", "unexpected argument '%s'", arguments.at[1]);
 	import.dir = arguments.at[0];
 	cli_show_work("import");
 	return import_apart(&import);

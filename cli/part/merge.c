@@ -23,7 +23,7 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_merge_options[] = {
-	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -32,15 +32,16 @@ const struct option_row cli_merge_options[] = {
 static int check_use(const struct settings *set, const struct arguments *arguments)
 {
 	if (!set->path)
-		return cli_misuse("merge", "where to is not given: -o FILE");
+		return cli_misuse("merge", "no output given: -o FILE");
 	if (arguments->n < 2)
 		return cli_misuse("merge", "%s",
-				  arguments->n ? "one trace alone has nothing to be "
-						 "merged with: give another"
-					       : "no trace is given");
+				  arguments->n ? "at least two traces are required"
+					       : "no trace given");
 	for (int i = 0; i < arguments->n; i++)
 		if (cli_is_same_file(arguments->at[i], set->path))
-			return cli_misuse("merge", "'%s' is one of the traces: choose another name",
+			return cli_misuse("merge",
+					  "'%s' is one of the input traces: choose "
+					  "another name",
 					  set->path);
 	return 0;
 }
@@ -62,14 +63,14 @@ static int tell_clocks(struct trace *joint)
 {
 	struct text text = { 0 };
 
-	text_addf(&text, "%s: all times are of its clock", trace_part_name(joint, 0));
+	text_addf(&text, "%s: reference clock of all times", trace_part_name(joint, 0));
 	for (size_t i = 0; i < trace_nparts(joint); i++) {
 		struct trace_clock clock = trace_clock(joint, i);
 
 		if (i)
 			clock_text_add(&text, joint, i);
 		if (clock.source == CLOCK_ASSUMED)
-			text_addf(&text, "; its times are placed by the time of day at which it "
+			text_addf(&text, "; its times are based on the time of day at which it "
 					 "began");
 		if (text.failed)
 			break;

@@ -58,16 +58,16 @@ static int find_time(const char *command, const char *option, const char *text, 
 		return 0;
 	if (!read_id(text, &thread, &n))
 		return cli_misuse(command,
-				  "--%s is a time as 12.5ms or 1.2s, or an event as 3:1042, not "
-				  "'%.60s'",
+				  "--%s takes a time such as 12.5ms or 1.2s, or an event such as "
+				  "3:1042, not '%.60s'",
 				  option, text);
 	found = lookup_time(trace, (struct event_id){ (uint32_t)thread, n }, ret_time);
 	if (found < 0)
 		return CLI_TRACE;
 	return found ? 0
 		     : cli_misuse(command,
-				  "the trace has no event %s (--%s); 'verbatim dump' shows those "
-				  "that it has",
+				  "the trace has no event %s (--%s); 'verbatim dump' lists the "
+				  "events",
 				  text, option);
 }
 
@@ -101,8 +101,8 @@ static int check_times(const char *command, const struct part *part, struct trac
 	char end[FORMAT_TEXT];
 
 	if (part->from && select->from > trace_end(trace))
-		return cli_misuse(command, "nothing is from %s on: the trace ends at %s",
-				  part->from, format_time(trace_end(trace), end));
+		return cli_misuse(command, "no events from %s on: the trace ends at %s", part->from,
+				  format_time(trace_end(trace), end));
 	if (part->to && select->from >= select->to)
 		return cli_misuse(command, "--from %s is not before --to %s",
 				  part->from ? part->from : "0", part->to);
@@ -125,8 +125,8 @@ int part_find(const char *command, const struct part *part, struct trace *trace,
 		status = check_times(command, part, trace, &select);
 	if (!status && part->process && !trace_process(trace, part->process))
 		status = cli_misuse(command,
-				    "the trace has no process %u; 'verbatim info' lists those that "
-				    "it has",
+				    "the trace has no process %u; 'verbatim info' lists the "
+				    "processes",
 				    part->process);
 	for (size_t i = 0; i < part->phases.n && !status; i++)
 		status = check_phase(command, part->phases.at[i], part, trace);

@@ -21,11 +21,11 @@ int part_add_phase(const char *text, void *phases, char complaint[OPTIONS_COMPLA
 /* clang-format off */
 /* The rows of a command whose settings have a struct part named part. */
 #define PART_OPTIONS(settings)                                                              \
-	{ "from", 0, "TIME|EVENT", "only from that time, or that event, on: 12.5ms, 1.2s, 3:1042", \
+	{ "from", 0, "TIME|EVENT", "only from this time or event on: 12.5ms, 1.2s, 3:1042", \
 	  TEXT_AT(settings, part.from) },                                                   \
-	{ "to", 0, "TIME|EVENT", "only before that time, or that event",                      \
+	{ "to", 0, "TIME|EVENT", "only before this time or event",                          \
 	  TEXT_AT(settings, part.to) },                                                     \
-	{ "process", 'p', "P", "only this process of the trace",                            \
+	{ "process", 'p', "P", "only this process",                                         \
 	  NUMBER_AT(settings, part.process), .least = 1 },                                  \
 	{ "phase", 0, "NAME",                                                               \
 	  "only while a process is in this phase of verbatim_phase(); may be repeated",     \

@@ -30,7 +30,8 @@ int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAI
 	}
 	if (!strchr(text, '=') || *text == '=' || !strchr(text, '=')[1]) {
 		snprintf(complaint, OPTIONS_COMPLAINT,
-			 "--only is process=P or object=NAME, as in qp=qp1/2, not '%.60s'", text);
+			 "--only takes process=P or KIND=NAME, such as qp=qp1/2, not '%.60s'",
+			 text);
 		return -EINVAL;
 	}
 	only->at[only->n++] = text;
@@ -63,7 +64,7 @@ static int find_place(const char *command, struct trace *trace, const char *opti
 	return found ? CLI_FINE
 		     : cli_misuse(command,
 				  "the trace has no verb, fork or mark %u:%" PRIu64 " (--%s); "
-				  "'verbatim dump' shows those that it has",
+				  "'verbatim dump' lists the events",
 				  id.thread, id.n, option);
 }
 
@@ -116,7 +117,7 @@ static int find_from(const char *command, const struct slice *slice, struct trac
 		return status;
 	status = find_place(command, trace, slice->last ? "last" : "from", id, true, ret_place);
 	if (!status && !excerpt_reaches(excerpt, ret_place->id, ret_place->time))
-		return cli_misuse(command, "--%s %u:%" PRIu64 " is behind --until",
+		return cli_misuse(command, "--%s %u:%" PRIu64 " is after --until",
 				  slice->last ? "last begins at" : "from", id.thread, id.n);
 	return status;
 }
@@ -184,7 +185,7 @@ bool slice_is_part(const struct slice *slice)
 int slice_check(const char *command, const struct slice *slice)
 {
 	if (*slice->from.trace || *slice->until.trace)
-		return cli_misuse(command, "one trace is given: its events are T:N");
+		return cli_misuse(command, "with one trace, events are given as T:N");
 	if (slice->from.id.thread && slice->last)
 		return cli_misuse(command, "give --from or --last, not both");
 	return CLI_FINE;
@@ -216,7 +217,7 @@ static int describe_slice(const struct slice *slice, const char *path, struct te
 
 	slice_describe(slice, what);
 	text_addf(what, "%s of %s", what->used ? "" : "all", name);
-	return what->failed ? log_err(-ENOMEM, "describe a part of %s", path) : 0;
+	return what->failed ? log_err(-ENOMEM, "describe an excerpt of %s", path) : 0;
 }
 
 /* @ret_from: as of find_from(). */

@@ -26,15 +26,15 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 /* The rows of a command whose settings have a struct slice named slice. */
 #define SLICE_OPTIONS(settings)                                                             \
 	{ "from", 0, "EVENT",                                                               \
-	  "from this event, T:N, on, with what brings all that lives then into its state",  \
+	  "from event T:N on, with the calls that set up objects alive then",               \
 	  PARSED_AT(settings, slice.from, select_read_event) },                             \
 	{ "until", 0, "EVENT",                                                              \
-	  "all up to this event, T:N; what lives then is not destroyed",                    \
+	  "up to event T:N; live objects are not destroyed",                                \
 	  PARSED_AT(settings, slice.until, select_read_event) },                            \
-	{ "last", 0, "N", "only the last N events, as by --from",                           \
+	{ "last", 0, "N", "only the last N events, set up as by --from",                    \
 	  NUMBER_AT(settings, slice.last), .least = 1 },                                    \
 	{ "only", 0, "WHAT",                                                                \
-	  "only this process (process=2) or object (qp=qp1/2), with what it needs; "        \
+	  "only this process (process=2) or object (qp=qp1/2), with dependencies; "         \
 	  "may be repeated",                                                                \
 	  PARSED_AT(settings, slice.only, slice_add_only) }
 /* clang-format on */

@@ -20,7 +20,7 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_trim_options[] = {
-	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
 	SLICE_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -88,10 +88,10 @@ static int tell_before(const char *path)
 	trace_close(part);
 	if (err || !(before.calls + before.data + before.rest))
 		return err;
-	printf("  %s of these are from before, to bring what lives there into its state: ",
+	printf("  %s of these are earlier events that set up the live objects: ",
 	       format_count(before.calls + before.data + before.rest, count));
 	put_count(before.calls, "of control verbs", &any);
-	put_count(before.data, "of posts, polls and CQs armed that are outstanding", &any);
+	put_count(before.data, "of outstanding posts, of polls and of armed CQs", &any);
 	put_count(before.rest, "of processes, forks and marks", &any);
 	printf("\n");
 	return 0;
@@ -100,9 +100,10 @@ static int tell_before(const char *path)
 static int check_use(const struct settings *set, const struct arguments *arguments)
 {
 	if (!set->path)
-		return cli_misuse("trim", "where to is not given: -o FILE");
+		return cli_misuse("trim", "no output given: -o FILE");
 	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
-		return cli_misuse("trim", "'%s' cannot become itself", set->path);
+		return cli_misuse("trim", "'%s' is the input trace: choose another name",
+				  set->path);
 	return slice_check("trim", &set->slice);
 }
 

@@ -11,7 +11,7 @@ struct settings {
 };
 
 const struct option_row cli_unpack_options[] = {
-	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -23,13 +23,14 @@ int cli_unpack(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
-		return cli_misuse("unpack", "no trace is given");
+		return cli_misuse("unpack", "no trace given");
 	if (arguments.n > 1)
-		return cli_misuse("unpack", "too much is given: '%s'", arguments.at[1]);
+		return cli_misuse("unpack", "unexpected argument '%s'", arguments.at[1]);
 	if (!set.path)
-		return cli_misuse("unpack", "where to is not given: -o FILE");
+		return cli_misuse("unpack", "no output given: -o FILE");
 	if (cli_is_same_file(arguments.at[0], set.path))
-		return cli_misuse("unpack", "'%s' cannot become itself", set.path);
+		return cli_misuse("unpack", "'%s' is the input trace: choose another name",
+				  set.path);
 	cli_deadline(set.deadline);
 	cli_show_work("unpack");
 	return cli_status(trace_unpack(arguments.at[0], set.path));

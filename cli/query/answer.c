@@ -130,7 +130,7 @@ void answer_more(struct answer *answer, uint64_t n)
 	char text[FORMAT_TEXT];
 
 	if (answer->most && n > answer->most)
-		answer_say(answer, "%s more: --most 0 shows all",
+		answer_say(answer, "%s more; --most 0 lists all",
 			   format_count(n - answer->most, text));
 }
 

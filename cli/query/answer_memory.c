@@ -142,9 +142,9 @@ void answer_covers(struct answer *answer, const struct view *view)
 
 	before += list_keys(answer, view, &keys->dead, "deregistered before");
 	if (!live && !before)
-		answer_say(answer, "nothing that is in the trace");
+		answer_say(answer, "nothing in the trace");
 	else if (!live)
-		answer_say(answer, "nothing then; what was there before is listed above");
+		answer_say(answer, "nothing at that time; earlier ones are listed above");
 }
 
 static void add_limit(struct table *table, const struct process *process)
@@ -191,5 +191,5 @@ void answer_registered(struct answer *answer, const struct view *view)
 {
 	list_processes(answer, view);
 	if (!list_keys(answer, view, &model_keys(view->model)->live, "registered"))
-		answer_say(answer, "nothing that is in the trace is registered");
+		answer_say(answer, "the trace has no registered memory");
 }

@@ -246,7 +246,7 @@ static void on_retire(void *arg, const struct life *object)
 		return;
 	path->queue = NULL;
 	add_step(path, "lost", object->ending.id, object->ending.time,
-		 "its queue is gone before a completion was polled");
+		 "its queue was destroyed before a completion was polled");
 	path->ended = true;
 }
 
@@ -256,11 +256,10 @@ static void say_missing(const struct path *path)
 	struct answer *answer = path->answer;
 
 	if (!path->ended)
-		answer_say(answer, "no completion of it was polled");
+		answer_say(answer, "its completion was not polled");
 	else if (path->message && !path->delivered)
-		answer_say(answer, path->peer ? "no receive of the other end is known to have "
-						"taken it"
-					      : "the other end is not in the trace");
+		answer_say(answer, path->peer ? "no matching receive of the peer is known"
+					      : "the peer is not in the trace");
 }
 
 static void print_path(struct path *path)
@@ -271,7 +270,7 @@ static void print_path(struct path *path)
 		path->steps = NULL;
 		say_missing(path);
 	} else {
-		answer_say(path->answer, "not known: a library posted it inside another verb");
+		answer_say(path->answer, "unknown: a library posted it inside another verb");
 	}
 	answer_end(path->answer);
 }
@@ -396,7 +395,7 @@ static int choose_request(struct found *found)
 		answer_table(found->answer, found->table);
 		found->table = NULL;
 		answer_more(found->answer, found->n);
-		answer_say(found->answer, "several requests: ask for the path of one");
+		answer_say(found->answer, "several requests: choose the path of one");
 		answer_end(found->answer);
 		found->id.thread = 0;
 	} else if (!question->by_wr_id && !found->seen) {
@@ -404,8 +403,8 @@ static int choose_request(struct found *found)
 				  event_id_text(question->id, id));
 	} else if (!found->id.thread) {
 		return cli_misuse("query",
-				  "%s[%u] is no request, and no completion whose request "
-				  "is known",
+				  "%s[%u] is neither a request nor a completion of a known "
+				  "request",
 				  event_id_text(question->id, id), question->index);
 	}
 	return CLI_FINE;

@@ -63,10 +63,10 @@ static void say_meant(struct answer *answer, const struct view *view, const stru
 	if (!meant || !meant->life)
 		return;
 	if (meant->connected)
-		answer_say(answer, "%s of process %u has that number, and dest_qp_num 0x%x",
+		answer_say(answer, "%s of process %u has this number, but its dest_qp_num is 0x%x",
 			   meant->life->name, meant->process, meant->dest);
 	else
-		answer_say(answer, "%s of process %u has that number, and was told of no peer yet",
+		answer_say(answer, "%s of process %u has this number, but is not connected yet",
 			   meant->life->name, meant->process);
 }
 
@@ -75,17 +75,16 @@ static void say_unknown(struct answer *answer, const struct view *view, const st
 	char gid[48];
 
 	if (!peer || !peer->connected)
-		answer_say(answer,
-			   "not known: no modify to RTR that is in the trace told it of one");
+		answer_say(answer, "unknown: the trace has no modify to RTR of this queue pair");
 	else if (peer->is_global)
 		answer_say(answer,
-			   "not known: it was told of qp_num 0x%x at GID %s, and no queue pair of "
-			   "the trace that is there means it",
+			   "unknown: it was connected to qp_num 0x%x at GID %s, which matches no "
+			   "queue pair of the trace",
 			   peer->dest, gid_text(peer->dgid, gid));
 	else
 		answer_say(answer,
-			   "not known: it was told of qp_num 0x%x at LID 0x%x, and no queue pair "
-			   "of the trace that is there means it",
+			   "unknown: it was connected to qp_num 0x%x at LID 0x%x, which matches "
+			   "no queue pair of the trace",
 			   peer->dest, peer->dlid);
 	if (peer && peer->connected)
 		say_meant(answer, view, peer);
@@ -101,7 +100,7 @@ void answer_peer(struct answer *answer, const struct view *view, const struct ob
 	char text[VIEW_TEXT];
 
 	if (object->kind != OBJECT_qp) {
-		answer_say(answer, "%s is no queue pair", object->name);
+		answer_say(answer, "%s is not a queue pair", object->name);
 		return;
 	}
 	if (!found) {

@@ -96,8 +96,8 @@ static void say_queue(struct answer *answer, const char *what, const struct queu
 		return;
 	if (queue->limits.given || queue->limits.asked)
 		snprintf(room, sizeof(room), " of %u", queue->limits.given ?: queue->limits.asked);
-	answer_say(answer, "%s: %u%s, %u of them signalled; most at once %u", what,
-		   queue->outstanding, room, queue->signalled, queue->high);
+	answer_say(answer, "%s: %u%s, %u of them signalled; maximum %u", what, queue->outstanding,
+		   room, queue->signalled, queue->high);
 }
 
 void answer_outstanding(struct answer *answer, const struct view *view, const struct object *object,
@@ -106,11 +106,13 @@ void answer_outstanding(struct answer *answer, const struct view *view, const st
 	struct listing list = { .answer = answer, .view = view, .object = life };
 
 	if (!life || (!life->sq && !life->rq && !life->cq)) {
-		answer_say(answer, "%s has no queue that is known", object->name);
+		answer_say(answer, "%s has no known queue", object->name);
 		return;
 	}
 	if (life->cq)
-		answer_say(answer, "%u entries, %" PRIu64 " requests may complete there",
+		answer_say(answer,
+			   "%u entries, at most %" PRIu64 " outstanding requests complete "
+			   "here",
 			   life->cq->given, life->cq->could);
 	say_queue(answer, "sends", life->sq);
 	say_queue(answer, "receives", life->rq);

@@ -89,7 +89,7 @@ static void add_mtu(struct table *facts, uint32_t mtu)
 	if (mtu >= 1 && mtu <= 5)
 		properties_add(facts, "path_mtu", "%u", 128u << mtu);
 	else
-		properties_add(facts, "path_mtu", "%u, which is none", mtu);
+		properties_add(facts, "path_mtu", "%u, which does not exist", mtu);
 }
 
 /* Only what the program has set: the rest is not known to be anything. */
@@ -117,7 +117,7 @@ static void add_queue(struct table *facts, const char *property, const struct qu
 		snprintf(room, sizeof(room), " of %u", queue->limits.given ?: queue->limits.asked);
 	if (queue->doubt)
 		snprintf(doubt, sizeof(doubt), "; NOT CERTAIN: %s", words_doubt(queue->doubt));
-	properties_add(facts, property, "%u%s outstanding, %u of them signalled; most at once %u%s",
+	properties_add(facts, property, "%u%s outstanding, %u of them signalled; maximum %u%s",
 		       queue->outstanding, room, queue->signalled, queue->high, doubt);
 }
 
@@ -152,10 +152,11 @@ static void add_cq(struct table *facts, const struct life *life)
 	properties_add(facts, "entries", "%u, asked for %u", cq->given, cq->asked);
 	properties_add(facts, "queues", "%u complete here", cq->queues);
 	properties_add(facts, "may complete",
-		       "%" PRIu64 " requests outstanding, %" PRIu64
-		       " of them signalled; most at once %" PRIu64,
+		       "%" PRIu64 " requests outstanding, %" PRIu64 " of them signalled; maximum "
+		       "%" PRIu64,
 		       cq->could, cq->signalled, cq->high);
-	properties_add(facts, "events", "%" PRIu64 " got and not acknowledged", life->events);
+	properties_add(facts, "events", "%" PRIu64 " retrieved, but not acknowledged",
+		       life->events);
 }
 
 static void add_range(struct table *facts, uint64_t addr, uint64_t length, uint32_t access)
@@ -199,7 +200,7 @@ static void add_region(struct table *facts, const struct view *view, const struc
 		properties_add(facts, "pinned", "%" PRIu64 " bytes", life->pinned);
 	named = queues_naming(view->model, life);
 	if (named.n)
-		properties_add(facts, "in flight", "%" PRIu64 " requests name it, the first %s",
+		properties_add(facts, "in flight", "%" PRIu64 " requests use it, the first %s",
 			       named.n, event_id_text(queue_id(named.request), id));
 }
 
@@ -258,6 +259,6 @@ void answer_state(struct answer *answer, const struct view *view, const struct o
 		add_life(facts, view, life);
 	else
 		properties_add(facts, "life",
-			       "not known: it was made before the recording, or imported");
+			       "unknown: it was created before the recording, or imported");
 	answer_table(answer, facts);
 }

@@ -22,8 +22,8 @@ struct settings {
 
 const struct option_row cli_query_options[] = {
 	CLI_FORMAT(struct settings),
-	{ "most", 'n', "N", "rows of a list; 0: all", NUMBER_AT(struct settings, most),
-	  .preset = "20" },
+	{ "most", 'n', "N", "maximum number of rows of a list; 0: all",
+	  NUMBER_AT(struct settings, most), .preset = "20" },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
 };
@@ -97,13 +97,11 @@ static struct instant last_instant(struct answer *answer, const struct object *o
 
 	if (object->destroyed_at == INT64_MAX) {
 		snprintf(why, VIEW_TEXT, "%s",
-			 given ? "which is gone with its process; as it was "
-				 "last"
-			       : "as it was last");
+			 given ? "which ended with its process; its last state" : "its last state");
 		return *asked;
 	}
-	snprintf(why, VIEW_TEXT, "%sas it was last, before %s destroyed it",
-		 given ? "gone by then; " : "", event_id_text(object->destroyed, id));
+	snprintf(why, VIEW_TEXT, "%sits last state before %s destroyed it",
+		 given ? "destroyed before; " : "", event_id_text(object->destroyed, id));
 	return (struct instant){ .time = object->destroyed_at - 1 };
 }
 
@@ -146,7 +144,7 @@ static void answer_about(struct answer *answer, const struct view *view,
 	char id[32];
 
 	if (!life && object->created.thread && object->created_at > view->at.time)
-		answer_say(answer, "it was not there yet: made by %s",
+		answer_say(answer, "it did not exist yet: created by %s",
 			   event_id_text(object->created, id));
 	else if (answer->question->kind == QUESTION_state)
 		answer_state(answer, view, object, life);
@@ -223,7 +221,7 @@ static int read_question(const struct arguments *arguments, struct question *que
 		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "",
 					 arguments->at[i]);
 	if (!arguments->n)
-		return cli_misuse("query", "no question is given");
+		return cli_misuse("query", "no question given");
 	if (question_read(text, question, complaint))
 		return cli_misuse("query", "%s", complaint);
 	return CLI_FINE;
@@ -263,7 +261,7 @@ int cli_query(int argc, char **argv)
 	if (arguments.n)
 		status = read_question(&words, &question, text, sizeof(text));
 	else
-		status = cli_misuse("query", "no trace is given");
+		status = cli_misuse("query", "no trace given");
 	if (!status)
 		status = job_open("query", &traces, &answer.trace);
 	if (status)

@@ -120,7 +120,9 @@ static int read_instant(struct words *words, struct instant *instant)
 	if (read_event(word, &instant->id, NULL, instant->trace) ||
 	    (word && quantity_time(word, true, &instant->time)))
 		return 0;
-	return refuse_words(words, "'%s' is no moment: give T:N, a time as 83.6ms, or 'end'",
+	return refuse_words(words,
+			    "'%s' is not a point in time: give T:N, a time such as 83.6ms, "
+			    "or 'end'",
 			    word ?: "at");
 }
 
@@ -138,7 +140,7 @@ static int read_process(struct words *words, struct question *question)
 	if (word && !strcasecmp(word, "process"))
 		word = next_word(words);
 	if (!read_number(word, &number) || !number || number > UINT32_MAX)
-		return refuse_words(words, "'%s' is no process: give its number in the trace",
+		return refuse_words(words, "'%s' is not a process: give its number in the trace",
 				    word ?: "in");
 	question->process = (uint32_t)number;
 	return 0;
@@ -157,8 +159,8 @@ static int read_range(struct words *words, const char *word, struct question *qu
 	if (!read_number(text, &question->number) ||
 	    (plus && !read_number(plus, &question->length)))
 		return refuse_words(words,
-				    "'%s' is no address: give 0x7f0000001000, with +64 for a "
-				    "range, or 'key 0x8002'",
+				    "'%s' is not an address: give for example 0x7f0000001000, "
+				    "with +64 for a range, or 'key 0x8002'",
 				    word ?: "covers");
 	return 0;
 }
@@ -175,7 +177,7 @@ static int read_covers(struct words *words, const char *word, struct question *q
 	question->by_key = true;
 	word = next_word(words);
 	if (!read_number(word, &question->number) || question->number > UINT32_MAX)
-		return refuse_words(words, "'%s' is no key: give its number, as 0x8002",
+		return refuse_words(words, "'%s' is not a key: give its number, such as 0x8002",
 				    word ?: "key");
 	return 0;
 }
@@ -187,14 +189,14 @@ static int read_path(struct words *words, const char *word, struct question *que
 		word = next_word(words);
 		if (read_number(word, &question->number))
 			return 0;
-		return refuse_words(words, "'%s' is no wr_id: give its number", word ?: "wr_id");
+		return refuse_words(words, "'%s' is not a wr_id: give its number", word ?: "wr_id");
 	}
 	if (word && !strcasecmp(word, "request"))
 		word = next_word(words);
 	if (read_event(word, &question->id, &question->index, question->trace))
 		return 0;
 	return refuse_words(words,
-			    "'%s' is no event: give the post as T:N, T:N[1] for its second "
+			    "'%s' is not an event: give the post as T:N, T:N[1] for its second "
 			    "request, or 'wr_id 0x12'",
 			    word ?: "path");
 }
@@ -210,7 +212,8 @@ static int read_suffix(struct words *words, struct question *question)
 	if (!read_number(slash + 1, &number) || !number || number > UINT32_MAX ||
 	    (question->process && question->process != number))
 		return refuse_words(words,
-				    "'%s' is no object: give its name, or qp1/2 of process 2",
+				    "'%s' is not an object: give its name, or for example qp1/2 "
+				    "for qp1 of process 2",
 				    question->object);
 	*slash = '\0';
 	question->process = (uint32_t)number;
@@ -234,9 +237,7 @@ static int read_subject(struct words *words, const char *word, struct question *
 	case QUESTION_path:
 		return read_path(words, word, question);
 	case QUESTION_registered:
-		return word ? refuse_words(words, "'%s' is not understood behind 'registered'",
-					   word)
-			    : 0;
+		return word ? refuse_words(words, "unexpected '%s' after 'registered'", word) : 0;
 	default:
 		return read_object(words, word, question);
 	}
@@ -253,8 +254,8 @@ static int find_kind(struct words *words, enum question_kind *ret_kind)
 				return 0;
 			}
 	return refuse_words(words,
-			    "no word of the question says what is asked: state, outstanding, "
-			    "covers, registered, peer or path");
+			    "unknown question; try state, outstanding, covers, registered, peer "
+			    "or path");
 }
 
 /* Take "at INSTANT" and "in process P" out, and give what is left. */
@@ -294,6 +295,6 @@ int question_read(const char *text, struct question *ret_question,
 	if (!err)
 		err = read_subject(&words, next_word(&words), ret_question);
 	if (!err && words.next < words.n)
-		err = refuse_words(&words, "'%s' is not understood", words.at[words.next]);
+		err = refuse_words(&words, "unexpected '%s'", words.at[words.next]);
 	return err;
 }

@@ -14,12 +14,12 @@ enum { QUESTION_NAME = 64, QUESTION_COMPLAINT = 256, QUESTION_TRACE = 16 };
 /* clang-format off */
 /* X(name, word, what follows it, help) */
 #define EACH_QUESTION(X)                                                                   \
-	X(state, "state", "of OBJECT", "what it is, its attributes, who made it")          \
-	X(outstanding, "outstanding", "on QUEUE", "requests that are posted and not done") \
+	X(state, "state", "of OBJECT", "type, attributes, and the call that created it")   \
+	X(outstanding, "outstanding", "on QUEUE", "outstanding requests")                  \
 	X(covers, "covers", "ADDRESS[+LENGTH] | key KEY", "regions and windows of it")     \
-	X(registered, "registered", "", "all regions, and how much they pin")              \
-	X(peer, "peer", "of QP", "the other end of a queue pair")                          \
-	X(path, "path", "of T:N[I] | of wr_id ID", "a request, from its post to its end")
+	X(registered, "registered", "", "all regions, and the memory that they pin")       \
+	X(peer, "peer", "of QP", "the peer of a queue pair")                               \
+	X(path, "path", "of T:N[I] | of wr_id ID", "the fate of a request")
 /* clang-format on */
 
 enum question_kind {

@@ -34,10 +34,10 @@ struct collecting {
 
 /* clang-format off */
 const struct option_row cli_collect_options[] = {
-	{ "output", 'o', "FILE", "the trace to make",
+	{ "output", 'o', "FILE", "the trace to write",
 	  TEXT_AT(struct collecting, path), .preset = "verbatim.db" },
-	{ "keep", 0, NULL, "leave the session where it is", FLAG_AT(struct collecting, keep) },
-	{ "quiet", 'q', NULL, "print nothing but failures and loss",
+	{ "keep", 0, NULL, "do not remove the session", FLAG_AT(struct collecting, keep) },
+	{ "quiet", 'q', NULL, "print only failures and loss",
 	  FLAG_AT(struct collecting, quiet) },
 	{ 0 },
 };
@@ -47,26 +47,24 @@ static int tell_unusable(const char *dir, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return log_err(
-			err,
-			access(dir, F_OK)
-				? "open the session %s"
-				: "%s holds no session: nothing was recorded there; look for it",
-			dir);
+		return log_err(err,
+			       access(dir, F_OK) ? "open the session %s"
+						 : "%s has no session: nothing was recorded there",
+			       dir);
 	case -ENOTDIR:
 		return log_err(-EINVAL,
-			       "%s is not a session's directory; name the one of "
+			       "%s is not the directory of a session; give the one of "
 			       "VERBATIM_DIR",
 			       dir);
 	case -EACCES:
 		return log_err(err,
-			       "%s: a session is a directory of yours that nobody else may "
-			       "write to",
+			       "%s: the directory of a session must be yours and must not be "
+			       "writable by others",
 			       dir);
 	case -EPROTO:
 		return log_err(err,
-			       "the session in %s is of another version of verbatim, or cut; "
-			       "collect it with the version that made it",
+			       "the session in %s is of another version of verbatim, or "
+			       "truncated; collect it with the version that recorded it",
 			       dir);
 	}
 	return log_err(err, "open the session %s", dir);
@@ -83,7 +81,7 @@ static int lock_session(struct collecting *c)
 	if (c->lock < 0)
 		return log_err(c->lock, "open the session %s", c->dir);
 	if (flock(c->lock, LOCK_EX | LOCK_NB))
-		return log_err(-EBUSY, "%s is being collected", c->dir);
+		return log_err(-EBUSY, "%s is being collected by another process", c->dir);
 	return 0;
 }
 
@@ -155,7 +153,7 @@ static void tell_rest(const struct collecting *c)
 	const struct session_page *page = &c->page;
 
 	if (c->session.collector)
-		log_note("the recorder of %s had died: what it had taken in before is in its own "
+		log_note("the recorder of %s had died: events that it read before are in its own "
 			 "trace, %s",
 			 c->dir, *page->trace ? page->trace : "verbatim.db");
 }
@@ -181,14 +179,13 @@ static int collect_session(struct collecting *c)
 	if (!c->session.collector) /* a session that is kept can be recorded into again */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
-		return log_err(err, "%s is %s; the session is kept: collect %s again", c->path,
-			       before ? "the trace that was there before" : "INCOMPLETE", c->dir);
+		return log_err(err, "%s is %s; the session is not removed: collect %s again",
+			       c->path, before ? "the previous trace" : "INCOMPLETE", c->dir);
 	tell_rest(c);
 	progress_end(&c->progress, c->path, processes, &done);
 	if (unreadable)
-		log_note("%s is kept, since not all of it could be read: what wrote it may have "
-			 "been "
-			 "another version of verbatim",
+		log_note("%s is not removed, since a part of it is unreadable: another version of "
+			 "verbatim may have written it",
 			 c->dir);
 	else if (!c->keep)
 		session_remove(&c->session);
@@ -203,9 +200,9 @@ int cli_collect(int argc, char **argv)
 
 	cli_parse(argc, argv, &c, &arguments);
 	if (!arguments.n)
-		return cli_misuse("collect", "no session is given");
+		return cli_misuse("collect", "no session given");
 	if (arguments.n > 1)
-		return cli_misuse("collect", "too much is given: '%s'", arguments.at[1]);
+		return cli_misuse("collect", "unexpected argument '%s'", arguments.at[1]);
 	c.dir = arguments.at[0];
 	progress_start(&c.progress, c.quiet);
 	err = open_session(&c);

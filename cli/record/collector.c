@@ -536,9 +536,9 @@ static void tell_strangers(const struct session_page *page, uint32_t foreign)
 	else
 		snprintf(what, sizeof(what), "%u program%s", programs,
 			 programs == 1 ? " was" : "s were");
-	log_note("%s not recorded: user %u may not enter the directory of this recording, which is "
-		 "user %u's; begin the recording as that user, as in 'setpriv --reuid=%u ... "
-		 "verbatim record ...'",
+	log_note("%s not recorded: user %u cannot enter the directory of this recording, which "
+		 "belongs to user %u; start the recording as that user, as in 'setpriv --reuid=%u "
+		 "... verbatim record ...'",
 		 what, atomic_load(&page->stranger) - 1, (unsigned int)geteuid(),
 		 atomic_load(&page->stranger) - 1);
 }
@@ -559,16 +559,15 @@ static int tell_ringless(struct collector *c)
 	if (!n)
 		return 0;
 	if (denied)
-		log_note("%u threads were not recorded: the rings of their process may have %s "
-			 "(--ring-budget allows more)",
+		log_note("%u threads were not recorded: the rings of their process are limited to "
+			 "%s (--ring-budget allows more)",
 			 denied, format_bytes(atomic_load(&page->withheld_budget), text));
 	if (sandboxed)
-		log_note("%u threads were not recorded: a filter of system calls (seccomp), which "
-			 "their program had installed before their first verb, forbids what that "
-			 "takes",
+		log_note("%u threads were not recorded: a seccomp filter, which their program had "
+			 "installed before their first verb, forbids the system calls needed",
 			 sandboxed);
 	if (n > denied + foreign + sandboxed)
-		log_note("%u threads were not recorded: no ring could be made for them in %s, "
+		log_note("%u threads were not recorded: no ring could be created for them in %s, "
 			 "or their process was forked while the loader was in use",
 			 n - denied - foreign - sandboxed, c->session->dir);
 	return writer_ringless(c->writer, n);
@@ -599,11 +598,10 @@ static int tell_unreadable(struct collector *c)
 	c->unreadable = ring_search_unreadable(&c->search, path);
 	if (!c->unreadable)
 		return 0;
-	log_note(
-		"%s%s cannot be read: cut, not a ring, or its maker was killed; %u thread%s not in "
-		"the trace",
-		path, c->unreadable > 1 ? " and others" : "", c->unreadable,
-		c->unreadable > 1 ? "s are" : " is");
+	log_note("%s%s cannot be read: truncated, not a ring, or the process that created it was "
+		 "killed; %u thread%s not in the trace",
+		 path, c->unreadable > 1 ? " and others" : "", c->unreadable,
+		 c->unreadable > 1 ? "s are" : " is");
 	return writer_ringless(c->writer, c->unreadable);
 }
 

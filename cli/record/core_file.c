@@ -34,7 +34,7 @@ int core_find(char found[PATH_MAX])
 	int err = launch_find("gcore", found);
 
 	if (err)
-		log_err(err, "--core: find gcore, which comes with gdb");
+		log_err(err, "--core: gcore, a part of gdb");
 	return err;
 }
 
@@ -202,9 +202,9 @@ void core_tell(struct core_file *core)
 	if (err && err != -ENOENT)
 		snprintf(words, sizeof(words), "%s", strerror(-err));
 	if (!core->status && !err)
-		log_note("%s: its core is %s, and pid %d has gone on", core->what, core->path,
+		log_note("%s: core file %s; pid %d continues", core->what, core->path,
 			 (int)core->pid);
 	else
-		log_note("%s: no core could be written (%s), and pid %d has gone on", core->what,
+		log_note("%s: no core file could be written (%s); pid %d continues", core->what,
 			 words, (int)core->pid);
 }

@@ -53,7 +53,7 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 	bool found = list_devices(sysfs, asked, names, sizeof(names));
 
 	if (asked && strcmp(asked, "soft") && !found) {
-		log_note("there is no RDMA device '%s' here; there is: %s%ssoft", asked, names,
+		log_note("unknown RDMA device '%s'; available: %s%ssoft", asked, names,
 			 *names ? ", " : "");
 		return -ENODEV;
 	}
@@ -80,8 +80,8 @@ static void tell_if_closed(const char *node, const char *asked, const char *root
 	snprintf(path, sizeof(path), "%s/dev/infiniband/%s", root, node);
 	if ((!asked || !strcmp(asked, name)) && !stat(path, &st) &&
 	    faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS))
-		log_note("%s cannot be opened by this user: %s has mode %04o, owner %u:%u; make it "
-			 "0666, or join its group ('verbatim doctor' tells more)",
+		log_note("%s cannot be opened by this user: %s has mode %04o, owner %u:%u; set it "
+			 "to 0666, or join its group (see 'verbatim doctor')",
 			 name, path, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid,
 			 (unsigned int)st.st_gid);
 	free(name);
@@ -116,7 +116,9 @@ int device_library(const char *name, char path[PATH_MAX])
 		if (realpath(tried, path))
 			return strpbrk(path, ": \t")
 				       ? log_err(-EINVAL,
-						 "'%s' cannot be preloaded: a space or colon", path)
+						 "'%s' cannot be preloaded: its path contains a "
+						 "space or colon",
+						 path)
 				       : 0;
 	}
 	return log_err(-ENOENT, "look for %s in %s and %s../lib/verbatim", name, self, self);

@@ -91,8 +91,8 @@ int feed_fill(const struct feed *feed)
 static void tell_damage(struct feed *feed)
 {
 	if (!feed->damaged)
-		log_note("ring %u of process %d is damaged: the program has written over events; "
-			 "what cannot be read is counted in the trace",
+		log_note("ring %u of process %d is damaged: the program has overwritten events; "
+			 "unreadable events are counted in the trace",
 			 feed->index, (int)feed->pid);
 	feed->damaged = true;
 }

@@ -102,8 +102,8 @@ static int read_qp(struct session_filter *filter, const char *word,
 	number = strtoul(digits, &end, nth ? 10 : 0);
 	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
 		return refuse_word(complaint,
-				   "a queue pair is given by its number, as qp3 (the third "
-				   "of its process) or as rc, ud (all of a type), not by",
+				   "a queue pair is given as qp3 (the third of its process) or as "
+				   "rc, ud (all of a type), not as",
 				   word);
 	if (*n == SESSION_QPS)
 		return refuse_word(complaint, "too many queue pairs, from", word);
@@ -127,7 +127,7 @@ static int read_device(struct session_filter *filter, char *value,
 		       char complaint[OPTIONS_COMPLAINT])
 {
 	if (strlen(value) >= sizeof(filter->device))
-		return refuse_word(complaint, "there is no such device:", value);
+		return refuse_word(complaint, "unknown device:", value);
 	strcpy(filter->device, value);
 	return 0;
 }
@@ -139,7 +139,10 @@ static int read_sample(struct session_filter *filter, char *value,
 	unsigned long n = strtoul(value, &end, 10);
 
 	if (*end || *value < '0' || *value > '9' || !n || n > UINT32_MAX)
-		return refuse_word(complaint, "one of N is 1/100 or so, not 1 of", value);
+		return refuse_word(complaint,
+				   "one in N is given as, for example, 1/100, not as 1 "
+				   "in",
+				   value);
 	filter->one_of = (uint32_t)n;
 	return 0;
 }

@@ -295,8 +295,8 @@ static void sweep_session(const struct session *session, const struct session_pa
 		session_clear(at);
 		unlinkat(parent, name, AT_REMOVEDIR);
 	} else if (!quiet) {
-		log_note("a recorder that died left events in %s: 'verbatim collect %s' makes a "
-			 "trace of them and removes it",
+		log_note("a recorder that died left events in %s: 'verbatim collect %s' converts "
+			 "them to a trace and removes the directory",
 			 session->dir, session->dir);
 	}
 }

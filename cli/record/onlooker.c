@@ -24,12 +24,13 @@ int onlooker_check(void)
 	int fd;
 
 	if (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO))
-		return cli_misuse("record", "--live takes the terminal, which the program writes "
-					    "to: send that elsewhere (>out 2>err), or run "
+		return cli_misuse("record", "--live needs the terminal, but the program writes to "
+					    "it: redirect its output (>out 2>err), or run "
 					    "`verbatim top` in another terminal");
 	fd = open(TERMINAL, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0) {
-		log_err(-errno, "open the terminal for --live; `verbatim top --batch` needs none");
+		log_err(-errno, "open the terminal for --live (`verbatim top --batch` does not "
+				"need one)");
 		return CLI_ENVIRONMENT;
 	}
 	close(fd);
@@ -45,7 +46,7 @@ static void run_top(const struct session *session)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (fd >= 0 && dup2(fd, STDIN_FILENO) >= 0 && dup2(fd, STDOUT_FILENO) >= 0)
 		execl("/proc/self/exe", "verbatim", "top", session->dir, (char *)NULL);
-	log_note("the screen of --live cannot be shown; the recording goes on");
+	log_note("the screen of --live cannot be shown; the recording continues");
 	_exit(CLI_ENVIRONMENT);
 }
 

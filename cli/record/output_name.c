@@ -49,14 +49,14 @@ static const char *find_value(char letter, const char *pid, const struct utsname
 		rank = find_rank();
 		if (!rank)
 			snprintf(complaint, OUTPUT_COMPLAINT,
-				 "%%r in --output is the rank, and no launcher has set PMIX_RANK, "
-				 "OMPI_COMM_WORLD_RANK or SLURM_PROCID here");
+				 "%%r in --output is the rank, but PMIX_RANK, "
+				 "OMPI_COMM_WORLD_RANK and SLURM_PROCID are not set");
 		return rank;
 	default:
 		snprintf(complaint, OUTPUT_COMPLAINT,
-			 letter ? "--output has '%%%c': it knows %%h (host), %%p (pid), %%r (rank) "
-				  "and %%%% (a %%)"
-				: "--output ends with a '%%': a %% itself is %%%%",
+			 letter ? "--output has the unknown '%%%c': use %%h (host), %%p (PID), "
+				  "%%r (rank) or %%%% (a %%)"
+				: "--output ends with a '%%': write %%%% for a %%",
 			 letter);
 		return NULL;
 	}
@@ -81,7 +81,9 @@ int output_name_make(const char *pattern, pid_t pid, char name[PATH_MAX],
 				return -EINVAL;
 		}
 		if (used + strlen(value) >= PATH_MAX) {
-			snprintf(complaint, OUTPUT_COMPLAINT, "--output makes too long a name");
+			snprintf(complaint, OUTPUT_COMPLAINT,
+				 "--output results in too long a "
+				 "name");
 			return -EINVAL;
 		}
 		strcpy(name + used, value);

@@ -66,10 +66,12 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 	progress_clear(progress);
 	format_count(done->lost, lost);
 	if (done->before && !progress->quiet) {
-		log_note("nothing was recorded: %s is the trace that was there before", path);
+		log_note("nothing was recorded: %s is still the previous trace", path);
 	} else if (!progress->quiet) {
 		if (stat(path, &st) && !progress->failed)
-			log_note("%s was moved while it was recorded: the trace is there", path);
+			log_note("%s was moved during the recording; the trace is in the moved "
+				 "file",
+				 path);
 		log_note("%s: %u process%s, %s event%s, %s lost, %s, %s", path, processes,
 			 processes == 1 ? "" : "es", format_count(done->events, events),
 			 done->events == 1 ? "" : "s", lost,
@@ -77,9 +79,9 @@ void progress_end(struct progress *progress, const char *path, unsigned int proc
 			 format_time((int64_t)(clock_monotonic() - progress->start), time));
 	}
 	if (done->overwritten && !progress->quiet)
-		log_note("%s: the last of the recording; %s events are older", path,
+		log_note("%s: the end of the recording; %s older events were discarded", path,
 			 format_count(done->overwritten, bytes));
 	if (done->lost)
 		log_note("%s: %s events were lost%s", path, lost,
-			 progress->failed ? "" : "; `verbatim info` says why");
+			 progress->failed ? "" : "; see `verbatim info` for the reasons");
 }

@@ -67,8 +67,8 @@ void told_retract(const struct told_list *told, const struct findings *findings)
 	if (n > NAMED)
 		text_addf(&names, " and %zu more", n - NAMED);
 	if (n)
-		log_note("retracted, though it was printed above: %s; the trace as a whole is no "
-			 "evidence of it, since events are missing, or came late",
+		log_note("retracted, although it was printed above: %s; the whole trace does not "
+			 "confirm it, since events are missing or came late",
 			 names.failed ? "some findings" : names.at);
 	text_fini(&names);
 }

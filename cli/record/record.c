@@ -22,13 +22,13 @@
 enum { FILE_MIN = 512 << 10 };
 
 static const char recorded[] =
-	"Recorded of the program and its children: verbs with their arguments, results, times\n"
-	"and stacks; the command line with all arguments, the program's path, names of threads,\n"
-	"paths and build ids of libraries; addresses of the network; this machine's name and\n"
-	"kernel, its RDMA devices; limits. Not the environment, but for a list of settings of\n"
-	"RDMA libraries (RDMAV_FORK_SAFE, UCX_TLS...: verbatim-record(1)), no keys among them;\n"
-	"and of messages and the private data of connections only their length, unless --payload\n"
-	"asks for more. Nobody but you may read the trace (mode 0600).";
+	"The recording of a program and its children has: verbs with their arguments, "
+	"results,\ntimes and stacks; the command line with all arguments; the path of the "
+	"program, names\nof threads, paths and build ids of libraries; network addresses; the "
+	"name and kernel of\nthis machine and its RDMA devices; limits. It does not have the "
+	"environment, except a\nlist of settings of RDMA libraries without keys (RDMAV_FORK_SAFE, "
+	"UCX_TLS...: see\nverbatim-record(1)), nor the contents of messages and of private data "
+	"of connections,\nunless --payload is given. Only you may read the trace (mode 0600).";
 
 static int parse_filter(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
@@ -40,7 +40,7 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 	if (payload_parse(text, field))
 		return 0;
 	snprintf(complaint, OPTIONS_COMPLAINT,
-		 "--payload is none, hash, full, or so many first bytes up to 64M, not '%.60s'",
+		 "--payload takes none, hash, full, or a number of bytes up to 64M, not '%.60s'",
 		 text);
 	return -EINVAL;
 }
@@ -48,45 +48,48 @@ static int parse_payload(const char *text, void *field, char complaint[OPTIONS_C
 /* clang-format off */
 #define SET struct recording_settings
 const struct option_row cli_record_options[] = {
-	{ "output", 'o', "FILE", "the trace to make: %h host, %p pid, %r rank, %% a %",
+	{ "output", 'o', "FILE", "the trace to write: %h host, %p PID, %r rank, %% a %",
 	  TEXT_AT(SET, path), .preset = "verbatim.db" },
-	{ "device", 'd', "soft|NAME", "the software device; or NAME, which must be there",
-	  TEXT_AT(SET, device), .otherwise = "the machine's, or soft if it has none" },
-	{ "on-full", 0, "wait|drop", "what a thread does whose ring is full",
+	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
+	  TEXT_AT(SET, device), .otherwise = "the machine's device, or soft if it has none" },
+	{ "on-full", 0, "wait|drop", "what a thread does when its ring is full",
 	  CHOICE_AT(SET, on_full), .least = ON_FULL_WAIT, .preset = "wait" },
-	{ "ring-size", 0, "SIZE", "most memory of a thread's ring, up to a power of two",
+	{ "ring-size", 0, "SIZE", "maximum size of a thread's ring, rounded up to a power of two",
 	  SIZE_AT(SET, ring_bytes), .least = RING_MIN, .most = RING_MAX, .preset = "4M" },
-	{ "ring-budget", 0, "SIZE", "most memory of all rings of a process",
+	{ "ring-budget", 0, "SIZE", "maximum size of all rings of a process",
 	  SIZE_AT(SET, ring_budget), .least = BUDGET_MIN,
 	  .otherwise = "a quarter of its memory limit" },
-	{ "max-wait", 0, "TIME", "how long a thread waits for a recorder that stands still",
+	{ "max-wait", 0, "TIME", "how long a thread waits for a stalled recorder",
 	  TIME_AT(SET, max_wait), .least = 1, .preset = "10s" },
 	{ "linger", 0, "TIME", "how long to wait for descendants that have called no verb",
 	  TIME_AT(SET, linger), .preset = "5s" },
-	{ "flight", 0, "SIZE", "keep the last of it, in a trace of SIZE; copies on demand",
+	{ "flight", 0, "SIZE", "keep only the last events, in a trace of SIZE; snapshots on "
+			       "demand",
 	  SIZE_AT(SET, retention.flight), .least = FILE_MIN },
-	{ "rotate-size", 0, "SIZE", "begin a new trace when it has SIZE",
+	{ "rotate-size", 0, "SIZE", "begin a new trace when it reaches SIZE",
 	  SIZE_AT(SET, retention.rotate_bytes), .least = FILE_MIN },
-	{ "rotate-time", 0, "TIME", "begin a new trace each time TIME is over",
+	{ "rotate-time", 0, "TIME", "begin a new trace every TIME",
 	  TIME_AT(SET, retention.rotate_ns), .least = 1 },
-	{ "filter", 0, "TERMS", "record less: plane=, verb=, qp=, device=, 1/N",
+	{ "filter", 0, "TERMS", "record only some events: plane=, verb=, qp=, device=, 1/N",
 	  PARSED_AT(SET, filter, parse_filter), .otherwise = "all" },
-	{ "payload", 0, "none|hash|N|full", "what to keep of the bytes that are moved",
+	{ "payload", 0, "none|hash|N|full", "what to record of the contents of messages",
 	  PARSED_AT(SET, payload, parse_payload), .preset = "none" },
-	{ "memory", 0, NULL, "what becomes of registered memory: munmap, free...",
+	{ "memory", 0, NULL, "record munmap, free and the like of registered memory",
 	  FLAG_AT(SET, memory) },
-	{ "strict", 0, NULL, "more checks on the data path; invalid fields are overwritten",
+	{ "strict", 0, NULL, "check the data path more strictly; overwrite invalid fields",
 	  FLAG_AT(SET, strict) },
-	{ "lttng", 0, NULL, "the events as LTTng tracepoints 'verbatim:*', too",
+	{ "lttng", 0, NULL, "also emit events as LTTng tracepoints 'verbatim:*'",
 	  FLAG_AT(SET, lttng) },
 	{ "check", 0, NULL, "print findings while the program runs", FLAG_AT(SET, check) },
 	CHECK_ROWS(SET, findings),
-	{ "live", 0, NULL, "what the program does, once a second, as `verbatim top` shows it",
+	{ "live", 0, NULL, "show live statistics, like `verbatim top`",
 	  FLAG_AT(SET, live) },
-	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program there, for a debugger",
+	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program at a failure, for a "
+						     "debugger",
 	  PARSED_AT(SET, stop, stop_read) },
-	{ "core", 0, NULL, "write a core there and go on, by gdb's gcore", FLAG_AT(SET, core) },
-	{ "quiet", 'q', NULL, "print nothing but failures and loss", FLAG_AT(SET, quiet) },
+	{ "core", 0, NULL, "write a core file at a failure with gdb's gcore, and continue",
+	  FLAG_AT(SET, core) },
+	{ "quiet", 'q', NULL, "print only failures and loss", FLAG_AT(SET, quiet) },
 	{ .help = recorded },
 };
 /* clang-format on */
@@ -107,9 +110,10 @@ static int complete_settings(struct recording_settings *set, const struct argume
 	char complaint[OUTPUT_COMPLAINT];
 
 	if (!arguments->n)
-		return cli_misuse("record", "no program is given");
+		return cli_misuse("record", "no program given");
 	if (set->retention.flight && (set->retention.rotate_bytes || set->retention.rotate_ns))
-		return cli_misuse("record", "--flight keeps the last, --rotate all: choose one");
+		return cli_misuse("record", "--flight keeps only the last events, --rotate all: "
+					    "choose one");
 	if (output_name_make(set->path, 0, path, complaint))
 		return cli_misuse("record", "%s", complaint);
 	if (set->live) {

@@ -89,7 +89,7 @@ static void fail_recording(struct recording *r, int err)
 	r->progress.failed = true;
 	progress_clear(&r->progress);
 	if (!r->ended)
-		log_note("recording has stopped; the program goes on without it");
+		log_note("recording has stopped; the program continues unrecorded");
 }
 
 static void reap_child(struct recording *r)
@@ -198,8 +198,8 @@ static void look_for_impatience(struct recording *r)
 		return;
 	if (!r->gave_up) {
 		progress_clear(&r->progress);
-		log_note("the recorder stood still for too long (--max-wait): the program has gone "
-			 "on without it, and events are lost");
+		log_note("the recorder stalled for too long (--max-wait): the program has "
+			 "continued without it, and events are lost");
 	}
 	r->gave_up = n;
 }
@@ -211,8 +211,7 @@ static void look_for_session(struct recording *r)
 		return;
 	r->gone = true;
 	progress_clear(&r->progress);
-	log_note("%s was removed: programs and threads not met before are not recorded",
-		 r->session.dir);
+	log_note("%s was removed: new programs and threads are not recorded", r->session.dir);
 	if (!r->error && collector_session_gone(r->collector))
 		fail_recording(r, -EIO);
 }
@@ -382,9 +381,9 @@ static void try_payload(struct session_page *page)
 	if (filters != UINT32_MAX && may_read_memory())
 		page->filters = filters;
 	else
-		log_note("no payload can be captured here: a filter of system calls (seccomp) may "
-			 "forbid process_vm_readv; allow it where the container or service is set "
-			 "up");
+		log_note("payload cannot be captured here: a seccomp filter may forbid "
+			 "process_vm_readv; allow it in the configuration of the container or "
+			 "service");
 }
 
 static void set_bounds(const struct recording_settings *set, struct session_page *page)
@@ -410,8 +409,8 @@ static int prepare_session(struct recording *r)
 
 	if (err)
 		return log_err(err,
-			       "make a directory for the session in %s (VERBATIM_SESSIONS "
-			       "names another place)",
+			       "create a directory for the session in %s (set VERBATIM_SESSIONS "
+			       "to use another place)",
 			       session_parent());
 	snprintf(r->session.page->trace, SESSION_TEXT, "%s", r->set->path);
 	r->session.page->filter = r->set->filter;
@@ -466,7 +465,8 @@ static void tell_end(struct recording *r, unsigned int processes, struct writer_
 		log_note("the recording has ended; the program is left running (pid %d)",
 			 (int)r->child);
 	if (r->error && !done->before)
-		log_note("%s is INCOMPLETE: it ends where recording stopped", r->set->path);
+		log_note("%s is INCOMPLETE: it ends at the point where recording stopped",
+			 r->set->path);
 	progress_end(&r->progress, r->set->path, processes, done);
 }
 
@@ -476,7 +476,7 @@ static void tell_unseen(struct recording *r)
 	    collector_strangers(r->collector) || r->error || r->progress.quiet)
 		return;
 	progress_clear(&r->progress);
-	log_note("no process of '%s' called a verb, or it is linked statically or set-user-ID",
+	log_note("no process of '%s' called a verb, or it is statically linked or set-user-ID",
 		 r->set->program[0]);
 }
 

@@ -65,13 +65,13 @@ static int write_copy(struct retention *retention, const char *why)
 			err = writer_snapshot(retention->writer, name, why);
 		if (!is_in_the_way(err))
 			break;
-		log_note("%s is in the way: the copy gets the next number", name);
+		log_note("%s exists: the snapshot gets the next number", name);
 	}
 	if (err)
 		retention->number--; /* to be tried again */
 	tell_name(page, err ? NULL : name);
 	if (err)
-		return log_err(err, "keep a copy of %s", retention->path);
+		return log_err(err, "write a snapshot of %s", retention->path);
 	if (!retention->quiet)
 		log_note("%s: %s", name, why);
 	return 0;
@@ -158,8 +158,8 @@ static void tell_needs(struct retention *retention, const char *option, uint64_t
 	if (retention->told || !writer_needs(retention->writer, &needs))
 		return;
 	retention->told = true;
-	log_note("%s gets larger than %s %s: it must have what is alive, %s objects by now with "
-		 "%s calls that made them, which alone nearly fill it; give it more",
+	log_note("%s gets larger than %s %s: the %s live objects and the %s calls that created "
+		 "them nearly fill it; increase the size",
 		 retention->path, option, format_bytes(size, bytes),
 		 format_count(needs.objects, objects), format_count(needs.calls, calls));
 }

@@ -18,8 +18,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_run_options[] = {
-	{ "device", 'd', "soft|NAME", "the software device; or NAME, which must be there",
-	  TEXT_AT(struct settings, device), .otherwise = "the machine's, or soft if it has none" },
+	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
+	  TEXT_AT(struct settings, device), .otherwise = "the machine's device, or soft if it has "
+							 "none" },
 	{ 0 },
 };
 /* clang-format on */
@@ -33,7 +34,7 @@ int cli_run(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
-		return cli_misuse("run", "no program is given");
+		return cli_misuse("run", "no program given");
 	if (device_choose(set.device, DEVICE_SYSFS, &soft))
 		return CLI_ENVIRONMENT;
 	if (soft && !set.device)

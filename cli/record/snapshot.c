@@ -34,7 +34,9 @@ static int ask_recorder(struct session *session)
 		nanosleep(&pause, NULL);
 	}
 	if (!*find_session_text(page->copy, text))
-		return log_err(-EIO, "the recorder could not write a copy of %s: it says why",
+		return log_err(-EIO,
+			       "the recorder could not write a snapshot of %s; see its "
+			       "output",
 			       find_session_text(page->trace, text));
 	print_foreign(stdout, text);
 	putchar('\n');
@@ -50,7 +52,7 @@ static int take_snapshot(const char *which)
 	if (!err)
 		err = session.page->flight
 			      ? ask_recorder(&session)
-			      : log_err(-EOPNOTSUPP, "%s is recorded as a whole, not by --flight",
+			      : log_err(-EOPNOTSUPP, "%s is not a flight recording (--flight)",
 					find_session_text(session.page->trace, text));
 	session_leave(&session);
 	return err ? CLI_ENVIRONMENT : CLI_FINE;
@@ -62,6 +64,6 @@ int cli_snapshot(int argc, char **argv)
 
 	cli_parse(argc, argv, NULL, &arguments);
 	if (arguments.n > 1)
-		return cli_misuse("snapshot", "too much is given: '%s'", arguments.at[1]);
+		return cli_misuse("snapshot", "unexpected argument '%s'", arguments.at[1]);
 	return take_snapshot(arguments.n ? arguments.at[0] : NULL);
 }

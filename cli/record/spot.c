@@ -42,8 +42,8 @@ static int find_status(const char *word)
 static int refuse_word(const char *word, char complaint[OPTIONS_COMPLAINT])
 {
 	snprintf(complaint, OPTIONS_COMPLAINT,
-		 "--stop-on is error, finding, a verb or a completion's status such as "
-		 "IBV_WC_RETRY_EXC_ERR, and besides every, not '%.60s'",
+		 "--stop-on takes error, finding, a verb or a completion status such as "
+		 "IBV_WC_RETRY_EXC_ERR, and optionally every, not '%.60s'",
 		 word);
 	return -EINVAL;
 }
@@ -219,8 +219,8 @@ static void tell_spot(struct spot *s, const struct stop_spot *spot, uint32_t thr
 
 	say_spot(s, spot, thread, text, sizeof(text));
 	progress_clear(s->progress);
-	log_note("%s: pid %d is stopped there, in its thread %d: `gdb -p %d`, `thread find %d`; it "
-		 "goes on when the debugger leaves it, or by `kill -CONT %d`",
+	log_note("%s: pid %d is stopped here, in its thread %d: `gdb -p %d`, `thread find %d`; it "
+		 "continues when the debugger detaches, or with `kill -CONT %d`",
 		 text, spot->pid, spot->tid, spot->pid, spot->tid, spot->pid);
 }
 

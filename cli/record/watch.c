@@ -122,7 +122,8 @@ static void fail_watch(struct watch *w)
 	w->over = true;
 	close_watch(w);
 	progress_clear(w->options.progress);
-	log_note("the check has stopped; the recording goes on: `verbatim check %s` afterwards",
+	log_note("the check has stopped; the recording continues: run `verbatim check %s` "
+		 "afterwards",
 		 w->options.path);
 }
 
@@ -158,15 +159,15 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 	if (!w->options.stop || !p || (w->stopped == p->pid && time <= w->stopped_at))
 		return; /* it had happened before the stop */
 	if (!guests_has(p->pid, w->options.session->dir) || kill(p->pid, SIGSTOP)) {
-		log_note("process %u (pid %d) could not be stopped: it has ended, or is not in "
-			 "sight",
+		log_note("process %u (pid %d) could not be stopped: it has ended, or is not "
+			 "visible",
 			 process, p->pid);
 		return;
 	}
 	w->stopped = p->pid;
 	w->stopped_at = clock_ns(clock, clock_ticks(clock->kind));
-	log_note("process %u is stopped (pid %d): `gdb -p %d` to look at it, `kill -CONT %d` to "
-		 "go on",
+	log_note("process %u is stopped (pid %d): `gdb -p %d` to debug it, `kill -CONT %d` to "
+		 "continue",
 		 process, p->pid, p->pid, p->pid);
 }
 
@@ -261,7 +262,7 @@ static void tell_behind(struct watch *w, int64_t seen)
 
 	if (behind && !w->behind) {
 		progress_clear(w->options.progress);
-		log_note("the check is behind the program and goes on when it has time; nothing "
+		log_note("the check has fallen behind the program and continues later; no event "
 			 "is lost");
 	}
 	w->behind = behind || (w->behind && w->follow.more);
@@ -333,8 +334,8 @@ static void tell_unsure(struct watch *w, const struct findings *findings)
 			findings->all[i]->known |= FINDING_UNCERTAIN;
 	told_retract(&w->printed, findings);
 	if (late)
-		log_note("%" PRIu64 " events came too late to be checked in their order: `verbatim "
-			 "check %s` may find more, or less",
+		log_note("%" PRIu64 " events came too late to be checked in order: `verbatim "
+			 "check %s` may report more or fewer findings",
 			 late, w->options.path);
 }
 

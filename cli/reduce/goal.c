@@ -82,7 +82,7 @@ static bool read_event(const char *text, struct goal *goal)
 static int refuse_goal(char complaint[GOAL_COMPLAINT], const char *text)
 {
 	snprintf(complaint, GOAL_COMPLAINT,
-		 "'%.80s' is none of: 'status of T:N = STATUS', 'divergence at T:N [FIELD]', "
+		 "'%.80s' is not one of: 'status of T:N = STATUS', 'divergence at T:N [FIELD]', "
 		 "'RULE of OBJECT'",
 		 text);
 	return -EINVAL;
@@ -105,9 +105,7 @@ static int read_status(const struct words *words, struct goal *goal, const char 
 		return 0;
 	}
 	snprintf(complaint, GOAL_COMPLAINT,
-		 "there is no completion status '%s'; "
-		 "'verbatim explain' lists them",
-		 words->at[2]);
+		 "unknown completion status '%s'; 'verbatim explain' lists them", words->at[2]);
 	return -EINVAL;
 }
 
@@ -168,7 +166,7 @@ int goal_find(struct goal *goal, struct trace *trace, char complaint[GOAL_COMPLA
 	found = lookup_completion(trace, goal->id, goal->status, !goal->indexed, goal->i, &goal->i);
 	if (found)
 		return found < 0 ? found : 0;
-	snprintf(complaint, GOAL_COMPLAINT, "%s is no poll with a completion %s",
+	snprintf(complaint, GOAL_COMPLAINT, "%s is not a poll with a completion %s",
 		 event_id_text(goal->id, id), enum_name(enum_find("ibv_wc_status"), goal->status));
 	return -ENOENT;
 }
@@ -424,14 +422,13 @@ void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,
 	first = json_first(member_of(root, "divergence"));
 	if (goal->kind == GOAL_STATUS && first)
 		snprintf(complaint, GOAL_COMPLAINT,
-			 "its replay differs at %s: %s is %s here (--faults recorded lets errors "
-			 "come as recorded)",
+			 "its replay differs at %s: %s is %s in the replay (--faults recorded "
+			 "injects errors as recorded)",
 			 text_of(first, "event"), text_of(first, "field"),
 			 text_of(first, "replayed"));
 	else if (goal->kind == GOAL_STATUS)
-		snprintf(complaint, GOAL_COMPLAINT, "its replay leaves something out");
+		snprintf(complaint, GOAL_COMPLAINT, "its replay leaves events out");
 	else
-		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' says nothing of the kind",
-			 command);
+		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' does not report it", command);
 	free(root);
 }

@@ -28,22 +28,21 @@
 #include "core/wire/log.h"
 
 const struct option_row cli_reduce_options[] = {
-	{ "output", 'o', "FILE", "the trace to make", TEXT_AT(struct settings, path) },
+	{ "output", 'o', "FILE", "the trace to write", TEXT_AT(struct settings, path) },
 	{ "keep", 'k', "WHAT",
-	  "what it must show: 'status of T:N = STATUS', 'divergence at T:N', 'RULE of OBJECT'",
+	  "what to reproduce: 'status of T:N = STATUS', 'divergence at T:N', 'RULE of OBJECT'",
 	  TEXT_AT(struct settings, keep) },
-	{ "device", 'd', "soft|NAME", "the device on which trials are replayed",
+	{ "device", 'd', "soft|NAME", "the device for the replays of trials",
 	  TEXT_AT(struct settings, how.device), .preset = "soft" },
-	{ "faults", 0, "recorded|none", "as of replay", TEXT_AT(struct settings, how.faults),
+	{ "faults", 0, "recorded|none", "as for replay", TEXT_AT(struct settings, how.faults),
 	  .otherwise = "none for a status" },
-	{ "timeout", 't', "SECONDS", "as of replay", TEXT_AT(struct settings, how.timeout),
+	{ "timeout", 't', "SECONDS", "as for replay", TEXT_AT(struct settings, how.timeout),
 	  .otherwise = "10s" },
-	{ "jobs", 'j', "N", "trials at a time", NUMBER_AT(struct settings, jobs), .least = 1,
-	  .most = TRIALS_MAX, .otherwise = "the processors" },
-	{ "patience", 0, "TIME", "give a trial up after that time",
-	  TIME_AT(struct settings, patience), .least = 1,
-	  .otherwise = "3 times what the whole takes, and 5s" },
-	{ "deadline", 0, "TIME", "end after that time with the smallest so far",
+	{ "jobs", 'j', "N", "number of parallel trials", NUMBER_AT(struct settings, jobs),
+	  .least = 1, .most = TRIALS_MAX, .otherwise = "the processors" },
+	{ "patience", 0, "TIME", "time limit of a trial", TIME_AT(struct settings, patience),
+	  .least = 1, .otherwise = "3 times that of the whole trace, plus 5s" },
+	{ "deadline", 0, "TIME", "stop after this time with the smallest trace so far",
 	  TIME_AT(struct settings, deadline), .least = 1 },
 	{ 0 },
 };
@@ -67,7 +66,7 @@ static int refuse_goal(const struct reduction *r, int exit, const char *text, si
 	char why[GOAL_COMPLAINT], what[GOAL_COMPLAINT];
 
 	goal_explain(&r->goal, exit, text, bytes, why);
-	log_note("reduce: %s does not show %s: %s", r->source, goal_text(&r->goal, what), why);
+	log_note("reduce: %s does not reproduce %s: %s", r->source, goal_text(&r->goal, what), why);
 	return CLI_FINDINGS;
 }
 
@@ -83,7 +82,7 @@ static int run_whole(struct reduction *r, const char *const *argv, struct trial_
 	if (!err)
 		err = reduce_wait(r, trial, ret_end);
 	if (err == -EINTR)
-		log_err(err, "try %s as a whole", r->source);
+		log_err(err, "try the whole trace %s", r->source);
 	trial_stop(trial);
 	return err;
 }
@@ -122,10 +121,13 @@ static void tell_result(const struct reduction *r)
 {
 	char what[GOAL_COMPLAINT], events[FORMAT_TEXT], of[FORMAT_TEXT], time[FORMAT_TEXT];
 
-	printf("%s: %s of %s events, %u of %u objects show %s%s\n%" PRIu64 " trials in %s\n",
+	printf("%s: %s of %s events, %u of %u objects reproduce %s%s\n%" PRIu64 " trials in %s\n",
 	       r->set->path, format_count(r->size.events, events),
 	       format_count(r->first.events, of), r->size.objects, r->first.objects,
-	       goal_text(&r->goal, what), reduce_is_over(r) ? "; ended before no less would" : "",
+	       goal_text(&r->goal, what),
+	       reduce_is_over(r) ? "; stopped before the minimum was "
+				   "reached"
+				 : "",
 	       r->ntrials, format_time((int64_t)(clock_monotonic() - r->begin), time));
 }
 
@@ -137,7 +139,8 @@ static int write_result(struct reduction *r)
 	struct text what = { 0 };
 	int err;
 
-	text_addf(&what, "what shows %s of %s", goal_text(&r->goal, goal), r->source);
+	text_addf(&what, "the events that reproduce %s of %s", goal_text(&r->goal, goal),
+		  r->source);
 	excerpt.has = removal_has;
 	excerpt.arg = &r->gone;
 	excerpt.until = r->until;
@@ -216,11 +219,12 @@ static int find_goal(struct reduction *r)
 static int check_use(const struct settings *set, const struct arguments *arguments)
 {
 	if (!set->path)
-		return cli_misuse("reduce", "where to is not given: -o FILE");
+		return cli_misuse("reduce", "no output given: -o FILE");
 	if (!set->keep)
-		return cli_misuse("reduce", "what it must show is not given: --keep WHAT");
+		return cli_misuse("reduce", "no goal given: --keep WHAT");
 	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
-		return cli_misuse("reduce", "'%s' cannot become itself", set->path);
+		return cli_misuse("reduce", "'%s' is the input trace: choose another name",
+				  set->path);
 	return cli_status(file_check_way(set->path));
 }
 

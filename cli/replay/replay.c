@@ -60,63 +60,65 @@ static int parse_pace(const char *text, void *field, char complaint[OPTIONS_COMP
 
 /* clang-format off */
 const struct option_row cli_replay_options[] = {
-	{ "device", 'd', "soft|NAME", "the software device; or NAME, which plays all recorded ones",
+	{ "device", 'd', "soft|NAME", "use the software device, or NAME in place of all recorded "
+				      "devices",
 	  TEXT_AT(struct replay_settings, device),
-	  .otherwise = "the machine's, or soft if it has none" },
-	{ "pace", 'p', "asap|recorded|xN", "how fast: at once, as recorded, N times that",
+	  .otherwise = "the machine's device, or soft if it has none" },
+	{ "pace", 'p', "asap|recorded|xN", "speed: as fast as possible, as recorded, or N times "
+					   "that",
 	  PARSED_AT(struct replay_settings, replay.pace, parse_pace), .preset = "asap" },
 	{ "threads", 'T', "recorded|serial|auto",
-	  "a thread for each recorded one; or one for all; or what is faster here",
+	  "one thread for each recorded one, one for all, or the faster choice",
 	  CHOICE_AT(struct replay_settings, replay.threads), .preset = "auto" },
-	{ "processes", 0, NULL, "a process for each recorded one, forked where that was forked",
+	{ "processes", 0, NULL, "one process per recorded process, forked at the same points",
 	  FLAG_AT(struct replay_settings, replay.processes) },
 	{ "suite", 0, "DIR",
-	  "all traces of this folder, on each of --device NAME,NAME..., as a table",
+	  "replay all traces of this folder on each of --device NAME,NAME...; print a table",
 	  TEXT_AT(struct replay_settings, suite) },
 	SLICE_OPTIONS(struct replay_settings),
 	{ "listen", 0, "[ADDR:]PORT",
-	  "the other half of the traffic is replayed on another host, which connects here",
+	  "wait for the replay of the other end, on another host, to connect",
 	  TEXT_AT(struct replay_settings, pair.listen) },
-	{ "peer", 0, "HOST:PORT", "the same, where the other host listens",
+	{ "peer", 0, "HOST:PORT", "connect to the replay of the other end, on another host",
 	  TEXT_AT(struct replay_settings, pair.peer) },
-	{ "key", 0, "FILE", "the key that both hosts have",
-	  TEXT_AT(struct replay_settings, key), .otherwise = "what VERBATIM_REPLAY_KEY is" },
+	{ "key", 0, "FILE", "the key that both hosts share",
+	  TEXT_AT(struct replay_settings, key), .otherwise = "value of VERBATIM_REPLAY_KEY" },
 	{ "peer-wait", 0, "SECONDS", "how long to wait for the other host",
 	  TIME_AT(struct replay_settings, pair.wait), .least = 1, .preset = "60s" },
-	{ "wait", 0, NULL, "keep all that is alive at the end, until Enter or a signal",
+	{ "wait", 0, NULL, "keep all live objects at the end, until Enter or a signal",
 	  FLAG_AT(struct replay_settings, wait) },
-	{ "loop", 0, "N", "replay it so many times",
+	{ "loop", 0, "N", "replay N times",
 	  NUMBER_AT(struct replay_settings, loop), .least = 1, .most = LOOP_MAX,
 	  .otherwise = "once" },
-	{ "warmup", 0, "N", "and before that so many times, which are compared but not timed",
+	{ "warmup", 0, "N", "first replay N more times, compared but not timed",
 	  NUMBER_AT(struct replay_settings, warmup), .most = LOOP_MAX },
-	{ "record", 'o', "FILE", "record the replay itself, as this trace",
+	{ "record", 'o', "FILE", "record the replay itself to this trace",
 	  TEXT_AT(struct replay_settings, output) },
-	{ "report", 'r', "FILE", "write the report there, too, as JSON",
+	{ "report", 'r', "FILE", "also write the report to FILE, as JSON",
 	  TEXT_AT(struct replay_settings, report) },
-	{ "format", 'f', "text|json|junit", "how to print",
+	{ "format", 'f', "text|json|junit", "output format",
 	  CHOICE_AT(struct replay_settings, format), .preset = "text" },
 	{ "timeout", 't', "SECONDS", "how long to wait for a completion or an event",
 	  TIME_AT(struct replay_settings, replay.timeout), .least = 1, .preset = "10s" },
 	{ "faults", 0, "recorded|none",
-	  "errors that the traffic does not cause: let them happen as recorded, or not",
+	  "errors that the traffic does not cause: inject them as recorded, or not",
 	  CHOICE_AT(struct replay_settings, replay.faults),
 	  .otherwise = "recorded on the software device" },
 	{ "cm", 0, "recorded|verbs",
-	  "calls of librdmacm: made again, with their events; or only the verbs inside them",
+	  "calls of librdmacm: repeat them, with their events, or only the verbs inside them",
 	  CHOICE_AT(struct replay_settings, replay.cm), .preset = "recorded" },
 	{ "persona", 0, "recorded|none",
-	  "the software device has the recorded device's limits, ports and addresses, or its own",
+	  "limits, ports and addresses of the software device: as recorded, or its own",
 	  CHOICE_AT(struct replay_settings, persona), .preset = "recorded" },
-	{ "max-memory", 'm', "SIZE", "most memory for regions and queues of the recording",
+	{ "max-memory", 'm', "SIZE", "maximum memory for regions and queues of the recording",
 	  SIZE_AT(struct replay_settings, replay.max_memory), .preset = "1G" },
-	{ "tolerate", 0, "FILE", "divergences that do not count, a line each",
+	{ "tolerate", 0, "FILE", "file of divergences to ignore, one per line",
 	  TEXT_AT(struct replay_settings, tolerate) },
-	{ "fail-fast", 0, NULL, "end at the first divergence",
+	{ "fail-fast", 0, NULL, "stop at the first divergence",
 	  FLAG_AT(struct replay_settings, fail_fast) },
-	{ "skip-unsupported", 0, NULL, "leave out what the device here cannot do",
+	{ "skip-unsupported", 0, NULL, "leave out operations that this device does not support",
 	  FLAG_AT(struct replay_settings, replay.skip_unsupported) },
-	{ "allow-partial", 0, NULL, "status 0 also where something was left out",
+	{ "allow-partial", 0, NULL, "return 0 even if events were left out",
 	  FLAG_AT(struct replay_settings, allow_partial) },
 	CLI_DEADLINE(struct replay_settings),
 	{ 0 },
@@ -231,8 +233,8 @@ static int refuse_sample(struct trace *trace)
 {
 	if (trace_one_of(trace) == 1)
 		return 0;
-	log_note("replay: only one of %u posts and polls was recorded (--filter %s): record "
-		 "without 1/N what is to be replayed",
+	log_note("replay: only one in %u posts and polls was recorded (--filter %s): record "
+		 "without 1/N for a replay",
 		 trace_one_of(trace), trace_meta(trace, "filter"));
 	return CLI_TRACE;
 }
@@ -280,7 +282,7 @@ static int take_part(const struct replay_settings *set, const char *path, struct
 
 	if (!status && setenv(PART_ENV, part->path, 1)) {
 		replay_part_remove(part);
-		status = cli_status(log_err(-ENOMEM, "replay a part of the trace"));
+		status = cli_status(log_err(-ENOMEM, "replay an excerpt of the trace"));
 	}
 	return status;
 }
@@ -337,16 +339,16 @@ static int check_pair(struct replay_settings *set, char key[REPLAY_KEY_MOST])
 	if (!text)
 		return 0;
 	if (set->pair.listen && set->pair.peer)
-		return cli_misuse("replay", "one host takes --listen, the other one --peer");
+		return cli_misuse("replay", "give --listen on one host, --peer on the other");
 	if (meet_parse(text, set->pair.listen, &at))
 		return cli_misuse("replay",
-				  set->pair.listen ? "--listen '%s' is not [ADDR:]PORT"
-						   : "--peer '%s' is not HOST:PORT",
+				  set->pair.listen ? "--listen takes [ADDR:]PORT, not '%s'"
+						   : "--peer takes HOST:PORT, not '%s'",
 				  text);
 	if (set->suite || set->loop || set->warmup || set->replay.processes ||
 	    slice_is_part(&set->slice))
-		return cli_misuse("replay", "--listen and --peer replay one whole trace once, and "
-					    "not with --processes");
+		return cli_misuse("replay", "--listen and --peer replay one whole trace once, "
+					    "without --processes");
 	set->pair.key = key;
 	set->replay.pair = &set->pair;
 	return replay_key_read(set->key, key, &set->pair.key_length);
@@ -360,9 +362,14 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 
 		if (set->output && cli_is_same_file(path, set->output))
 			return cli_misuse("replay",
-					  "'%s' cannot become the trace of its own replay", path);
+					  "'%s' is the input trace: choose another name for the "
+					  "trace of the replay",
+					  path);
 		if (set->report && cli_is_same_file(path, set->report))
-			return cli_misuse("replay", "'%s' cannot become its own report", path);
+			return cli_misuse("replay",
+					  "'%s' is the input trace: choose another name "
+					  "for the report",
+					  path);
 	}
 	if (output_check("replay", set->report))
 		return CLI_USAGE;

@@ -77,8 +77,8 @@ static void tell_coverage(struct trace *trace, struct outcome *outcome)
 
 	if (filter && *filter)
 		outcome_gap(outcome,
-			    "left out by --filter %s, so not replayed: what depends on it "
-			    "may differ",
+			    "left out by --filter %s, so not replayed: dependent events may "
+			    "differ",
 			    filter);
 	lookup_unseen(trace, tell_unseen, outcome);
 }
@@ -90,16 +90,16 @@ static void tell_loss(struct trace *trace, struct outcome *outcome)
 
 	if (trace_is_closed(trace))
 		outcome_note(outcome,
-			     "the trace begins at %s; of the time before it has what was "
-			     "outstanding then",
+			     "the trace begins at %s; of the time before, it has only outstanding "
+			     "requests",
 			     format_time(trace_cut(trace), n));
 	else if (loss.events)
-		outcome_gap(outcome, "the recording lost %s event%s, and what needs them differs",
+		outcome_gap(outcome, "the recording lost %s event%s; dependent events may differ",
 			    format_count(loss.events, n), loss.events == 1 ? "" : "s");
 	if (loss.damaged)
-		outcome_gap(outcome, "a part of the recording could not be read");
+		outcome_gap(outcome, "a part of the recording is unreadable");
 	if (loss.interrupted)
-		outcome_note(outcome, "the recording was cut short: what came after is not there");
+		outcome_note(outcome, "the recording was cut short: later events are missing");
 }
 
 /* A replay of one round or several, and how its report is to be written. */
@@ -145,8 +145,8 @@ static int print_reports(const struct run *run)
 		return CLI_ENVIRONMENT;
 	if (status == CLI_FINDINGS && !outcome_divergences(run->outcome) &&
 	    !outcome_stopped(run->outcome))
-		log_note("replay: not all of the recording was replayed, so the exit status is 1; "
-			 "--allow-partial makes it 0");
+		log_note("replay: a part of the recording was not replayed, so the exit status is "
+			 "1; with --allow-partial it is 0");
 	return status;
 }
 
@@ -174,10 +174,10 @@ static void wait_for_debugger(const struct moment *moment)
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	moment_text(moment, stderr);
 	if (!moment->nobjects)
-		log_note("replay: the recorded programs had destroyed all by then; --until stops "
-			 "before that");
-	log_note("replay: process %d keeps them until Enter or a signal (kill -INT %d); gdb -p %d "
-		 "-ex 'p *replay_moment->objects@replay_moment->nobjects'",
+		log_note("replay: the recorded programs had destroyed all objects by then; "
+			 "--until stops earlier");
+	log_note("replay: process %d keeps the objects until Enter or a signal (kill -INT %d); "
+		 "gdb -p %d -ex 'p *replay_moment->objects@replay_moment->nobjects'",
 		 pid, pid, pid);
 	replay_watch_hold();
 }

@@ -26,8 +26,8 @@ static int check_length(char *key, size_t *length, const char *where)
 	if (*length >= REPLAY_KEY_LEAST)
 		return 0;
 	return cli_misuse("replay",
-			  "the key in %s has fewer than %d bytes, and could be guessed: "
-			  "head -c 32 /dev/urandom | base64 makes one",
+			  "the key in %s has fewer than %d bytes and could be guessed: create one "
+			  "with head -c 32 /dev/urandom | base64",
 			  where, REPLAY_KEY_LEAST);
 }
 
@@ -44,7 +44,7 @@ static int check_mode(int fd, const char *path)
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return cli_misuse("replay", "the key %s belongs to another user", path);
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
-		return cli_misuse("replay", "others may read the key %s: chmod 600 %s", path, path);
+		return cli_misuse("replay", "others can read the key %s: chmod 600 %s", path, path);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ int replay_key_read(const char *path, char key[REPLAY_KEY_MOST], size_t *ret_len
 		return cli_misuse(
 			"replay",
 			"both hosts need the same key, in --key FILE or " KEY_ENV
-			": (umask 077; head -c 32 /dev/urandom | base64 >FILE) makes one");
+			": create one with (umask 077; head -c 32 /dev/urandom | base64 >FILE)");
 	if (!path) {
 		*ret_length = strlen(given);
 		if (*ret_length >= REPLAY_KEY_MOST)

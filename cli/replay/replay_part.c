@@ -26,7 +26,8 @@ static int make_dir(struct replay_part *part)
 		return log_err(-ENAMETOOLONG, "make a directory in $TMPDIR");
 	if (!mkdtemp(part->dir))
 		return log_err(-errno,
-			       "make %s for a part of the trace; TMPDIR names another place",
+			       "create %s for an excerpt of the trace (set TMPDIR to use another "
+			       "place)",
 			       part->dir);
 	snprintf(part->path, sizeof(part->path), "%s/part.db", part->dir);
 	return 0;

@@ -417,11 +417,12 @@ static void free_suite(struct suite *suite)
 static int check_use(const struct replay_settings *set, const struct arguments *arguments)
 {
 	if (arguments->n)
-		return cli_misuse("replay", "--suite names the traces: '%s' is one more",
+		return cli_misuse("replay", "--suite already selects the traces: unexpected '%s'",
 				  arguments->at[0]);
 	if (slice_is_part(&set->slice) || set->wait || set->output || set->report)
 		return cli_misuse("replay",
-				  "--suite does not go with parts, --wait, -o and --report");
+				  "--suite cannot be combined with --from, --until, --last, "
+				  "--only, --wait, -o and --report");
 	return CLI_FINE;
 }
 

@@ -57,9 +57,7 @@ static int take_entry(FTS *tree, FTSENT *entry, struct suite_traces *traces)
 		return log_err(-entry->fts_errno, "look for traces in %s", entry->fts_path);
 	default: /* one that cannot be read is for its replay to tell of */
 		if (entry->fts_level == FTS_ROOTLEVEL)
-			return log_err(-ENOTDIR,
-				       "look for traces in %s, of which --suite takes "
-				       "a folder",
+			return log_err(-ENOTDIR, "look for traces in %s (--suite takes a folder)",
 				       entry->fts_path);
 		return is_trace(entry) ? add_trace(traces, entry->fts_path) : 0;
 	}
@@ -80,7 +78,7 @@ int suite_find(const char *dir, struct suite_traces *ret_traces)
 	fts_close(tree);
 	if (err || ret_traces->n)
 		return err;
-	log_note("replay: %s has no trace: NAME.db is looked for, also in folders below", dir);
+	log_note("replay: %s has no trace (NAME.db, also in subfolders)", dir);
 	return -ENOENT;
 }
 

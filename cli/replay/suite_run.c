@@ -197,7 +197,7 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 			 divergences == 1 ? "" : "s");
 	} else if (run->status > CLI_FINDINGS || run->status < 0) {
 		run->kind = SUITE_FAILED;
-		snprintf(run->cell, sizeof(run->cell), "not to its end");
+		snprintf(run->cell, sizeof(run->cell), "not completed");
 		if (find_member(report, "partial"))
 			text_addf(&run->why, "%s\n", text_of(report, "partial"));
 		else
@@ -255,8 +255,8 @@ int suite_run_leave(struct suite_run *run)
 	run->kind = SUITE_FAILED;
 	run->status = -1;
 	run->lasted = clock_monotonic() - run->began;
-	snprintf(run->cell, sizeof(run->cell), "does not end");
-	text_addf(&run->why, "process %d waits in the kernel, where SIGKILL does not end it\n",
+	snprintf(run->cell, sizeof(run->cell), "does not terminate");
+	text_addf(&run->why, "process %d waits in the kernel and does not react to SIGKILL\n",
 		  (int)run->pid);
 	run->pid = 0;
 	close(run->report);

@@ -453,7 +453,7 @@ function verdictsOfCheck(check) {
 			(error.request ? `, posted at ${error.request}` : '') +
 			[error.keys, error.lkey_of && `lkey of ${error.lkey_of}`, error.peer_then,
 				error.peer && `peer ${error.peer}`].filter(Boolean).map(t => `; ${t}`).join('') +
-			(error.flushed ? `; ${formatCount(error.flushed)} flushed behind it` : '')});
+			(error.flushed ? `; ${formatCount(error.flushed)} flushed after it` : '')});
 	for (const process of check.killed_processes || [])
 		found.push({rank: 1, kind: 'failed', n: 1, title: 'killed',
 			text: `process ${process.process}: ${process.signal || process.how || ''}`});
@@ -728,7 +728,7 @@ function addDistribution(section, title, sets, format) {
 
 function addLatency() {
 	const section = addSection('latency', 'Latency');
-	add(section, 'p', 'From the post to the end of the poll that brought the completion, of ' +
+	add(section, 'p', 'From the post to the end of the poll that returned the completion, of ' +
 		'successful requests. Percentiles are at most 3.2 % too high.', {class: 'note'});
 	const opcodes = [...new Set([].concat(...tracesShown().map(s => opcodesOf(s.trace.stat)
 		.map(o => o.opcode))))].slice(0, 8);

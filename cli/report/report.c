@@ -34,9 +34,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_report_options[] = {
-	{ "output", 'o', "FILE", "the page to make", TEXT_AT(struct settings, path),
-	  .otherwise = "standard output, if that is no terminal" },
-	{ "compare", 'c', "BASE", "show this trace beside it, and what has changed since",
+	{ "output", 'o', "FILE", "the page to write", TEXT_AT(struct settings, path),
+	  .otherwise = "standard output, unless it is a terminal" },
+	{ "compare", 'c', "BASE", "compare with this earlier trace",
 	  TEXT_AT(struct settings, base), .otherwise = "none" },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -259,16 +259,18 @@ int cli_report(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
-		return cli_misuse("report", "no trace is given");
+		return cli_misuse("report", "no trace given");
 	if (arguments.n > 1)
 		return cli_refuse_second("report", arguments.at[1]);
 	if (set.path && (cli_is_same_file(arguments.at[0], set.path) ||
 			 (set.base && cli_is_same_file(set.base, set.path))))
-		return cli_misuse("report", "'%s' would be written over", set.path);
+		return cli_misuse("report", "'%s' is an input trace: choose another name",
+				  set.path);
 	if (output_check("report", set.path))
 		return CLI_USAGE;
 	if (!set.path && isatty(STDOUT_FILENO))
-		return cli_misuse("report", "a page is for a browser: -o FILE.html makes one");
+		return cli_misuse("report", "will not write the page to a terminal: give -o "
+					    "FILE.html");
 	cli_deadline(set.deadline);
 	cli_show_work("report");
 	return make_page(arguments.at[0], &set);

@@ -33,15 +33,14 @@ struct settings {
 };
 
 const struct option_row cli_sql_options[] = {
-	{ "format", 0, "text|csv|json|jsonl", "how to print", CHOICE_AT(struct settings, format),
+	{ "format", 0, "text|csv|json|jsonl", "output format", CHOICE_AT(struct settings, format),
 	  .preset = "text" },
-	{ "csv", 0, NULL, "as --format csv, which it goes before", FLAG_AT(struct settings, csv) },
-	{ "json", 0, NULL, "as --format json, which it goes before",
-	  FLAG_AT(struct settings, json) },
-	{ "header", 0, NULL, "the columns' names first, as always on a terminal",
+	{ "csv", 0, NULL, "same as --format csv; overrides it", FLAG_AT(struct settings, csv) },
+	{ "json", 0, NULL, "same as --format json; overrides it", FLAG_AT(struct settings, json) },
+	{ "header", 0, NULL, "print column names first, as always on a terminal",
 	  FLAG_AT(struct settings, header) },
-	{ "file", 'f', "FILE", "the queries are in that file", TEXT_AT(struct settings, file) },
-	{ "tables", 0, NULL, "print the tables, views and functions that there are, and end",
+	{ "file", 'f', "FILE", "read the queries from FILE", TEXT_AT(struct settings, file) },
+	{ "tables", 0, NULL, "list the tables, views and functions, then exit",
 	  FLAG_AT(struct settings, tables) },
 	CLI_DEADLINE(struct settings),
 	{ 0 },
@@ -56,8 +55,8 @@ struct session {
 
 static int refuse_action(const char *what)
 {
-	log_note("sql: %s: not allowed, a trace is only read; 'verbatim unpack' makes one that may "
-		 "be changed",
+	log_note("sql: %s: not allowed, traces are read-only; 'verbatim unpack' writes a copy "
+		 "that can be modified",
 		 what);
 	return CLI_USAGE;
 }
@@ -91,7 +90,7 @@ static int run_queries(struct session *session, const char *sql, bool *asked)
 		if (sqlite3_prepare_v2(session->db, sql, -1, &stmt, &sql))
 			return tell_failure(session);
 		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM asks nobody */
-			status = refuse_action("what is no query");
+			status = refuse_action("not a query");
 		else if (stmt && sql_print(stmt, session->format, session->header) != SQLITE_DONE)
 			status = tell_failure(session);
 		*asked = *asked || stmt;
@@ -135,12 +134,11 @@ static int run_command(const struct session *session, const char *line)
 	if (is_command(line, ".tables"))
 		sql_tables(session->db);
 	else if (is_command(line, ".help"))
-		printf("SELECT ...;   a query, in as many lines as it takes, up to the semicolon\n"
-		       ".tables       what tables, views and functions there are\n"
-		       ".quit         end, as the end of the input does\n"
-		       "Questions that come up often are in verbatim-sql(1).\n");
+		printf("SELECT ...;   a query; may span several lines, ends with a "
+		       "semicolon\n.tables       list tables, views and functions\n.quit         "
+		       "quit, like end of file\nCommon queries are in verbatim-sql(1).\n");
 	else
-		log_note("sql: no command %.32s; there are .help, .tables and .quit", line);
+		log_note("sql: unknown command %.32s; try .help, .tables or .quit", line);
 	return GO_ON;
 }
 
@@ -174,7 +172,7 @@ static int run_prompt(struct session *session)
 	sql_prompt_close(prompt);
 	if (status != GO_ON)
 		return status;
-	return asked || terminal ? CLI_FINE : cli_misuse("sql", "no query is given");
+	return asked || terminal ? CLI_FINE : cli_misuse("sql", "no query given");
 }
 
 static int run_text(struct session *session, const char *sql)
@@ -182,7 +180,7 @@ static int run_text(struct session *session, const char *sql)
 	bool asked = false;
 	int status = run_queries(session, sql, &asked);
 
-	return status || asked ? status : cli_misuse("sql", "no query is given");
+	return status || asked ? status : cli_misuse("sql", "no query given");
 }
 
 static int run_file(struct session *session, const char *path)
@@ -213,7 +211,7 @@ static int find_misuse(const struct settings *set, const char *query)
 	if (set->csv && set->json)
 		return cli_misuse("sql", "--csv or --json, not both");
 	if (!!query + !!set->file + set->tables > 1)
-		return cli_misuse("sql", "a query, --file or --tables, not two of them");
+		return cli_misuse("sql", "give only one of a query, --file and --tables");
 	return 0;
 }
 

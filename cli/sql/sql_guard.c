@@ -68,7 +68,7 @@ static int authorize_action(void *arg, int action, const char *name, const char 
 		if ((action == SQLITE_INSERT || action == SQLITE_UPDATE) &&
 		    !strcmp(name, "sqlite_master"))
 			return SQLITE_OK;
-		snprintf(refused, SQL_REFUSED, "what is no query");
+		snprintf(refused, SQL_REFUSED, "not a query");
 		return SQLITE_DENY;
 	}
 }

@@ -33,7 +33,7 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_stat_options[] = {
-	{ "format", 'f', "text|json|openmetrics", "how to print",
+	{ "format", 'f', "text|json|openmetrics", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
 	PART_OPTIONS(struct settings),
 	CLI_DEADLINE(struct settings),
@@ -365,7 +365,7 @@ static void print_depths(const struct stat_view *view)
 	table_print_within(table, WIDTH);
 	table_free(table);
 	if (unsure)
-		printf("  ? of %" PRIu64 ": older than the trace, or posts or completions of them "
+		printf("  ? for %" PRIu64 ": older than the trace, or their posts or completions "
 		       "are missing\n",
 		       unsure);
 }

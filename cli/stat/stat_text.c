@@ -82,19 +82,19 @@ static void print_part(const struct stat_view *view)
 		printf(i ? ", " : " phase ");
 		print_foreign(stdout, part->phases.at[i]);
 	}
-	printf(": %s; all that follows is of this part\n",
+	printf(": %s; all numbers below are for this part\n",
 	       format_time(view->profile->duration, took));
 }
 
 static void print_sampled(const struct profile *profile)
 {
 	if (profile->one_of > 1)
-		printf("SAMPLED: one of %u data verbs was recorded; their counts and bytes are "
-		       "estimates,\n  %u times what was. Requests and completions are not those "
-		       "of each other, so\n  there are no latencies.\n",
+		printf("SAMPLED: one in %u data verbs was recorded; their counts and bytes are "
+		       "estimates,\n  %u times the recorded ones. Requests and completions cannot "
+		       "be matched, so\n  latencies are not available.\n",
 		       profile->one_of, profile->one_of);
 	else if (profile->filtered)
-		printf("FILTERED: counts are of what --filter let through\n");
+		printf("FILTERED: counts are of the events that passed --filter\n");
 }
 
 static void print_kept(const struct stat_view *view)
@@ -108,7 +108,7 @@ static void print_kept(const struct stat_view *view)
 		       format_count(loss.events, n), loss.events == 1 ? " is" : "s are",
 		       format_time(view->profile->whole_from, time));
 	if (loss.interrupted)
-		printf("INTERRUPTED: what came after the last event here is not in the trace\n");
+		printf("INTERRUPTED: events after the last one here are not in the trace\n");
 }
 
 static void print_waited(const struct profile_waited *waited)
@@ -128,7 +128,7 @@ static void print_waited(const struct profile_waited *waited)
 	printf("  (%s for a full ring, %s for a longer one), the longest %s\n",
 	       format_count(waited->full, full), format_count(waited->longer, longer),
 	       format_time(waited->most, most));
-	printf("  at %s (%s). A time that holds a wait is too long by it.\n",
+	printf("  at %s (%s). Durations that include a wait are overstated by it.\n",
 	       event_id_text(waited->worst, id), format_time(waited->worst_at, at));
 }
 
@@ -205,8 +205,8 @@ static void print_cluster(const struct stat_view *view, const struct cluster *cl
 	       format_count(cluster->of, of), format_time(cluster->from, from),
 	       format_time(cluster->to, to));
 	print_owners(view, cluster);
-	printf("\n    %u x %s, RNR timer %u: no receive was posted (%s beside)\n", cluster->times,
-	       format_time(cluster->constant, time), cluster->code,
+	printf("\n    %u x %s, RNR timer %u: no receive was posted (%s close to it)\n",
+	       cluster->times, format_time(cluster->constant, time), cluster->code,
 	       format_count(cluster->beside, beside));
 }
 
@@ -223,13 +223,13 @@ void stat_latency(const struct stat_view *view)
 	if (!m->way.count)
 		return;
 	printf("\nmessages with both ends recorded: %s\n", format_count(m->way.count, count));
-	printf("  on the way at most            p50 %7s  p99 %7s\n",
+	printf("  network time (upper bound)    p50 %7s  p99 %7s\n",
 	       format_time(histogram_percentile(&m->way, 50), time),
 	       format_time(histogram_percentile(&m->way, 99), high));
-	printf("  then in the sender's CQ       p50 %7s  p99 %7s, at least\n",
+	printf("  sender CQ dwell time          p50 %7s  p99 %7s (lower bound)\n",
 	       format_time(histogram_percentile(&m->lay_sent, 50), time),
 	       format_time(histogram_percentile(&m->lay_sent, 99), high));
-	printf("  or in the receiver's CQ       p50 %7s  p99 %7s, at least\n",
+	printf("  receiver CQ dwell time        p50 %7s  p99 %7s (lower bound)\n",
 	       format_time(histogram_percentile(&m->lay_received, 50), time),
 	       format_time(histogram_percentile(&m->lay_received, 99), high));
 }
@@ -255,11 +255,11 @@ static void print_shares(const struct profile_posts *send)
 	char n[FORMAT_TEXT], share[FORMAT_TEXT];
 
 	if (send->small)
-		printf("inline     %s of the %s requests that would fit\n",
+		printf("inline     %s of %s requests that are small enough\n",
 		       share_text(send->small_inline, send->small, share),
 		       format_count(send->small, n));
 	else if (send->judged)
-		printf("inline     no request would fit what their queues take inline\n");
+		printf("inline     no request was small enough to be sent inline\n");
 	if (send->judged)
 		printf("signalled  %s of %s requests",
 		       share_text(send->signalled, send->judged, share),
@@ -270,8 +270,7 @@ static void print_shares(const struct profile_posts *send)
 	if (send->judged)
 		putchar('\n');
 	if (send->judged < send->requests)
-		printf("           of %s requests this is not known: their queue is older than the "
-		       "trace\n",
+		printf("           unknown for %s requests: their queue is older than the trace\n",
 		       format_count(send->requests - send->judged, n));
 }
 
@@ -308,8 +307,7 @@ void stat_posting(const struct stat_view *view)
 		       format_count(profile->errors, n), plural_of(profile->errors),
 		       format_count(profile->flushed, flushed));
 	if (profile->lengthless)
-		printf("           %s receives have no size: their CQ was not made to tell "
-		       "byte_len\n",
+		printf("           %s receives have no size: their CQ does not report byte_len\n",
 		       format_count(profile->lengthless, n));
 }
 
@@ -390,7 +388,7 @@ static const char *shown_place(const struct stat_view *view, uint32_t stack, cha
 	char name[STAT_PLACE];
 
 	if (!*stat_place(view, stack, name))
-		return "place not known";
+		return "unknown place";
 	printable_text(text, STAT_PLACE, name, strlen(name));
 	return text;
 }

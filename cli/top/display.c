@@ -49,7 +49,7 @@ int display_open(struct display **ret_display)
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return log_err(-ENOTTY,
-			       "draw on what is no terminal: `verbatim top --batch` prints");
+			       "draw the screen: not a terminal; use `verbatim top --batch`");
 	display = calloc(1, sizeof(*display));
 	if (!display)
 		return log_err(-ENOMEM, "draw");
@@ -60,7 +60,8 @@ int display_open(struct display **ret_display)
 		free_display(display);
 		return log_err(
 			-EINVAL,
-			"draw on a terminal of kind '%s' (TERM): `verbatim top --batch` prints",
+			"draw the screen on a terminal of type '%s' (TERM); use `verbatim top "
+			"--batch`",
 			kind ? kind : "");
 	}
 	cbreak();

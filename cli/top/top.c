@@ -33,8 +33,9 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_top_options[] = {
-	{ "batch", 'b', NULL, "print each sample, as for a file", FLAG_AT(struct settings, batch) },
-	{ "samples", 'n', "N", "end after so many", NUMBER_AT(struct settings, samples),
+	{ "batch", 'b', NULL, "print samples instead of drawing a screen",
+	  FLAG_AT(struct settings, batch) },
+	{ "samples", 'n', "N", "stop after N samples", NUMBER_AT(struct settings, samples),
 	  .least = 1, .most = UINT32_MAX, .otherwise = "until the recording ends" },
 	CLI_FORMAT(struct settings),
 	{ 0 },
@@ -180,8 +181,7 @@ static int look_at_end(struct top *top)
 	if (top->state.phase == VITALS_NONE)
 		return log_err(-ESRCH, "the recording has ended already: `verbatim stat %s`",
 			       top->trace);
-	return log_err(-ESRCH, "the recorder has gone: `verbatim info %s` says what is there",
-		       top->trace);
+	return log_err(-ESRCH, "the recorder has died: see `verbatim info %s`", top->trace);
 }
 
 /* 1: there is a sample; 0: the user has seen enough; -errno. */
@@ -193,7 +193,7 @@ static int next_sample(struct top *top)
 		ask_recorder(top);
 		found = top->paused ? 0 : vitals_page_get(top->fd, &top->state, &top->turn);
 		if (found < 0)
-			return log_err(found, "read what the recorder tells in %s",
+			return log_err(found, "read the statistics of the recorder in %s",
 				       top->session.dir);
 		if (!found && !find_session_alive(&top->session))
 			found = look_at_end(top);
@@ -213,7 +213,7 @@ static int watch_program(struct top *top)
 
 	while ((err = next_sample(top)) == 1) {
 		if (top->state.phase == VITALS_FAILED)
-			return log_err(-EIO, "the recorder counts no longer: it says why");
+			return log_err(-EIO, "the recorder no longer counts; see its output");
 		err = show_sample(top);
 		if (err || top->state.phase == VITALS_ENDED || top->shown == top->set->samples)
 			break;
@@ -278,9 +278,9 @@ int cli_top(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (arguments.n > 1)
-		return cli_misuse("top", "too much is given: '%s'", arguments.at[1]);
+		return cli_misuse("top", "unexpected argument '%s'", arguments.at[1]);
 	if (set.json && !set.batch)
-		return cli_misuse("top", "--format is of what --batch prints");
+		return cli_misuse("top", "--format needs --batch");
 	top = calloc(1, sizeof(*top));
 	if (!top)
 		return cli_status(log_err(-ENOMEM, "watch"));

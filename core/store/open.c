@@ -50,11 +50,13 @@ static int get_state(sqlite3 *db, const char *path)
 		return err;
 	err = sql_step(stmt);
 	if (!err)
-		err = log_err(-EINVAL, "%s was never begun: who made it was killed; make it again",
+		err = log_err(-EINVAL,
+			      "%s is incomplete: the process that wrote it was killed; "
+			      "write it again",
 			      path);
 	else if (err > 0 && sqlite3_column_int(stmt, 1))
 		err = log_err(-EINVAL,
-			      "%s is half of an unpacked trace, whose maker was killed; "
+			      "%s is an incomplete unpacked trace: `verbatim unpack` was killed; "
 			      "unpack again",
 			      path);
 	else if (err > 0)
@@ -71,7 +73,8 @@ static int recover_db(sqlite3 *db, const char *path)
 	sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 	if ((sqlite3_exec(db, "SELECT 1 FROM sqlite_master", NULL, NULL, NULL) & 0xff) ==
 	    SQLITE_BUSY)
-		return log_err(-EBUSY, "%s is still being written; wait for its end", path);
+		return log_err(-EBUSY, "%s is still being written; wait until it is complete",
+			       path);
 	err = schema_check(db);
 	if (!err)
 		err = get_state(db, path);
@@ -80,8 +83,11 @@ static int recover_db(sqlite3 *db, const char *path)
 	if (!err) /* whole, but its recorder died before it was made one file */
 		return complete_file(db);
 	if (recorder_alive(db))
-		return log_err(-EBUSY, "%s is still being recorded; wait for its end", path);
-	log_note("%s: its recorder died; completing what it wrote", path);
+		return log_err(-EBUSY,
+			       "%s is still being recorded; wait for the end of the "
+			       "recording",
+			       path);
+	log_note("%s: its recorder died; completing the trace", path);
 	return complete_trace(db, COMPLETE_INTERRUPTED);
 }
 

@@ -108,7 +108,10 @@ int outfile_open(const char *path, struct outfile *ret_outfile)
 	int fd = outfile_check(path);
 
 	if (fd)
-		return log_err(fd, "%s is a trace and is left alone; choose another name", path);
+		return log_err(fd,
+			       "%s is a trace and will not be overwritten; choose another "
+			       "name",
+			       path);
 	fd = open_path(path, &out.other);
 	if (fd < 0)
 		return fd;

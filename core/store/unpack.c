@@ -43,7 +43,7 @@ static int put_row(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(sqlite3_db_handle(to), "unpack");
-	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have",
+	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row",
 		       sqlite3_db_filename(sqlite3_db_handle(from), "main"), table);
 }
 

@@ -26,11 +26,11 @@
 static const char *prepare_library(struct replay *r)
 {
 	if (r->options->cm == CM_VERBS)
-		return "as asked for";
+		return "as requested";
 	if (cm_lib_load(&r->cm->lib))
-		return "librdmacm.so.1 is not here";
+		return "librdmacm.so.1 is not installed";
 	if (!cm_channel_of(r, 0))
-		return "there is no connection manager here";
+		return "this machine has no connection manager";
 	if (!cm_address_probe(r))
 		return "the connection manager finds no address of the device";
 	return NULL;
@@ -47,12 +47,12 @@ int cm_begin(struct replay *r)
 	err = cm_learn_nothing(r) ?: cm_pair(r);
 	if (err)
 		return log_err(err, "prepare the calls of librdmacm");
-	why = r->pair ? "of another host's half" : prepare_library(r);
+	why = r->pair ? "part of the other host's trace" : prepare_library(r);
 	r->cm->driven = !why;
 	if (why && r->cm_calls)
 		outcome_note(r->outcome,
-			     "%s call%s of librdmacm %s not made again, nor events and private "
-			     "data: the verbs inside are (%s)",
+			     "%s call%s of librdmacm %s not repeated, and neither are their "
+			     "events and private data; the verbs inside are replayed (%s)",
 			     count_text(r->cm_calls, n), r->cm_calls == 1 ? "" : "s",
 			     r->cm_calls == 1 ? "is" : "are", why);
 	return 0;
@@ -82,8 +82,8 @@ static void tell_made(struct replay *r)
 		made += r->cm->ends[i] && (r->cm->ends[i]->answered || r->cm->ends[i]->far);
 	if (made)
 		outcome_note(r->outcome,
-			     "made the other end of %s connection%s of librdmacm, with the private "
-			     "data that came from there",
+			     "synthesized the peer of %s connection%s of librdmacm, with its "
+			     "recorded private data",
 			     count_text(made, n), made == 1 ? "" : "s");
 }
 

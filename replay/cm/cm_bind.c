@@ -10,8 +10,8 @@
 #include "core/wire/log.h"
 #include "replay/cm/cm_priv.h"
 
-static const char other_family[] = "an address of a family that is not IP";
-static const char in_use[] = "an address that a program outside the trace had";
+static const char other_family[] = "an address of a family other than IP";
+static const char in_use[] = "an address of a program that is not in the trace";
 
 int64_t cm_task_number(const struct cm_task *t, enum arg arg)
 {

@@ -16,7 +16,8 @@
 #include "replay/cm/cm_priv.h"
 #include "replay/report/differ.h"
 
-static const char gave_up[] = "an identifier that librdmacm made and gave up inside another call";
+static const char gave_up[] = "an identifier that librdmacm created and destroyed inside another "
+			      "call";
 static const char option[] = "an option that sets a path of the recorded network";
 
 static struct rdma_event_channel *find_channel(const struct cm_task *t)
@@ -405,7 +406,8 @@ static const char *why_not(const struct cm_task *t)
 		return makes_end(t->call->verb) ? NULL : unmade;
 	if (makes_end(t->call->verb) || (t->end && t->end->id))
 		return NULL;
-	return t->end ? "its identifier is not there" : "the trace does not know its identifier";
+	return t->end ? "its identifier does not exist in the replay"
+		      : "its identifier is not in the trace";
 }
 
 /* librdmacm follows its pointer to the device in these without having one. */

@@ -15,8 +15,8 @@
 
 static const char no_event[] = "a request for an event that returned without one";
 static const char still_waiting[] = "a call that waited for an event until its process ended";
-static const char silence[] = "a connection that nobody answered: it is not waited for";
-static const char padded[] = "the length of private data, which each kind of link pads";
+static const char silence[] = "a connection without a response: the replay does not wait for it";
+static const char padded[] = "the length of private data, which depends on the type of the link";
 
 /*
  * An identifier that has a queue pair is established by librdmacm itself, while the program gets
@@ -290,7 +290,7 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
 		why = cm_why_unmade(r, end);
 	if (!why && !is_request(type) && !end->id)
-		why = "its identifier is not there";
+		why = "its identifier does not exist in the replay";
 	if (why) {
 		outcome_skipped(r->outcome, event->id, event->call->verb, end->object, why);
 		return 0;
@@ -330,8 +330,6 @@ int cm_get_event(struct replay *r, const struct trace_event *event)
 	end = cm_end_at(r, event, (uint64_t)id, call->end);
 	if (end)
 		return get_event(r, event, end);
-	outcome_skipped(r->outcome, event->id, call->verb, 0,
-			"the trace does not know its "
-			"identifier");
+	outcome_skipped(r->outcome, event->id, call->verb, 0, "its identifier is not in the trace");
 	return 0;
 }

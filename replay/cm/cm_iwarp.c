@@ -42,7 +42,7 @@ const char *cm_why_unmade(const struct replay *r, const struct cm_end *end)
 {
 	if (!end || end->partner || end->refused || end->datagrams || !cm_has_iwarp(r))
 		return NULL;
-	return "the other side of its connection is not made on an iWARP device";
+	return "peers cannot be synthesized on an iWARP device";
 }
 
 /* A queue pair of an identifier whose connection is left out. */
@@ -165,13 +165,13 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 	else if (peer == qp)
 		why = "a queue pair of an iWARP device is not connected to itself";
 	else if (!peer)
-		why = "the other side of its queue pair is not made on an iWARP device";
+		why = "peers of queue pairs cannot be synthesized on an iWARP device";
 	else if (other->qp && other->qp->cut)
-		why = "the other side of its queue pair is not driven here";
+		why = "the peer of its queue pair is not replayed";
 	else if (!other->handle && other->made)
-		why = "the other side of its queue pair was not made here";
+		why = "the peer of its queue pair was not created in the replay";
 	else if (other->handle && !join_pair(r, qp, peer))
-		why = "librdmacm could not connect its queue pair here";
+		why = "librdmacm could not connect its queue pair in the replay";
 	if (why)
 		cut_connection(r, qp, 0, why);
 	else

@@ -28,11 +28,11 @@
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
 
-static const char refilled[] = "a message that waited at a shared receive queue until its buffer "
-			       "was filled again";
+static const char refilled[] = "a message at a shared receive queue, with a buffer that was "
+			       "reused before the comparison";
 static const char reposted[] =
-	"a message in a buffer of a shared receive queue that was posted again "
-	"by then: it is not compared";
+	"a message in a buffer of a shared receive queue that was posted again before the "
+	"comparison";
 
 struct span {
 	const uint8_t *at;

@@ -29,9 +29,11 @@ static const char *why_not(struct expected *e)
 		return "tag matching lists are not replayed";
 	if (!e->replica || !e->replica->qp)
 		return e->replica && e->replica->why ? e->replica->why
-						     : "the trace does not know its queue pair";
+						     : "its queue pair is not in the trace";
 	if (!e->cq || !e->cq->handle)
-		return e->cq && e->cq->why ? e->cq->why : "its completion queue was not made here";
+		return e->cq && e->cq->why ? e->cq->why
+					   : "its completion queue was not created "
+					     "in the replay";
 	if (e->replica->qp->cut)
 		return e->replica->qp->cut;
 	if (e->r->no_posts)
@@ -39,10 +41,10 @@ static const char *why_not(struct expected *e)
 	if (!expect_is_shared(e, SIDE_RECV) &&
 	    map_get(&e->r->left_out, event_key(e->wc->request), &from) && e->wc->request.thread &&
 	    e->wc->request_index + 1 >= from)
-		return "its request was not posted here";
+		return "its request was not posted in the replay";
 	if (e->replica->qp->no_flow && expect_side(e) == SIDE_RECV &&
 	    !arrivals_first(&e->qp->in[SIDE_RECV]))
-		return "the flow rule that it came by is not here";
+		return "its flow rule does not exist in the replay";
 	if (expect_died_sending(e, expect_side(e), false))
 		return expect_cut_short;
 	return NULL;

@@ -49,10 +49,10 @@ static void report_stranger(struct replay *r, const struct kept_stranger *k, uin
 		 lost    ? ""
 		 : queue ? ".qp_num"
 			 : ".src_qp");
-	snprintf(there, sizeof(there), "%u, which the trace does not have",
+	snprintf(there, sizeof(there), "%u, which is not in the trace",
 		 queue ? k->wc.qp_num : k->wc.src_qp);
 	if (lost)
-		snprintf(there, sizeof(there), "one that the trace lacks");
+		snprintf(there, sizeof(there), "one that is not in the trace");
 	if (lost)
 		snprintf(here, sizeof(here), "%s",
 			 a ? ibv_wc_status_str(a->wc.status) : "no other completion");
@@ -170,7 +170,7 @@ static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *
 
 	cq->given++;
 	snprintf(there, sizeof(there),
-		 "%" PRIu64 " completions of its queue, and the trace has %" PRIu64, counted,
+		 "%" PRIu64 " completions of its queue, but the trace has %" PRIu64, counted,
 		 cq->given - 1);
 	outcome_divergence(r->outcome,
 			   &(struct divergence){ .event = cq->poll,
@@ -193,8 +193,8 @@ static bool goes_on(struct replay *r, const struct arrival *a)
 	if (!trace_meta(r->trace, "snapshot"))
 		return false;
 	outcome_note(r->outcome,
-		     "the request of %s has completed with %s here; the trace ends before the "
-		     "program asked for that",
+		     "the request of %s completed with %s in the replay; the trace ends before "
+		     "the program polled it",
 		     event_id_text(a->request.event, text), ibv_wc_status_str(a->wc.status));
 	return true;
 }
@@ -267,8 +267,8 @@ static void tell_same_hang(struct replay *r, uint32_t id, enum side side, const 
 	if (!polls_in_vain(r, (uint32_t)cq_id, polled.empty, cq->polled, cq->polled))
 		return;
 	outcome_note(r->outcome,
-		     "the %s of %s was outstanding at the end of the recording, after %" PRIu64
-		     " empty polls, and is here: it hangs here, too",
+		     "the %s of %s was outstanding at the end of the recording, after %" PRIu64 " "
+		     "empty polls, and is outstanding in the replay too: the hang is reproduced",
 		     side == SIDE_SEND ? "send" : "receive", event_id_text(request->event, text),
 		     polled.empty);
 }

@@ -25,9 +25,9 @@
 
 #define RACE_NS 50000000 /* for another completion than the next */
 
-static const char died_before[] = "a message that its receiver was killed before it could take";
-static const char shared_order[] = "which request of a shared receive queue was taken";
-static const char threads_order[] = "the order of what several threads posted or polled";
+static const char died_before[] = "a message to a receiver that was killed before it received it";
+static const char shared_order[] = "the choice of a receive from a shared receive queue";
+static const char threads_order[] = "the order of posts and polls of several threads";
 static const char senders_order[] = "the order of datagrams of several senders";
 
 static bool is_of_request(const struct expected *e, const struct arrival *a)
@@ -363,7 +363,7 @@ static int check_datagram(struct expected *e)
 	wanted.sender = sender ? sender->number : far;
 	if (!sender)
 		err = expect_stranger(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
-				      "the trace does not have its sender");
+				      "its sender is not in the trace");
 	if (!wanted.sender || err)
 		return err;
 	a = await_arrival(e, &wanted);

@@ -53,7 +53,7 @@ int64_t expect_wait_time(const struct expected *e)
 void expect_report_missing(struct expected *e, bool waited)
 {
 	const struct wc *wc = e->wc;
-	char field[64], status[96], there[160], here[64] = "none: its request asks for none";
+	char field[64], status[96], there[160], here[64] = "none: its request is unsignalled";
 
 	value_text(enum_find("ibv_wc_status"), wc->status, status);
 	snprintf(there, sizeof(there), "%s of wr_id 0x%" PRIx64, status, wc->wr_id);

@@ -226,8 +226,8 @@ int faults_new(struct replay *r)
 	free(plan);
 	if (r->options->faults == FAULTS_DEFAULT)
 		return 0;
-	log_note("replay: --faults recorded is for the software device (--device soft): no other "
-		 "can be made to fail");
+	log_note("replay: --faults recorded needs the software device (--device soft): faults "
+		 "cannot be injected into others");
 	return -EOPNOTSUPP;
 }
 

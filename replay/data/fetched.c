@@ -169,9 +169,9 @@ void fetched_end(const struct fetched *f, struct outcome *outcome)
 	if (first)
 		outcome_note(
 			outcome,
-			"%" PRIu64 " read%s fetched what is not here, first at %s: byte %" PRIu64
-			" of %" PRIu64 " was 0x%02x and is 0x%02x. Where a program writes without a"
-			" verb, that is not in the trace",
+			"%" PRIu64 " read%s returned other data than recorded, first at %s: byte "
+			"%" PRIu64 " of %" PRIu64 " was 0x%02x and is 0x%02x. Writes of a program "
+			"without a verb are not in the trace",
 			n, n == 1 ? "" : "s", event_id_text(first->event, text), first->at,
 			first->total, first->there_byte, first->here_byte);
 }

@@ -183,7 +183,8 @@ static void cut_lacking(const struct posting *p)
 {
 	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
 		cut_connection(p->r, p->post->object, p->lacking,
-			       "a request of its queue pair named an object that is not here");
+			       "a request of its queue pair uses an object that does not exist in "
+			       "the replay");
 }
 
 static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
@@ -203,7 +204,7 @@ static void check_filled(struct posting *p)
 		p->missing = p->replica->why;
 	for (uint32_t i = 0; p->side == SIDE_SEND && i < p->post->nwr && !p->missing; i++)
 		if (!has_objects(p, &p->wrs->send[i]))
-			p->missing = "what a request names was destroyed before";
+			p->missing = "a request uses an object that was destroyed before";
 }
 
 static int fill_and_post(struct posting *p)
@@ -262,7 +263,8 @@ static bool lacks_region(struct posting *p)
 	if (!t.missing)
 		return false;
 	cut_connection(p->r, p->post->object, t.missing_object,
-		       "a request of its queue pair named a region that is not here");
+		       "a request of its queue pair uses a region that does not exist in the "
+		       "replay");
 	__builtin_memcpy(p->text, t.text, sizeof(p->text));
 	return true;
 }
@@ -285,16 +287,17 @@ static const char *why_not(struct posting *p)
 	const struct replica *replica = p->replica;
 
 	if (!replica)
-		return "the trace does not know its queue";
+		return "its queue is not in the trace";
 	if (!replica->handle)
-		return replica->why ? replica->why : "its queue was not made here";
+		return replica->why ? replica->why : "its queue was not created in the replay";
 	if (!process_has(p->event->process, replica->handle))
-		return "its process here does not have its queue";
+		return "its process in the replay does not have its queue";
 	if (replica->qp && replica->qp->cut)
 		return replica->qp->cut;
 	p->built = posts_are_built(p);
 	if (p->post->verb == VERB_wr_complete && p->post->ret && !p->built)
-		return "ibv_wr_complete() refused all of it, ibv_post_send() may take some";
+		return "ibv_wr_complete() refused the whole batch, but ibv_post_send() may accept "
+		       "a part";
 	if (p->post->ret && translate_is_inherited(p->r, p->post->object, p->event->process))
 		return translate_inherited;
 	if (lacks_region(p))
@@ -311,8 +314,8 @@ static bool has_spare(const struct posting *p)
 
 static int use_spare(struct posting *p)
 {
-	static const char spare[] = "its shared queue has as many requests of messages that did "
-				    "not come";
+	static const char spare[] = "its shared queue is full of requests for messages that did "
+				    "not arrive";
 
 	p->replica->spare -= p->post->nwr;
 	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->replica->spare_of, spare);

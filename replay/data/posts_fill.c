@@ -126,12 +126,12 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 	const struct replica *mr = o && wr->bind_mr ? replica_of(p->r, o->id) : NULL;
 
 	if (t.missing || !mw) {
-		p->missing = "its memory window was not made here";
+		p->missing = "its memory window was not created in the replay";
 		p->lacking = t.missing_object;
 		return;
 	}
 	if (wr->bind_mr && (!mr || !mr->handle)) {
-		p->missing = "the region of its memory window was not made here";
+		p->missing = "the region of its memory window was not created in the replay";
 		p->lacking = o ? o->id : 0;
 		return;
 	}
@@ -166,11 +166,11 @@ static void put_flush(struct posting *p, const struct wr *wr, struct ibv_send_wr
 	uint32_t rkey = wr->rkey;
 
 	if (!p->built) {
-		p->missing = "a flush is posted by ibv_wr_flush() alone";
+		p->missing = "a flush can be posted only by ibv_wr_flush()";
 		return;
 	}
 	if (made_has(p->r, p->post->object)) {
-		p->missing = "a made peer has no region that may be flushed";
+		p->missing = "a synthesized peer has no region that allows flushes";
 		return;
 	}
 	to->wr.atomic.remote_addr = put_remote(p, wr, peer, &rkey);

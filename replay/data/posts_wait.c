@@ -15,8 +15,9 @@
 
 #define TRIES_NS 50000000 /* for completions of which it is not known whether they can come */
 
-static const char shared[] = "which request of a shared receive queue was taken";
-static const char shorter[] = "a queue shorter than the recorded one: its requests waited for room";
+static const char shared[] = "the choice of a receive from a shared receive queue";
+static const char shorter[] = "a queue shorter than the recorded one: its requests waited for "
+			      "space";
 
 /* Something that will arrive: the peer has sent it, or we do not know the peer. */
 static bool may_receive(const struct posting *p)
@@ -81,7 +82,7 @@ static void note_limit(const struct posting *p)
 	const struct requests *requests = p->requests;
 
 	outcome_note(p->r->outcome,
-		     "%s here is %u, recorded %u: requests beyond it wait until there is room",
+		     "%s is %u in the replay, recorded %u: requests beyond it wait for space",
 		     !p->replica->qp        ? "max_wr"
 		     : p->side == SIDE_SEND ? "max_send_wr"
 					    : "max_recv_wr",

@@ -243,9 +243,10 @@ static void judge_role(const struct role *role, const struct device *device,
 	if (likeness == DEVICE_OTHER)
 		outcome_other_device(outcome);
 	if (!role->attr && !is_named(role))
-		outcome_note(outcome, "the trace does not tell on which device it was recorded");
+		outcome_note(outcome, "the trace does not have the recorded device");
 	else if (likeness != DEVICE_SAME)
-		outcome_note(outcome, "%s is not the recorded %s%s%s%s", device->name, role->name,
+		outcome_note(outcome, "%s differs from the recorded %s%s%s%s", device->name,
+			     role->name,
 			     likeness == DEVICE_TWIN ? ", but one of the same kind" : "",
 			     *text ? ": " : "", text);
 }

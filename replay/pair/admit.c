@@ -78,9 +78,9 @@ static int start_thread(struct visitor *v)
 static void note_refusal(struct admit *a, const char *name, const char *why)
 {
 	if (a->refused < NOTES)
-		log_note("replay: not let in, %s: %s", name, why);
+		log_note("replay: connection from %s rejected: %s", name, why);
 	else if (a->refused == NOTES)
-		log_note("replay: more that are not let in are only counted");
+		log_note("replay: further rejected connections are only counted");
 	a->refused++;
 }
 
@@ -162,8 +162,8 @@ static int tell_nobody(const struct admit *a)
 			       "replay: no other replay has connected: start it with --peer on the "
 			       "other host, or wait longer (--peer-wait)");
 	return log_err(-ETIMEDOUT,
-		       "replay: no other replay has connected that has the same --key (%llu not "
-		       "let in): start it with --peer on the other host, or wait longer "
+		       "replay: no other replay with the same --key has connected (%llu "
+		       "rejected): start it with --peer on the other host, or wait longer "
 		       "(--peer-wait)",
 		       (unsigned long long)a->refused);
 }

@@ -97,10 +97,10 @@ static int tell_lost(struct pair *p)
 		return log_err(-ECONNRESET, "replay: the other replay has ended, %s", bye);
 	if (err == -EBADMSG)
 		return log_err(-EREMOTEIO,
-			       "replay: what came from the other replay is not what it sent");
+			       "replay: the data from the other replay was modified on the way");
 	if (err == -ETIMEDOUT)
-		return log_err(err, "replay: nothing comes from the other replay any more");
-	return err ? log_err(err, "replay: the other replay is gone") : 0;
+		return log_err(err, "replay: the other replay does not respond any more");
+	return err ? log_err(err, "replay: the other replay has closed the connection") : 0;
 }
 
 static bool has_table(const struct pair *p, uint64_t a, uint64_t b)
@@ -171,8 +171,8 @@ static void tell_pair(struct pair *p, size_t i)
 	if (!p->of_mine[i] && life->connected) {
 		p->unmatched++;
 		outcome_note(p->r->outcome,
-			     "%s of process %u, connected to number %u, has no other end in the "
-			     "other host's half (%s): that is made",
+			     "%s of process %u, connected to number %u, has no peer in the trace "
+			     "of the other host (%s): the replay synthesizes it",
 			     o->name, o->process, life->dest, pair_match_why(&p->mine, i, &p->its));
 		return;
 	}
@@ -180,8 +180,8 @@ static void tell_pair(struct pair *p, size_t i)
 		return;
 	other = &p->its.lives[p->of_mine[i] - 1];
 	outcome_note(p->r->outcome,
-		     "%s of process %u, number %u, is joined with number %u of the other host's "
-		     "process %u",
+		     "%s of process %u, number %u, is connected to number %u of process %u on the "
+		     "other host",
 		     o->name, o->process, life->number, other->number, other->process);
 }
 
@@ -202,9 +202,10 @@ static void tell_pairs(struct pair *p)
 		datagrams += p->its.lives[i].type == IBV_QPT_UD;
 	if (!joined && !datagrams)
 		outcome_gap(p->r->outcome,
-			    "no queue pair of this half has its other end in the other host's");
+			    "no queue pair of this trace has its peer in the trace of the other "
+			    "host");
 	else if (joined > TOLD_MOST)
-		outcome_note(p->r->outcome, "%zu queue pairs are joined in all", joined);
+		outcome_note(p->r->outcome, "%zu queue pairs are connected in total", joined);
 }
 
 int pair_meet(struct replay *r)
@@ -220,7 +221,7 @@ int pair_meet(struct replay *r)
 	if (err)
 		return err;
 	pair_tell_table(p);
-	err = await_both(p, has_table, "does not tell what it has");
+	err = await_both(p, has_table, "does not send its queue pairs");
 	if (!err && prepare_both(p))
 		err = log_err(-ENOMEM, "replay: join the two halves");
 	if (err)
@@ -239,7 +240,7 @@ int pair_begin(struct replay *r)
 	if (!p)
 		return 0;
 	pair_tell(p, PAIR_READY, NULL, 0);
-	err = await_both(p, is_ready, "does not begin");
+	err = await_both(p, is_ready, "does not start");
 	pthread_mutex_lock(&p->lock);
 	p->moved = wire_now();
 	pthread_mutex_unlock(&p->lock);
@@ -259,10 +260,9 @@ int pair_end(struct replay *r, bool differs)
 	if (outcome_stopped(r->outcome))
 		return p->its_end ? 0 : tell_lost(p);
 	pair_tell(p, PAIR_END, (uint64_t[]){ differs }, 1);
-	err = await_both(p, is_over, "does not come to its end");
+	err = await_both(p, is_over, "does not finish");
 	if (!err && p->its_differs)
-		outcome_note(r->outcome, "the other host's half differs: its own report says in "
-					 "what");
+		outcome_note(r->outcome, "the replay on the other host differs: see its report");
 	return err;
 }
 
@@ -273,9 +273,9 @@ static void say_bye(struct pair *p, int err)
 	char why[PAIR_WHY];
 
 	if (err == -ECANCELED || pace_has_ended())
-		snprintf(why, sizeof(why), "before its time: it was told to");
+		snprintf(why, sizeof(why), "early: it was requested");
 	else
-		snprintf(why, sizeof(why), "before its time: %s", strerror(-err));
+		snprintf(why, sizeof(why), "early: %s", strerror(-err));
 	pack_text(&pack, why);
 	line_send(p->line, PAIR_BYE, bytes, (size_t)(pack.at - bytes));
 }

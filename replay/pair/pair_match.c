@@ -88,10 +88,10 @@ void pair_match(const struct pair_table *listener, const struct pair_table *peer
 const char *pair_match_why(const struct pair_table *mine, size_t i, const struct pair_table *its)
 {
 	const struct pair_life *life = &mine->lives[i];
-	const char *why = "no queue pair of the other host has that number";
+	const char *why = "no queue pair of the other host has this number";
 
 	if (!is_connected_type(life->type))
-		return "queue pairs of its type are not joined between hosts";
+		return "queue pairs of its type are not connected between hosts";
 	for (size_t k = 0; k < its->nlives; k++) {
 		const struct pair_life *other = &its->lives[k];
 
@@ -99,13 +99,17 @@ const char *pair_match_why(const struct pair_table *mine, size_t i, const struct
 			continue;
 		if (find_place(its, other->port, &life->av) == PLACED_ELSEWHERE ||
 		    find_place(mine, life->port, &other->av) == PLACED_ELSEWHERE)
-			why = "the other host's queue pair of that number has another address";
+			why = "the queue pair of the other host with this number has another "
+			      "address";
 		else if (!other->connected || other->dest != life->number)
-			why = "the other host's queue pair of that number was connected elsewhere";
+			why = "the queue pair of the other host with this number was connected "
+			      "elsewhere";
 		else if (judge_pair(mine, life, its, other) < 0)
-			why = "the other host's queue pair of that number began with another PSN";
+			why = "the queue pair of the other host with this number started with "
+			      "another PSN";
 		else
-			return "the other host's queue pair of that number is joined with another";
+			return "the queue pair of the other host with this number is connected to "
+			       "another";
 	}
 	return why;
 }

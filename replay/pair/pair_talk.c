@@ -203,7 +203,7 @@ static int take_bye(struct pair *p, struct unpack *u)
 	if (!unpack_ended(u))
 		return -EBADMSG;
 	if (!*p->bye)
-		snprintf(p->bye, sizeof(p->bye), "for a reason that it does not tell");
+		snprintf(p->bye, sizeof(p->bye), "for an unknown reason");
 	stop_replay(p);
 	return 0;
 }

@@ -144,7 +144,7 @@ static enum wire_role other_role(enum wire_role role)
 static int judge_hello(const struct hello *hello, enum wire_role role, char why[WIRE_WHY])
 {
 	if (memcmp(hello->magic, magic, MAGIC))
-		return tell_why(why, -EPROTO, "what is at the other end is no replay");
+		return tell_why(why, -EPROTO, "the other end is not a replay");
 	if (le32toh(hello->version) != WIRE_VERSION)
 		return tell_why(why, -EPROTONOSUPPORT,
 				"the other replay speaks version %u, this one version %u: use the "
@@ -167,10 +167,10 @@ static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char w
 	if (!err && !memcmp(its.magic, magic, MAGIC))
 		err = receive_all(fd, &its.version, sizeof(its) - MAGIC, deadline);
 	if (err == -ETIMEDOUT)
-		return tell_why(why, err, "the other end says nothing");
+		return tell_why(why, err, "the other end sends nothing");
 	if (err)
 		return tell_why(why, err,
-				"the other end closed the connection before it said who it is");
+				"the other end closed the connection before it identified itself");
 	return judge_hello(&its, role, why);
 }
 

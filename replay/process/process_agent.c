@@ -71,9 +71,9 @@ static size_t size_of(enum object_kind kind, bool whole)
 static void copy_object(struct process_copy *copy, enum object_kind kind, void *object,
 			bool extended)
 {
-	_Static_assert((size_t)BUILDER_SIZE <= PROCESS_COPY, "room for a queue pair");
-	_Static_assert(sizeof(struct ibv_cq_ex) <= PROCESS_COPY, "room for a queue");
-	_Static_assert(sizeof(struct ibv_context) <= PROCESS_COPY, "room for a context");
+	_Static_assert((size_t)BUILDER_SIZE <= PROCESS_COPY, "memory for a queue pair");
+	_Static_assert(sizeof(struct ibv_cq_ex) <= PROCESS_COPY, "memory for a queue");
+	_Static_assert(sizeof(struct ibv_context) <= PROCESS_COPY, "memory for a context");
 
 	copy->real = (uintptr_t)object;
 	copy->kind = kind;

@@ -76,7 +76,7 @@ static bool has_ended(const struct replayed *p, int ms)
 	return p->pidfd >= 0 && poll(&fd, 1, ms) == 1;
 }
 
-#define ITS "its process here "
+#define ITS "its process in the replay "
 
 static void describe_end(int status, char *text, size_t size)
 {
@@ -207,7 +207,7 @@ static void fork_from(struct process_ask *ask, uint32_t child, uint32_t parent, 
 	process_ask_lock(ask, c);
 	c->args[0] = child;
 	if (process_ask(ask, c, PROCESS_FORK))
-		snprintf(p->how, sizeof(p->how), "the process that it is forked from has ended");
+		snprintf(p->how, sizeof(p->how), "its parent process has ended");
 	else if (c->ret < 0)
 		snprintf(p->how, sizeof(p->how), "a process could not be forked: %s",
 			 strerror(c->error));
@@ -247,7 +247,7 @@ const char *process_ask_why_not(struct process_ask *ask, uint32_t process)
 	struct replayed *p = find_replayed(ask, process);
 
 	if (!p)
-		return "the trace does not have its process";
+		return "its process is not in the trace";
 	if (!p->started)
 		process_ask_fork(ask, process, 0);
 	if (!process_load(p->ended))

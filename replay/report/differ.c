@@ -18,17 +18,17 @@
 #include "core/store/db/args_walk.h"
 #include "replay/report/outcome.h"
 
-static const char numbers[] = "numbers that a device gives (keys, queue pairs, handles, files)";
+static const char numbers[] = "numbers assigned by a device (keys, queue pairs, handles, files)";
 static const char limits[] = "attributes of the device";
 static const char port[] = "attributes of the port, its LID and GIDs";
-static const char vectors[] = "completion vectors, as many as the machine has processors for";
-static const char rounding[] = "a size that another device rounds in another way";
-static const char one_process[] = "fork support, which all replayed processes share";
+static const char vectors[] = "the number of completion vectors, which depends on the processors";
+static const char rounding[] = "a size that devices round differently";
+static const char one_process[] = "fork support, which is common to all replayed processes";
 static const char transport[] = "the state of the transport: sequence numbers, path, timers";
-static const char provider[] = "options that only providers know";
-static const char unsupported[] = "a verb that the recorded device did not have";
-static const char buffers[] = "whether a device takes DMA buffers";
-static const char connection[] = "parameters of a connection that another link does not carry";
+static const char provider[] = "provider-specific options";
+static const char unsupported[] = "a verb that the recorded device did not support";
+static const char buffers[] = "support for DMA buffers";
+static const char connection[] = "connection parameters that depend on the type of the link";
 static const char clocks[] = "clocks and counters";
 static const char ignored[] = "the receive capacity of a queue pair with an SRQ, which is ignored";
 

@@ -119,7 +119,7 @@ static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 		tolerate_numbers(outcome, there->flow_tag, 0,
 				 "tags of flow rules, which are not in the trace");
 	if (there->parts & (WC_TIMESTAMP | WC_WALLCLOCK))
-		outcome_tolerated(outcome, "when a completion came");
+		outcome_tolerated(outcome, "the time of a completion");
 	if (there->parts & WC_CVLAN)
 		tolerate_numbers(outcome, there->cvlan, 0,
 				 "flags of the link (GRH, checksums, VLAN)");
@@ -147,7 +147,7 @@ static bool has_packet_kind(const struct differ_wc *d)
  */
 static void differ_origin(struct outcome *outcome, struct differ_wc *d)
 {
-	static const char origin[] = "where a datagram comes from on the link (LID, P_Key index)";
+	static const char origin[] = "the source of a datagram on the link (LID, P_Key index)";
 
 	if (d->type != IBV_QPT_UD || d->ex)
 		return;
@@ -171,7 +171,7 @@ static void differ_success(struct outcome *outcome, struct differ_wc *d)
 		report_numbers(outcome, d, "byte_len", NULL, there->byte_len, here->byte_len);
 	else
 		tolerate_numbers(outcome, there->byte_len, here->byte_len,
-				 "the length of what was sent");
+				 "the length of sent data");
 	if (!(here->opcode & IBV_WC_RECV) || (d->ex && !d->ex->read_wc_flags))
 		return;
 	differ_origin(outcome, d);

@@ -55,13 +55,13 @@ void inferred_text(const struct inferred_list *list, FILE *to)
 	}
 	fputs(" inferred\n", to);
 	if (sum.placed) {
-		print_count(to, "not known: where ", sum.placed, "write");
-		fputs(" with immediate data went to\n", to);
+		print_count(to, "unknown: the destination of ", sum.placed, "write");
+		fputs(" with immediate data\n", to);
 	}
 	if (list->open) {
-		print_count(to, "not reproducible: what a made peer wrote into ", list->open,
-			    "region");
-		fputs(" of the program, or read from there\n", to);
+		print_count(to, "not reproducible: data that a synthesized peer wrote into ",
+			    list->open, "region");
+		fputs(" of the program, or read from it\n", to);
 	}
 }
 

@@ -39,8 +39,8 @@ enum outcome_count {
 /* What it means for a program that relied on what was recorded. */
 enum divergence_class {
 	DIVERGENCE_OTHER,
-	DIVERGENCE_FAILED_THERE, /* a recorded failure succeeds here */
-	DIVERGENCE_FAILED_HERE,  /* a recorded success fails here */
+	DIVERGENCE_FAILED_THERE, /* a recorded failure succeeds in the replay */
+	DIVERGENCE_FAILED_HERE,  /* a recorded success fails in the replay */
 	DIVERGENCE_CLASSES,
 };
 

@@ -29,21 +29,21 @@ static void print_total(const struct outcome *r, FILE *to)
 		n[OUTCOME_COMPLETIONS], n[OUTCOME_NOTIFIES], n[OUTCOME_EVENTS]);
 	if (n[OUTCOME_PAYLOADS])
 		fprintf(to,
-			"sent what was recorded, and compared what was received %" PRIu64
-			" time%s\n",
+			"sent the recorded contents, and compared received contents %" PRIu64 " "
+			"time%s\n",
 			n[OUTCOME_PAYLOADS], n[OUTCOME_PAYLOADS] == 1 ? "" : "s");
 	fprintf(to, "recorded in %.3f s, compiled in %.3f s, replayed in %.3f s\n", r->recorded,
 		r->compiled, r->replayed);
 	if (n[OUTCOME_FAULTS])
 		fprintf(to,
 			"%" PRIu64 " recorded error%s or event%s that the traffic does not cause "
-			"%s caused (--faults recorded)\n",
+			"%s injected (--faults recorded)\n",
 			n[OUTCOME_FAULTS], n[OUTCOME_FAULTS] == 1 ? "" : "s",
 			n[OUTCOME_FAULTS] == 1 ? "" : "s", n[OUTCOME_FAULTS] == 1 ? "was" : "were");
 	if (n[OUTCOME_UNPOLLED])
 		fprintf(to,
-			"%" PRIu64 " completion%s came that the recorded program had not asked "
-			"for %s\n",
+			"%" PRIu64 " completion%s arrived that the recorded program had not "
+			"polled %s\n",
 			n[OUTCOME_UNPOLLED], n[OUTCOME_UNPOLLED] == 1 ? "" : "s",
 			r->moment ? "by then" : "when it ended");
 }
@@ -89,17 +89,17 @@ void outcome_print_divergence(const struct outcome *r, size_t i, FILE *to)
 	print_consequences(r, &r->kept[i], to);
 }
 
-/* "3 divergences (2 recorded successes fail here, 1 recorded failure succeeds here)" */
+/* "3 divergences (2 recorded successes fail in the replay, 1 other)" */
 static void print_classes(const struct outcome *r, FILE *to)
 {
 	static const char *const one[DIVERGENCE_CLASSES] = {
-		[DIVERGENCE_FAILED_HERE] = "recorded success fails here",
-		[DIVERGENCE_FAILED_THERE] = "recorded failure succeeds here",
+		[DIVERGENCE_FAILED_HERE] = "recorded success fails in the replay",
+		[DIVERGENCE_FAILED_THERE] = "recorded failure succeeds in the replay",
 		[DIVERGENCE_OTHER] = "other",
 	};
 	static const char *const many[DIVERGENCE_CLASSES] = {
-		[DIVERGENCE_FAILED_HERE] = "recorded successes fail here",
-		[DIVERGENCE_FAILED_THERE] = "recorded failures succeed here",
+		[DIVERGENCE_FAILED_HERE] = "recorded successes fail in the replay",
+		[DIVERGENCE_FAILED_THERE] = "recorded failures succeed in the replay",
 		[DIVERGENCE_OTHER] = "other",
 	};
 	static const enum divergence_class order[] = { DIVERGENCE_FAILED_HERE,
@@ -187,7 +187,7 @@ static void print_gaps(const struct outcome *r, FILE *to)
 		print_foreign(to, r->gaps[i]);
 	}
 	if (r->ngaps > GAPS_SHOWN)
-		fprintf(to, "; and %zu more that it lacks, below", r->ngaps - GAPS_SHOWN);
+		fprintf(to, "; and %zu more missing, see below", r->ngaps - GAPS_SHOWN);
 }
 
 void outcome_verdict(const struct outcome *r, FILE *to)
@@ -289,7 +289,7 @@ void outcome_text(const struct outcome *r, FILE *to)
 	print_skips(r, to);
 	print_lines(r, to);
 	if (r->ntolerated)
-		fprintf(to, "differences that say nothing:\n");
+		fprintf(to, "ignored differences (expected):\n");
 	for (size_t i = 0; i < r->ntolerated; i++)
 		fprintf(to, "  %" PRIu64 " x %s\n", r->tolerated[i].n, r->tolerated[i].reason);
 	for (size_t i = GAPS_SHOWN; i < r->ngaps; i++) {

@@ -47,8 +47,8 @@ void rounds_text(const struct rounds *rounds, FILE *to)
 	fprintf(to, "%" PRIu32 " round%s", timed, timed == 1 ? "" : "s");
 	if (rounds->warmup)
 		fprintf(to, " after %" PRIu32 " to warm up", rounds->warmup);
-	fprintf(to, ": replayed in %.6f s at least, %.6f s in the median, %.6f s at most\n",
-		rounds->least, rounds->median, rounds->most);
+	fprintf(to, ": replayed in %.6f s minimum, %.6f s median, %.6f s maximum\n", rounds->least,
+		rounds->median, rounds->most);
 }
 
 void rounds_json(const struct rounds *rounds, FILE *to)

@@ -115,22 +115,22 @@ static const char *read_rule(struct rule *rule, char *line)
 		words[i] = rest;
 		rest += strcspn(rest, " \t");
 		if (!*words[i])
-			return "it needs a verb, a field, events, an object and a reason";
+			return "a line needs a verb, a field, events, an object and a reason";
 		if (*rest)
 			*rest++ = '\0';
 	}
 	rest += strspn(rest, " \t");
 	if (!*rest)
-		return "it has no reason after the object";
+		return "the reason after the object is missing";
 	rule->verb = words[0];
 	rule->field = words[1];
 	rule->line.reason = rest;
 	if (!is_verb(words[0]))
-		return "there is no such verb";
+		return "unknown verb";
 	if (!read_events(rule, words[2]))
-		return "events are *, T:*, T:N or T:N-T:M of one thread";
+		return "events must be *, T:*, T:N or T:N-T:M of one thread";
 	if (!read_object(rule, words[3]))
-		return "an object is a name such as qp1, or qp1/PROCESS";
+		return "an object must be a name such as qp1, or qp1/PROCESS";
 	return NULL;
 }
 

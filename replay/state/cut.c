@@ -17,7 +17,7 @@ void cut_connection(struct replay *r, uint32_t id, uint32_t from, const char *wh
 		outcome_inherit(r->outcome, id, from);
 	peer = replica_of(r, replica->qp->peer);
 	if (peer && peer->qp && !peer->qp->cut) {
-		peer->qp->cut = "the other side of its queue pair is not driven here";
+		peer->qp->cut = "the peer of its queue pair is not replayed";
 		outcome_inherit(r->outcome, replica->qp->peer, id);
 	}
 }

@@ -122,7 +122,7 @@ static const struct need needs[] = {
 	{ "UC queue pairs", is_iwarp, QP_TYPE(IBV_QPT_UC) },
 	{ "address handles", is_iwarp, "verb IN ('ibv_create_ah', 'ibv_create_ah_from_wc')" },
 	/* within the kernel: the trace has nothing to do it with */
-	{ "queue pairs that librdmacm connects as iWARP's", is_no_iwarp,
+	{ "iWARP queue pairs, connected by librdmacm", is_no_iwarp,
 	  "verb LIKE 'ibv_create_qp%' AND EXISTS (SELECT 1 FROM device"
 	  " WHERE transport_type = 'IBV_TRANSPORT_IWARP' AND attr IS NOT NULL)"
 	  " AND NOT EXISTS (SELECT 1 FROM device"
@@ -195,7 +195,7 @@ static bool all_lack(const struct needs *n, const struct need *need)
 
 static const char *name_of(const struct needs *n)
 {
-	return n->nabilities == 1 ? n->abilities[0].device->name : "each device here";
+	return n->nabilities == 1 ? n->abilities[0].device->name : "each device of this machine";
 }
 
 static void add_missing(struct needs *n, const char *between, const char *text)
@@ -265,7 +265,7 @@ static void check_limit(struct replay *r, struct needs *n, const struct limit *l
 	there = ask_number(r, at_once, limit->kind);
 	if (there <= here)
 		return;
-	snprintf(line, sizeof(line), "%s %s at a time, of which %s has %s",
+	snprintf(line, sizeof(line), "%s %s at a time, but %s has %s",
 		 count_text((uint64_t)there, most), limit->what, name_of(n),
 		 count_text((uint64_t)here, has));
 	add_missing(n, "; ", line);
@@ -287,7 +287,7 @@ static void check_regions(struct replay *r, struct needs *n)
 	there = (uint64_t)sql_int(trace_db(r->trace), longest, 0);
 	if (there <= here)
 		return;
-	snprintf(line, sizeof(line), "a region of %s bytes, where %s can have %s",
+	snprintf(line, sizeof(line), "a region of %s bytes, but %s supports %s",
 		 count_text(there, most), name_of(n), count_text(here, has));
 	add_missing(n, "; ", line);
 }
@@ -296,7 +296,7 @@ static void check_regions(struct replay *r, struct needs *n)
 static int judge_missing(struct replay *r, struct needs *n)
 {
 	if (n->missing.failed)
-		return log_err(-ENOMEM, "look at what the trace needs");
+		return log_err(-ENOMEM, "find the requirements of the trace");
 	if (!n->missing.used)
 		return 0;
 	if (r->options->skip_unsupported) {
@@ -316,7 +316,7 @@ int needs_check(struct replay *r)
 		return 0;
 	n = r->needs = calloc(1, sizeof(*n));
 	if (!n)
-		return log_err(-ENOMEM, "look at what the trace needs");
+		return log_err(-ENOMEM, "find the requirements of the trace");
 	look_at_devices(r, n);
 	for (unsigned int i = 0; i < NEEDS && !err; i++)
 		if (all_lack(n, &needs[i]))

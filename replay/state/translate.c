@@ -44,7 +44,7 @@ static void report_unknown(struct translation *t, enum object_kind kind, uint32_
 
 static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint64_t recorded)
 {
-	static const char why[] = "the trace does not know it";
+	static const char why[] = "it is not in the trace";
 	char handle[32];
 
 	snprintf(handle, sizeof(handle), "%#" PRIx64, recorded);
@@ -61,7 +61,7 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 
 	t->missing_object = o->id;
 	if (!replica->why && !replica->made && !replica->created && o->created.thread) {
-		replica->why = "the call that made its object is not in the trace";
+		replica->why = "the call that created its object is not in the trace";
 		snprintf(there, sizeof(there), "%s of process %u", o->name, o->process);
 		if (!t->r->gaps)
 			report_unknown(t, o->kind, o->id, there, replica->why);
@@ -69,18 +69,20 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 			replica->why = t->r->gaps;
 	}
 	return miss_object(t, o->kind,
-			   replica->why ? replica->why : "its object was not made here");
+			   replica->why ? replica->why
+					: "its object was not created in the "
+					  "replay");
 }
 
 /* It was made after the fork, or the process destroyed its copy. */
 static uint64_t miss_elsewhere(struct translation *t, const struct object *o)
 {
 	t->missing_object = o->id;
-	return miss_object(t, o->kind, "its process here does not have it");
+	return miss_object(t, o->kind, "its process in the replay does not have it");
 }
 
-const char translate_inherited[] = "a forked process uses what its parent made, which the device "
-				   "refused there: --processes replays that";
+const char translate_inherited[] = "a forked process uses objects of its parent, which the "
+				   "recorded device refused: --processes replays that";
 
 bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process)
 {
@@ -103,7 +105,8 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 	if (!o)
 		return miss_unknown(t, kind, recorded);
 	if (kind == OBJECT_device && devices_are_without(t->r->devices, o->name)) {
-		t->needless = "a device that the program only found in a list, which is not here";
+		t->needless = "a device that the program only found in a list, and that this "
+			      "machine does not have";
 		return 0;
 	}
 	if (kind == OBJECT_device)

@@ -133,8 +133,8 @@ TEST(keys_that_fit_are_not_to_blame)
 	cause = only_cause(&s);
 	assert_null(cause->key);
 	assert_string_equal(cause->peer,
-			    "in RTS at its last verb, at 37.0 us; if it was alive: look at the way "
-			    "there and back (link, VLAN, GID, MTU)");
+			    "in RTS at its last verb, at 37.0 us; if it was alive: check the "
+			    "network path in both directions (link, VLAN, GID, MTU)");
 	assert_string_equal(cause->name, "process 2 (app) qp1");
 	story_end(&s);
 }
@@ -149,8 +149,8 @@ TEST(a_peer_that_was_alive_could_answer)
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	receive_as_peer(&s);
 	assert_string_equal(only_cause(&s)->peer,
-			    "in RTS, so that it could answer: look at the way there and back "
-			    "(link, VLAN, GID, MTU)");
+			    "in RTS, so it could respond: check the network path in both "
+			    "directions (link, VLAN, GID, MTU)");
 	story_end(&s);
 }
 
@@ -174,7 +174,7 @@ TEST(a_killed_peer_takes_its_regions_with_it)
 	story_exit(&s, PEER, 9);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->rkey, "process 2 mr1, gone with its process");
+	assert_string_equal(only_cause(&s)->rkey, "process 2 mr1, ended with its process");
 	story_end(&s);
 }
 
@@ -190,9 +190,9 @@ TEST(a_peer_that_was_killed_right_after)
 	s.now += 2000000;
 	story_exit(&s, PEER, 9);
 	cause = only_cause(&s);
-	assert_null(strstr(cause->peer, "could answer"));
+	assert_null(strstr(cause->peer, "could respond"));
 	assert_non_null(strstr(cause->peer, "in RTS; killed by SIGKILL at 2.0 ms, last verb at "));
-	assert_non_null(strstr(cause->peer, ": whether it could still answer is not known"));
+	assert_non_null(strstr(cause->peer, ": it is unknown whether it could still respond"));
 	story_end(&s);
 }
 
@@ -208,7 +208,7 @@ TEST(a_peer_that_was_killed_much_later_could_answer)
 	story_exit(&s, PEER, 9);
 	cause = only_cause(&s);
 	assert_null(strstr(cause->peer, "killed"));
-	assert_non_null(strstr(cause->peer, "could answer"));
+	assert_non_null(strstr(cause->peer, "could respond"));
 	story_end(&s);
 }
 
@@ -236,7 +236,7 @@ TEST(a_peer_that_is_connected_later)
 	begin_early(&s, 0x21);
 	cause = only_cause(&s);
 	assert_string_equal(cause->peer, "in INIT until its ibv_modify_qp(RTR) 2:16, 600.0 ms "
-					 "later: it answers from RTR on");
+					 "later: it responds only from RTR on");
 	assert_string_equal(cause->name, "process 2 (app) qp1");
 	story_end(&s);
 }
@@ -246,8 +246,8 @@ TEST(a_peer_that_is_never_connected)
 	struct story s;
 
 	begin_early(&s, 0);
-	assert_string_equal(only_cause(&s)->peer, "in INIT, and no ibv_modify_qp() to RTR came: "
-						  "it answers from RTR on");
+	assert_string_equal(only_cause(&s)->peer, "in INIT, and no ibv_modify_qp() to RTR "
+						  "followed: it responds only from RTR on");
 	story_end(&s);
 }
 
@@ -256,8 +256,8 @@ TEST(a_peer_that_is_connected_to_another_later)
 	struct story s;
 
 	begin_early(&s, 0x99);
-	assert_non_null(strstr(only_cause(&s)->peer, ", 600.0 ms later: it answers from RTR on; "
-						     "then its dest_qp_num is 0x99, and not 0x21"));
+	assert_non_null(strstr(only_cause(&s)->peer, ", 600.0 ms later: it responds only from RTR "
+						     "on; then its dest_qp_num is 0x99, not 0x21"));
 	story_end(&s);
 }
 
@@ -270,7 +270,7 @@ TEST(a_peer_that_is_connected_to_another)
 	connect_end(&s, 1, 0x99, 0x21, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer, "its dest_qp_num is 0x99, and not 0x21");
+	assert_string_equal(only_cause(&s)->peer, "its dest_qp_num is 0x99, not 0x21");
 	story_end(&s);
 }
 
@@ -288,8 +288,9 @@ TEST(a_number_that_was_never_received)
 	struct story s;
 
 	begin_with_destination(&s, 0);
-	assert_string_equal(only_cause(&s)->peer, "dest_qp_num is 0, which no program's queue pair "
-						  "has: was the peer's number received?");
+	assert_string_equal(only_cause(&s)->peer, "dest_qp_num is 0, which is not the number of a "
+						  "program's queue pair: was the number of the "
+						  "peer received?");
 	story_end(&s);
 }
 
@@ -298,7 +299,7 @@ TEST(a_number_that_nobody_has)
 	struct story s;
 
 	begin_with_destination(&s, 0x77);
-	assert_non_null(strstr(only_cause(&s)->peer, "dest_qp_num 0x77 is of no queue pair in "));
+	assert_non_null(strstr(only_cause(&s)->peer, "dest_qp_num 0x77 matches no queue pair in "));
 	story_end(&s);
 }
 
@@ -312,9 +313,10 @@ TEST(a_number_of_one_that_is_gone)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer,
-			    "dest_qp_num 0x22 is of 1 queue pair in this trace, of which none is "
-			    "known to be connected to this one");
+	assert_string_equal(
+		only_cause(&s)->peer,
+		"dest_qp_num 0x22 is the number of 1 queue pair in this trace, but none "
+		"of them is known to be connected to this one");
 	story_end(&s);
 }
 
@@ -328,7 +330,7 @@ TEST(one_retry_is_no_retries)
 	connect_end(&s, 0, 0x77, 0x22, FAR);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer, "no answer within 1 retry of 4.2 ms; "));
+	assert_non_null(strstr(only_cause(&s)->peer, "no response within 1 retry of 4.2 ms; "));
 	story_end(&s);
 }
 
@@ -383,7 +385,8 @@ TEST(a_peer_that_posted_its_receives_late)
 	receive_as_peer(&s);
 	assert_string_equal(only_cause(&s)->peer,
 			    "its receive queue was empty (0 of 8 posted); its first receive, "
-			    "2:20, came 1000 ns later; rnr_retry 2, its min_rnr_timer 0.64 ms");
+			    "2:20, was posted 1000 ns later; rnr_retry 2, its min_rnr_timer 0.64 "
+			    "ms");
 	story_end(&s);
 }
 
@@ -400,6 +403,6 @@ TEST(a_peer_that_failed_first)
 	assert_int_equal(s.findings->facts->errors.n, 2);
 	assert_non_null(
 		strstr(facts_cause(s.findings->facts, &s.findings->facts->errors.all[1])->peer,
-		       "its receive 2:20 has room for 8 bytes: IBV_WC_LOC_LEN_ERR at 2:"));
+		       "its receive 2:20 has 8 bytes: IBV_WC_LOC_LEN_ERR at 2:"));
 	story_end(&s);
 }

@@ -46,7 +46,7 @@ TEST(a_destroy_waits_for_ever)
 	f = story_only(&s, RULE_COMPL_003);
 	assert_non_null(strstr(f->says, "had not returned 1.00 s later, when the process ended"));
 	assert_string_equal(f->where, "ibv_destroy_cq(): cq");
-	assert_non_null(strstr(f->says, "1 completion event of cq1 had been got"));
+	assert_non_null(strstr(f->says, "1 completion event of cq1 had been retrieved"));
 	assert_int_equal(f->nsteps, 3);
 	assert_int_equal(f->steps[1].moment.verb, VERB_get_cq_event);
 	story_end(&s);
@@ -152,7 +152,7 @@ TEST(a_lenient_device_lets_it_pass)
 	begin_story(&s);
 	get_event(&s, 0);
 	destroy_cq(&s, 0);
-	story_tells(&s, RULE_COMPL_003, "this device let it pass");
+	story_tells(&s, RULE_COMPL_003, "this device accepted this");
 }
 
 TEST(a_failed_get_is_no_event)
@@ -195,7 +195,7 @@ TEST(more_is_acknowledged_than_was_got)
 	destroy_cq(&s, 0);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_COMPL_003);
-	assert_non_null(strstr(f->says, "cq1: 2 more events were acknowledged than had been got"));
+	assert_non_null(strstr(f->says, "cq1: 2 more events were acknowledged than retrieved"));
 	assert_int_equal(f->nsteps, 4);
 	assert_int_equal(f->steps[2].moment.verb, VERB_ack_cq_events);
 	story_end(&s);

@@ -106,8 +106,8 @@ TEST(siw_exempts_nobody)
 	f = story_only(&s, RULE_ENV_001);
 	assert_string_equal(
 		f->says, "ibv_reg_mr() of 9 MiB failed with ENOMEM: process 1 had 0 bytes pinned "
-			 "by 0 regions, RLIMIT_MEMLOCK is 8 MiB, from which siw exempts nobody, "
-			 "root included.");
+			 "by 0 regions, RLIMIT_MEMLOCK is 8 MiB, which siw applies to all users, "
+			 "including root.");
 	story_end(&s);
 }
 
@@ -155,8 +155,8 @@ TEST(queues_that_go_round_the_verbs)
 	f = story_only(&s, RULE_ENV_002);
 	assert_int_equal(f->event.n, 2);
 	assert_string_equal(f->says,
-			    "Process 1 called mlx5dv_init_obj() 2 times: what it sends and "
-			    "receives there is not in the trace.");
+			    "Process 1 called mlx5dv_init_obj() 2 times: data sent and received "
+			    "this way is not in the trace.");
 	story_end(&s);
 }
 

@@ -45,7 +45,7 @@ TEST(a_failed_verb_says_what_and_why)
 	fact = only_fact(&s, FACT_FAILED);
 	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
 	assert_int_equal(fact->error, EBUSY);
-	assert_string_equal(fact->because, "pd1 is kept by mr1, made by thread 1 at 1:6");
+	assert_string_equal(fact->because, "pd1 is in use by mr1, created by thread 1 at 1:6");
 	assert_false(facts_bad(s.findings->facts));
 	story_end(&s);
 }
@@ -77,14 +77,14 @@ static const struct cm_failure {
 	  "RDMA_CM_EVENT_ADDR_ERROR of rdma_resolve_addr(cm_id1)", ENETUNREACH, NULL },
 	{ "no listener", RDMA_CM_EVENT_REJECTED, 8,
 	  "RDMA_CM_EVENT_REJECTED of rdma_connect(cm_id1)", ECONNREFUSED,
-	  "nobody listens at that address and port (status 8, invalid service ID)" },
+	  "no program listens at this address and port (status 8, invalid service ID)" },
 	{ "rejected over iWARP", RDMA_CM_EVENT_REJECTED, -ECONNREFUSED,
 	  "RDMA_CM_EVENT_REJECTED of rdma_connect(cm_id1)", ECONNREFUSED, NULL },
 	{ "no answer", RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT,
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ETIMEDOUT, NULL },
 	{ "no listener for datagrams", RDMA_CM_EVENT_UNREACHABLE, 1,
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED,
-	  "nobody listens at that address and port (status 1, service ID not supported)" },
+	  "no program listens at this address and port (status 1, service ID not supported)" },
 	{ "datagrams refused", RDMA_CM_EVENT_UNREACHABLE, 2,
 	  "RDMA_CM_EVENT_UNREACHABLE of rdma_connect(cm_id1)", ECONNREFUSED,
 	  "the other program called rdma_reject(), or its backlog was full (status 2)" },
@@ -212,10 +212,10 @@ TEST(a_failure_that_is_expected_may_be_the_end)
 	assert_int_equal(facts_count(s.findings->facts, FACT_FAILED), 0);
 	fact = only_fact(&s, FACT_EXITED);
 	assert_string_equal(fact->because,
-			    "its last verb that failed: ibv_create_cq_ex(context1) = EOPNOTSUPP at "
+			    "its last failed verb: ibv_create_cq_ex(context1) = EOPNOTSUPP at "
 			    "1:4, wc_flags has IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG "
-			    "beyond IBV_WC_STANDARD_FLAGS; many programs expect that, this one may "
-			    "not: see what it printed");
+			    "beyond IBV_WC_STANDARD_FLAGS; many programs expect this failure, "
+			    "this one may not: see its output");
 	story_end(&s);
 }
 
@@ -244,7 +244,7 @@ TEST(a_search_that_was_the_end)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	fact = only_fact(&s, FACT_EXITED);
-	assert_non_null(strstr(fact->because, "its last verb that failed: ibv_create_qp(pd1) = "));
+	assert_non_null(strstr(fact->because, "its last failed verb: ibv_create_qp(pd1) = "));
 	story_end(&s);
 }
 

@@ -35,7 +35,8 @@ TEST(what_is_no_cq_is_found)
 
 	story_with_cq(&s);
 	create_qp_with(&s, &a_pd);
-	story_tells(&s, RULE_LIFE_010, "was given pd1 as qp_init_attr.recv_cq, where a cq belongs");
+	story_tells(&s, RULE_LIFE_010,
+		    "was given pd1 as qp_init_attr.recv_cq, but a cq is expected");
 }
 
 TEST(a_pointer_to_nothing_known_is_found)
@@ -45,7 +46,7 @@ TEST(a_pointer_to_nothing_known_is_found)
 	story_with_cq(&s);
 	create_qp_with(&s, (void *)0x7000);
 	story_tells(&s, RULE_LIFE_010,
-		    "was given 0x7000 as qp_init_attr.recv_cq, where a cq belongs");
+		    "was given 0x7000 as qp_init_attr.recv_cq, but a cq is expected");
 }
 
 /* Its CQs may be older than the trace, too. */

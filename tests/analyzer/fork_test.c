@@ -32,8 +32,8 @@ TEST(a_child_uses_its_parents_pd)
 	assert_string_equal(f->where, "ibv_reg_mr(): pd");
 	assert_string_equal(
 		f->says,
-		"process 2 (pid 150), forked from process 1 at 1:6, called ibv_reg_mr() on "
-		"pd1, which process 1 had made; the call succeeded.");
+		"process 2 (pid 150), forked from process 1 at 1:6, called ibv_reg_mr() on pd1, "
+		"which process 1 had created; the call succeeded.");
 	assert_int_equal(f->process, 2);
 	assert_int_equal(f->nsteps, 3);
 	assert_int_equal(f->steps[0].moment.id.n, 4);
@@ -57,9 +57,8 @@ TEST(a_child_destroys_and_closes)
 	story_check(&s, NULL);
 	assert_string_equal(
 		story_only(&s, RULE_FORK_003)->says,
-		"process 2 (pid 150), forked from process 1 at 1:6, called the destroys "
-		"of 1 context, 1 pd that process 1 had made, from pd1 on to context1 at "
-		"2:4.");
+		"process 2 (pid 150), forked from process 1 at 1:6, destroyed 1 context, 1 pd "
+		"that process 1 had created, from pd1 to context1 at 2:4.");
 	assert_int_equal(story_found(&s), 1);
 	story_end(&s);
 }
@@ -410,8 +409,8 @@ TEST(a_region_shares_its_pages)
 	f = story_only(&s, RULE_FORK_004);
 	assert_string_equal(
 		f->says, "mr2 (lkey 0x50) has 0x20010 to 0x20074, which are not whole pages of "
-			 "4096 bytes: what else is in them is missing in the child that was made "
-			 "at 1:10.");
+			 "4096 bytes: other data in these pages is missing in the child forked at "
+			 "1:10.");
 	story_end(&s);
 }
 

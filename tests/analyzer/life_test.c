@@ -220,7 +220,7 @@ TEST(busy_pd_names_who_is_in_the_way)
 	dealloc_pd(&s, EBUSY);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_LIFE_003);
-	assert_non_null(strstr(f->says, "since mr1, made by thread 1 at"));
+	assert_non_null(strstr(f->says, "since mr1, created by thread 1 at"));
 	assert_int_equal(f->steps[1].moment.verb, VERB_reg_mr);
 	assert_string_equal(f->steps[2].what, "destroy failed");
 	story_end(&s);
@@ -233,7 +233,7 @@ TEST(a_cq_is_destroyed_under_its_qp)
 	story_with_cq(&s);
 	create_qp(&s);
 	destroy_cq(&s, 0);
-	story_tells(&s, RULE_LIFE_003, "while qp1, made by thread 1 at");
+	story_tells(&s, RULE_LIFE_003, "while qp1, created by thread 1 at");
 }
 
 TEST(a_channel_is_destroyed_under_its_cq)
@@ -262,7 +262,7 @@ TEST(a_thread_domain_is_deallocated_under_its_pd)
 	story_do(&s, 0, VERB_alloc_td, 60, W(&td), W(&a_context), W(&of_td));
 	story_do(&s, 0, VERB_alloc_parent_domain, 61, W(&domain), W(&a_context), W(&attr));
 	story_do(&s, 0, VERB_dealloc_td, 62, EBUSY, W(&td));
-	story_tells(&s, RULE_LIFE_003, "since pd2, made by thread 1");
+	story_tells(&s, RULE_LIFE_003, "since pd2, created by thread 1");
 }
 
 TEST(a_qp_in_a_multicast_group_is_destroyed)
@@ -337,7 +337,7 @@ TEST(leaks_are_one_finding_a_place)
 	f = s.findings->all[1];
 	assert_int_equal(f->rule, RULE_LIFE_004);
 	assert_int_equal(f->site->count, 25);
-	assert_non_null(strstr(f->says, "25 objects, 100 KiB together, made by ibv_reg_mr()"));
+	assert_non_null(strstr(f->says, "25 objects, 100 KiB together, created by ibv_reg_mr()"));
 	assert_non_null(strstr(f->says, "process 1 exited: mr2 to mr50"));
 	story_end(&s);
 }
@@ -357,8 +357,9 @@ TEST(a_leaked_context_is_told_with_what_is_in_it)
 	assert_string_equal(f->object, "context1");
 	assert_string_equal(f->where, "ibv_open_device()");
 	assert_int_equal(s.findings->rules[RULE_LIFE_004], 1);
-	assert_non_null(strstr(f->says, "context1, made by ibv_open_device(), was still there when "
-					"process 1 exited, and with it 1 pd, 1 mr, 1 cq, 1 qp."));
+	assert_non_null(strstr(f->says, "context1, created by ibv_open_device(), still existed "
+					"when process 1 exited, and with it 1 pd, 1 mr, 1 cq, 1 "
+					"qp."));
 	story_end(&s);
 }
 
@@ -379,7 +380,7 @@ TEST(a_busy_pd_is_told_with_what_kept_it)
 	f = s.findings->all[1];
 	assert_int_equal(f->rule, RULE_LIFE_004);
 	assert_string_equal(f->object, "mr1");
-	assert_non_null(strstr(f->says, "mr1 of 4 KiB, made by ibv_reg_mr(), was still there"));
+	assert_non_null(strstr(f->says, "mr1 of 4 KiB, created by ibv_reg_mr(), still existed"));
 	assert_non_null(strstr(f->says, ", and with it 1 pd."));
 	assert_int_equal(f->of_site, 1); /* though the PD, which is the older, came first */
 	story_end(&s);

@@ -44,7 +44,7 @@ TEST(memory_of_a_request_is_unmapped)
 			f = s.findings->all[i];
 	assert_string_equal(f->where, "munmap()");
 	assert_string_equal(f->says,
-			    "munmap() gave back 0x11800 to 0x14000 of mr1 (lkey 0x60) while 1 work "
+			    "munmap() released 0x11800 to 0x14000 of mr1 (lkey 0x60) while 1 work "
 			    "request needed it, with wr_id 0x7 on qp1 posted at 1:12.");
 	assert_int_equal(f->nsteps, 3);
 	story_end(&s);

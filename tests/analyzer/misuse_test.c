@@ -71,11 +71,11 @@ static const struct field_row {
 	const char *says;
 } fields[] = {
 	{ "a_field_of_an_error_was_read", MISUSE_ERROR_FIELD, CQ_FIELD_opcode, IBV_WC_WR_FLUSH_ERR,
-	  "ibv_wc_read_opcode() was called for a completion of cq1 with IBV_WC_WR_FLUSH_ERR, of "
-	  "which only wr_id, status, vendor_err and qp_num are valid." },
+	  "ibv_wc_read_opcode() was called for a completion of cq1 with IBV_WC_WR_FLUSH_ERR; only "
+	  "its wr_id, status, vendor_err and qp_num are valid." },
 	{ "a_field_was_not_asked_for", MISUSE_UNASKED_FIELD, CQ_FIELD_byte_len, IBV_WC_SUCCESS,
-	  "ibv_wc_read_byte_len() was called for a completion of cq1, which was made with wc_flags "
-	  "that do not ask for this field." },
+	  "ibv_wc_read_byte_len() was called for a completion of cq1, which was created with "
+	  "wc_flags that do not include this field." },
 };
 
 static void finds_invalid_field(void **state)
@@ -141,8 +141,8 @@ TEST(two_threads_are_in_an_object_of_a_thread_domain)
 	story_misuses(&s, 0, &misuse);
 	assert_string_equal(
 		find_first(&s, RULE_THREAD_001)->says,
-		"Thread 1 called ibv_post_send() on qp1 while thread 2 was using it; qp1 was made "
-		"with a thread domain, so that nothing locks it.");
+		"Thread 1 called ibv_post_send() on qp1 while thread 2 was using it; qp1 was created "
+		"with a thread domain, so it is not locked.");
 	story_end(&s);
 }
 

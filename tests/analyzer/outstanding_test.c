@@ -50,7 +50,7 @@ TEST(an_address_handle_is_destroyed_too_early)
 	poll_sends(&s, 7, 1);
 	end_well(&s);
 	story_tells(&s, RULE_LIFE_008,
-		    "ah1 was destroyed while 1 request that named it was "
+		    "ah1 was destroyed while 1 request that used it was "
 		    "outstanding on qp1 (number 0x21)");
 }
 
@@ -172,7 +172,8 @@ TEST(a_number_is_given_to_two_requests)
 	end_well(&s);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_COMPL_006);
-	assert_non_null(strstr(f->says, "wr_id 0x3e8 is outstanding on qp1 (number 0x21) since"));
+	assert_non_null(
+		strstr(f->says, "wr_id 0x3e8 has been outstanding on qp1 (number 0x21) since"));
 	assert_string_equal(f->where, "ibv_post_recv(): wr[0].wr_id");
 	story_end(&s);
 }
@@ -185,7 +186,7 @@ TEST(a_buffer_is_posted_twice)
 	receive_many(&s, MANY, 4);
 	receive_two(&s, 1001, 1000);
 	end_well(&s);
-	story_tells(&s, RULE_MKEY_007, "Of the 400 requests that completed there before");
+	story_tells(&s, RULE_MKEY_007, "The 400 requests completed on this queue before");
 }
 
 TEST(the_same_request_twice_is_one_finding)
@@ -271,7 +272,7 @@ TEST(a_number_comes_back_with_a_completion)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_LIFE_006);
 	assert_string_equal(f->object, "qp2");
-	assert_non_null(strstr(f->says, "qp1 had that number before"));
+	assert_non_null(strstr(f->says, "qp1 had this number before"));
 	story_end(&s);
 }
 

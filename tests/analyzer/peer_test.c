@@ -159,7 +159,7 @@ TEST(deregistered_while_a_write_is_outstanding)
 	begin_story(&s);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
-	story_tells(&s, RULE_MKEY_005, "1 request that names it");
+	story_tells(&s, RULE_MKEY_005, "1 request that uses it");
 }
 
 TEST(deregistered_after_the_completion)

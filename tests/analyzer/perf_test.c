@@ -30,7 +30,7 @@ TEST(registrations_between_messages)
 		post_and_poll(&s, i);
 	}
 	end_well(&s);
-	story_tells(&s, RULE_PERF_001, "40 calls that register memory or make queue pairs took");
+	story_tells(&s, RULE_PERF_001, "40 calls that register memory or create queue pairs took");
 }
 
 TEST(registrations_before_and_after_the_work)

@@ -86,7 +86,7 @@ TEST(more_than_the_device_gave_is_too_much)
 	post_sends(&s, ROOM, 2, IBV_SEND_SIGNALED);
 	end_well(&s);
 	story_tells(&s, RULE_QUEUE_001,
-		    "room for 4 requests in its send queue, and 6 were outstanding");
+		    "4 slots in its send queue, but 6 requests were outstanding");
 }
 
 /* Completions may have been polled. */
@@ -180,7 +180,7 @@ TEST(a_cq_is_smaller_than_what_completes_there)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_QUEUE_003);
 	assert_string_equal(f->object, "cq1");
-	assert_non_null(strstr(f->says, "cq1 holds 16 entries, and with this post 18 requests"));
+	assert_non_null(strstr(f->says, "cq1 has 16 entries, and with this post 18 requests"));
 	story_end(&s);
 }
 
@@ -210,7 +210,7 @@ TEST(a_cq_that_failed_says_what_it_holds)
 	story_do(&s, 0, VERB_ack_async_event, 35, 0, W(&overrun));
 	end_well(&s);
 	story_tells(&s, RULE_QUEUE_003,
-		    "cq1 failed: IBV_EVENT_CQ_ERR. It holds 16 entries, and up to 3 ");
+		    "cq1 failed: IBV_EVENT_CQ_ERR. It has 16 entries, and up to 3 ");
 }
 
 TEST(a_queue_full_of_unsignalled_requests)
@@ -263,7 +263,7 @@ TEST(too_many_elements_are_refused)
 				    .ret = EINVAL,
 				    .bad = 1 });
 	end_well(&s);
-	story_tells(&s, RULE_QUEUE_005, "wr[0] has 3 SGEs; qp1 (number 0x21) takes 1");
+	story_tells(&s, RULE_QUEUE_005, "wr[0] has 3 SGEs; qp1 (number 0x21) supports 1");
 }
 
 TEST(too_many_inline_bytes)
@@ -278,7 +278,7 @@ TEST(too_many_inline_bytes)
 				    .flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE,
 				    .length = 17 });
 	end_well(&s);
-	story_tells(&s, RULE_QUEUE_005, "wr[0] has 17 inline bytes; qp1 (number 0x21) takes 16");
+	story_tells(&s, RULE_QUEUE_005, "wr[0] has 17 inline bytes; qp1 (number 0x21) supports 16");
 }
 
 TEST(inline_bytes_as_many_as_the_device_gave)

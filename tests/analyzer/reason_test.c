@@ -131,7 +131,7 @@ static const struct of_rtr {
 	  { .path_mtu = IBV_MTU_256, .max_dest_rd_atomic = 17 },
 	  EINVAL,
 	  "max_dest_rd_atomic is 17, the device's max_qp_rd_atom is 16" },
-	{ "timer", { .min_rnr_timer = 32 }, EINVAL, "min_rnr_timer is 32, the most is 31" },
+	{ "timer", { .min_rnr_timer = 32 }, EINVAL, "min_rnr_timer is 32, the maximum is 31" },
 	{ "not_global",
 	  { .ah_attr.port_num = 1 },
 	  EINVAL,
@@ -153,7 +153,7 @@ static const struct of_rtr {
 			 .is_global = 1,
 			 .grh.dgid.raw = { [10] = 0xff, 0xff, 10, 0, 0, 2 } } },
 	  ETIMEDOUT,
-	  "::ffff:10.0.0.2 did not answer from fe80::1, RoCE v1, sgid_index 0 of port 1" },
+	  "::ffff:10.0.0.2 did not respond from fe80::1, RoCE v1, sgid_index 0 of port 1" },
 };
 
 static void rtr_is_refused(void **state)
@@ -207,7 +207,7 @@ static const struct of_post {
 	{ "state", IBV_QPS_INIT, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL, "qp1 was in INIT" },
 	{ "receive", IBV_QPS_RESET, VERB_post_recv, 0, 1, 0, EINVAL, "qp1 was in RESET" },
 	{ "opcode", IBV_QPS_RTS, VERB_post_send, IBV_WR_TSO, 1, 0, EINVAL,
-	  "qp1 is of type RC, which has no IBV_WR_TSO" },
+	  "qp1 is of type RC, which does not support IBV_WR_TSO" },
 	{ "elements", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 3, 0, EINVAL,
 	  "3 SGEs, max_send_sge is 2" },
 	{ "elements_of_a_receive", IBV_QPS_RTS, VERB_post_recv, 0, 3, 0, EINVAL,
@@ -216,10 +216,10 @@ static const struct of_post {
 	  "128 bytes inline, max_inline_data is 100" },
 	{ "room", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, ENOMEM,
 	  "not a full queue: 0 of 4 sends of qp1 were outstanding; the device or its library had "
-	  "no room" },
+	  "no resources" },
 	{ "room_of_a_receive", IBV_QPS_RTS, VERB_post_recv, 0, 1, 0, ENOMEM,
 	  "not a full queue: 0 of 4 receives of qp1 were outstanding; the device or its library "
-	  "had no room" },
+	  "had no resources" },
 	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
 };
 
@@ -272,8 +272,8 @@ static const struct of_qp {
 	{ "recv_sge", { .max_recv_sge = 5 }, "max_recv_sge is 5, the device's max_sge is 4" },
 	{ "inline_data",
 	  { .max_inline_data = 900 },
-	  "within the device's limits, but for max_inline_data 900, whose limit cannot be asked "
-	  "for" },
+	  "within the device's limits, except possibly max_inline_data 900, which has a limit "
+	  "that cannot be queried" },
 	{ "qp_unexplained", { .max_send_wr = 10 }, NULL },
 };
 
@@ -336,8 +336,8 @@ TEST(memory_that_is_not_there_is_named)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_reg_mr, EFAULT, W(&a_pd), W(0x1000), W(0x2000), W(0));
-	failed_because(&s, "0x1000 to 0x3000 cannot be pinned: not all of it is mapped, or it is a "
-			   "GPU's");
+	failed_because(&s, "0x1000 to 0x3000 cannot be pinned: it is not completely mapped, or it "
+			   "is GPU memory");
 }
 
 TEST(a_limit_of_pinned_memory_is_named)
@@ -365,9 +365,9 @@ TEST(a_limit_that_does_not_bind_is_not_blamed)
 	reg_mr(&s, &a_mr);
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(100), W(0), W(0), W(0));
 	story_limits = (struct event_process){ 0 };
-	failed_because(&s, "not for RLIMIT_MEMLOCK, which CAP_IPC_LOCK lifts (4 KiB pinned by 1 "
-			   "region), and within the device's limits: the device or the kernel had "
-			   "no room");
+	failed_because(&s, "not because of RLIMIT_MEMLOCK, which CAP_IPC_LOCK lifts (4 KiB pinned "
+			   "by 1 region), and within the device's limits: the device or the "
+			   "kernel had no resources");
 }
 
 TEST(an_address_handle_has_the_same_reasons)
@@ -387,5 +387,5 @@ TEST(an_address_handle_is_not_resolved)
 
 	begin_story(&s);
 	refuse_call(&s, VERB_create_ah, ETIMEDOUT, W(&a_pd), W(&attr));
-	failed_because(&s, "fe80::1 did not answer from fe80::1, RoCE v1, sgid_index 0 of port 1");
+	failed_because(&s, "fe80::1 did not respond from fe80::1, RoCE v1, sgid_index 0 of port 1");
 }

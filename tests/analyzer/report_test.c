@@ -71,8 +71,7 @@ static void write_file(const char *path, const char *text)
 static const struct broken {
 	const char *name, *suppress, *baseline, *complaint;
 } broken[] = {
-	{ "a rule that is not there", "LIFE-001\nNO-RULE\n", NULL,
-	  ":2: there is no rule 'NO-RULE'" },
+	{ "a rule that is not there", "LIFE-001\nNO-RULE\n", NULL, ":2: unknown rule 'NO-RULE'" },
 	{ "a fourth word", "LIFE-001 a b c", NULL, ":1: more than" },
 	{ "an empty baseline", NULL, "", ":1: not a baseline" },
 	{ "another file", NULL, "LIFE-001", ":1: not a baseline" },

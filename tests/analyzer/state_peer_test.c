@@ -131,7 +131,7 @@ TEST(the_one_that_is_meant_means_another)
 	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
 	send_to_peer(&s);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	finds_once(&s, RULE_STATE_005, "its dest_qp_num is 0x99, and not 0x21");
+	finds_once(&s, RULE_STATE_005, "its dest_qp_num is 0x99, not 0x21");
 }
 
 TEST(a_number_at_another_lid_is_somebody_else)

@@ -203,7 +203,7 @@ TEST(a_receive_beside_the_srq_is_found)
 	story_do(&s, 0, VERB_modify_qp, 33, 0, W(&qp),
 		 W(&(struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT }), W(TO_INIT));
 	story_post(&s, 0, VERB_post_recv, &qp, 7, 0, a_sge);
-	story_tells(&s, RULE_STATE_002, "from a shared receive queue");
+	story_tells(&s, RULE_STATE_002, "uses a shared receive queue");
 }
 
 TEST(a_connected_queue_is_posted_to)
@@ -267,7 +267,7 @@ TEST(posts_after_err_are_found_once)
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_STATE_003);
 	assert_int_equal(f->event.n, 20);
-	assert_non_null(strstr(f->says, "had gone to ERR by ibv_modify_qp() at 1:16"));
+	assert_non_null(strstr(f->says, "had entered ERR by ibv_modify_qp() at 1:16"));
 	story_end(&s);
 }
 
@@ -374,13 +374,13 @@ static void post_extended(enum verb verb, bool lacks, const char *says)
 TEST(an_operation_that_was_not_asked_for_is_found)
 {
 	post_extended(VERB_wr_complete, true,
-		      "send_ops_flags 0x4, which lack IBV_WR_RDMA_WRITE, and that was posted");
+		      "send_ops_flags 0x4, which lack IBV_WR_RDMA_WRITE, but it was posted");
 }
 
 TEST(an_operation_that_was_not_asked_for_is_found_where_its_builder_is_not_there)
 {
 	post_extended(VERB_wr_abort, true,
-		      "IBV_WR_RDMA_WRITE, and that was built; nothing of its batch was posted");
+		      "IBV_WR_RDMA_WRITE, but it was built; nothing of its batch was posted");
 }
 
 TEST(an_operation_that_was_asked_for_is_posted)
@@ -469,7 +469,7 @@ TEST(a_fatal_event_ends_the_service)
 	story_do(&s, 0, VERB_get_async_event, 34, 0, W(&a_context), W(&fatal));
 	post_send(&s);
 	story_do(&s, 0, VERB_ack_async_event, 35, 0, W(&fatal));
-	story_tells(&s, RULE_STATE_003, "as ibv_get_async_event() told at");
+	story_tells(&s, RULE_STATE_003, "reported by ibv_get_async_event() at");
 }
 
 /* An Ethernet port with fe80::1 by RoCE v1 and 10.0.0.1 by v2; the peers of stories. */
@@ -555,8 +555,8 @@ TEST(nobody_answers_the_first_request)
 	begin_sending(&s, 0);
 	story_poll(&s, 0, &a_cq, 7, IBV_WC_RETRY_EXC_ERR, a_qp.qp_num);
 	story_tells(&s, RULE_STATE_008,
-		    "the first completion is that nobody answered "
-		    "(IBV_WC_RETRY_EXC_ERR); the port has ::ffff:10.0.0.1");
+		    "the first completion reports no response (IBV_WC_RETRY_EXC_ERR); the port "
+		    "has ::ffff:10.0.0.1");
 }
 
 TEST(a_peer_that_answered_before_was_reached)
@@ -606,7 +606,7 @@ TEST(the_state_of_an_answer_counts)
 	query_state(&s, IBV_QPS_ERR);
 	post_send(&s);
 	post_send(&s);
-	story_tells(&s, RULE_STATE_003, "as ibv_query_qp() told at");
+	story_tells(&s, RULE_STATE_003, "reported by ibv_query_qp() at");
 }
 
 /* It was asked before another thread's modify, and answered after that. */

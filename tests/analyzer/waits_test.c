@@ -62,7 +62,7 @@ TEST(a_receive_for_which_nothing_was_sent)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	says_of_it(&s, SIGINT,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		   "process 2 (app) qp1: 0 sends posted there, 0 received here");
+		   "process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one");
 }
 
 TEST(a_peer_that_was_killed_long_before)
@@ -118,9 +118,10 @@ TEST(a_process_that_gave_up_is_told_with_its_status)
 	story_check(&s, NULL);
 	fact = only_exit(&s);
 	assert_int_equal(fact->error, 3);
-	assert_string_equal(fact->because,
-			    "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-			    "process 2 (app) qp1: 0 sends posted there, 0 received here");
+	assert_string_equal(
+		fact->because,
+		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
+		"process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one");
 	assert_false(facts_bad(s.findings->facts));
 	story_end(&s);
 }
@@ -160,12 +161,11 @@ TEST(a_send_that_has_arrived_is_told_with_the_receives)
 	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	receive_as_peer(&s);
-	says_of_it(
-		&s, SIGTERM,
-		"1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
-		"process 2 (app) qp1: it had received that; 1 receive of qp1 outstanding, no "
-		"completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends posted there, 0 "
-		"received here");
+	says_of_it(&s, SIGTERM,
+		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
+		   "process 2 (app) qp1: it had received these; 1 receive of qp1 outstanding, no "
+		   "completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends "
+		   "posted by the peer, 0 received by this one");
 }
 
 static void post_unsignalled(struct story *s)
@@ -200,7 +200,7 @@ TEST(messages_that_have_arrived_are_not_those_behind_them)
 	receive_as_peer(&s);
 	says_of_it(&s, SIGTERM,
 		   "3 sends of qp1 outstanding, the oldest, IBV_WR_SEND 1:22, for 1.00 s; peer "
-		   "process 2 (app) qp1: its 2 receives were used up");
+		   "process 2 (app) qp1: its 2 receives were consumed");
 }
 
 static void begin_story_of(struct story *s, int type)
@@ -267,11 +267,10 @@ TEST(a_datagram_that_the_grh_makes_too_long)
 	begin_datagrams(&s);
 	receive_into(&s, 64);
 	send_datagram(&s, 64);
-	says_of_it(
-		&s, SIGTERM,
-		"1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
-		"qp1 has sent it 1 datagram, 0 received here; the last, of 64 bytes and the 40 of "
-		"the GRH, did not fit: the receives have room for 64");
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
+		   "qp1 has sent it 1 datagram, 0 received; the last, of 64 bytes and the 40 of "
+		   "the GRH, did not fit: the receives have 64");
 }
 
 TEST(a_datagram_that_had_room)
@@ -282,8 +281,8 @@ TEST(a_datagram_that_had_room)
 	receive_into(&s, 104);
 	send_datagram(&s, 64);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
-		   "qp1 has sent it 1 datagram, 0 received here");
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 "
+		   "(app) qp1 has sent it 1 datagram, 0 received");
 }
 
 TEST(no_datagram)
@@ -293,8 +292,8 @@ TEST(no_datagram)
 	begin_datagrams(&s);
 	receive_into(&s, 104);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; nobody in this "
-		   "trace has sent to it");
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; no process in "
+		   "this trace has sent to it");
 }
 
 TEST(a_message_of_uc_that_is_too_long)
@@ -308,13 +307,13 @@ TEST(a_message_of_uc_that_is_too_long)
 	says_of_it(
 		&s, SIGTERM,
 		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		"(app) qp1: 1 send posted there, 0 received here; the last, of 65 bytes, did not "
-		"fit: the receives have room for 64");
+		"(app) qp1: 1 send posted by the peer, 0 received by this one; the last, of 65 bytes, "
+		"did not fit: the receives have 64");
 }
 
-#define OUTSIDE                                                                                    \
-	"qp1 was still in INIT, no ibv_modify_qp() to RTR with the number of its peer came: what " \
-	"programs tell each other before it (host, TCP port, numbers) is not in the trace"
+#define OUTSIDE                                                                                  \
+	"qp1 was still in INIT, without an ibv_modify_qp() to RTR with the number of its peer: " \
+	"the data that programs exchange before it (host, TCP port, numbers) is not in the trace"
 
 /* Ends before anybody told it whom to talk to, with receives posted. */
 static void end_unconnected(struct story *s)
@@ -343,7 +342,7 @@ TEST(who_gives_up_unconnected_was_told_nothing)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_string_equal(only_exit(&s)->because,
-			    "no recorded verb of it failed; " OUTSIDE ": see what it printed");
+			    "no recorded verb of it failed; " OUTSIDE ": see its output");
 	story_end(&s);
 }
 
@@ -355,6 +354,6 @@ TEST(who_gives_up_connected_has_its_own_reason)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_string_equal(only_exit(&s)->because,
-			    "no recorded verb of it failed: see what it printed");
+			    "no recorded verb of it failed: see its output");
 	story_end(&s);
 }

@@ -75,7 +75,7 @@ TEST(a_message_comes_before_the_arming)
 	send_one(&s);
 	arm_cq(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(lost_says(&s), "1 completion lay in cq1 for 1.00 s while"));
+	assert_non_null(strstr(lost_says(&s), "1 completion waited in cq1 for 1.00 s while"));
 	story_end(&s);
 }
 
@@ -89,7 +89,7 @@ TEST(the_cq_was_polled_before_that)
 	send_one(&s);
 	arm_cq(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(lost_says(&s), "its last poll was before that, at 2:"));
+	assert_non_null(strstr(lost_says(&s), "after its last poll at 2:"));
 	story_end(&s);
 }
 
@@ -103,7 +103,7 @@ TEST(the_cq_was_not_emptied)
 	arm_cq(&s, 0);
 	poll_receive(&s, 0);
 	wait_in_vain(&s);
-	assert_non_null(strstr(lost_says(&s), "but not until it was empty"));
+	assert_non_null(strstr(lost_says(&s), "but not until empty"));
 	story_end(&s);
 }
 
@@ -120,7 +120,7 @@ TEST(the_next_message_ends_it)
 	send_one(&s);
 	story_return(&s, &call, 0);
 	story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
-	assert_non_null(strstr(lost_says(&s), "2 completions lay in cq1 for 1.00 s"));
+	assert_non_null(strstr(lost_says(&s), "2 completions waited in cq1 for 1.00 s"));
 	story_end(&s);
 }
 

@@ -22,7 +22,7 @@ TEST(work_is_told_again_and_again)
 	assert_non_null(told);
 	for (int i = 0; i < 3; i++) {
 		assert_non_null(fgets(line, sizeof(line), told));
-		assert_non_null(strstr(line, "weave: at work for "));
+		assert_non_null(strstr(line, "weave: running for "));
 	}
 	dup2(old, STDERR_FILENO);
 	close(old);

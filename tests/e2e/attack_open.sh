@@ -55,7 +55,7 @@ journal_that_is_a_link_is_refused() {
 
 journal_that_is_another_file_is_refused() {
 	cp t.db two.db && echo precious >victim && ln victim two.db-journal || return
-	refused two.db 'two.db-journal is another file, too' victim
+	refused two.db 'two.db-journal has a second hard link' victim
 }
 
 journal_that_is_a_fifo_is_refused() {
@@ -93,7 +93,7 @@ link_to_a_trace_is_followed_to_what_lies_beside_it() {
 trigger_is_refused_and_not_run() {
 	cp t.db trigger.db && sqlite3 trigger.db \
 		"CREATE TRIGGER bite AFTER UPDATE ON meta BEGIN DELETE FROM call; END" || return
-	refused trigger.db "its trigger 'bite'.*record again" || return
+	refused trigger.db "the trigger 'bite'.*record again" || return
 	sqlite3 trigger.db "UPDATE meta SET value = 'recording' WHERE key = 'state';
 		DELETE FROM meta WHERE key = 'recorder'" &&
 		sqlite3 trigger.db "DROP TRIGGER bite" \
@@ -106,7 +106,7 @@ view_over_a_table_that_never_ends_is_refused() {
 	cp u.db view.db && sqlite3 view.db \
 		"DROP TABLE loss; CREATE VIEW loss AS WITH RECURSIVE r(events, overwritten, last) AS
 		(SELECT 1, 1, 1 UNION ALL SELECT events, 1, 1 FROM r) SELECT * FROM r" &&
-		refused view.db "its view 'loss'"
+		refused view.db "the view 'loss'"
 }
 
 # Each ends with 2 and one sentence, and everything is as it was.
@@ -199,7 +199,7 @@ extension_refuses_a_schema_that_is_not_ours() {
 	cp t.db ext.db && sqlite3 ext.db "CREATE VIEW strange AS SELECT 1" || return
 	sqlite3 ext.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out 2>err &&
 		{ echo "it reads it"; return 1; }
-	says "its view 'strange'" err &&
+	says "the view 'strange'" err &&
 		sqlite3 t.db ".load $libs/libverbatim-sqlite" "SELECT count(*) FROM wc" >out
 }
 
@@ -276,7 +276,7 @@ recorder_writes_into_nothing_that_was_laid() {
 		ln -s '$tmp/private/victim' m.db-wal" || return
 	VERBATIM_SESSIONS=$tmp/anybody setpriv --reuid 65532 --regid 65532 --clear-groups \
 		--inh-caps=-all "$VERBATIM" record -q -o shared/n.db true 2>err
-	is $? 4 && is "$(wc -l <err)" 1 && says 'is in the way and cannot be removed' err &&
+	is $? 4 && is "$(wc -l <err)" 1 && says 'already exists and cannot be removed' err &&
 		is "$(cat shared/n.db-wal)" laid || { cat err; return 1; }
 	for each in n m; do
 		"$VERBATIM" record -q -o shared/$each.db "$guest" calls 5 &&

@@ -51,14 +51,14 @@ rings_that_stay_small_are_told() {
 	grep -q "$told.*waited more often (--ring-budget)" err || { cat err; return 1; }
 	is "$(value ring_budget)" $((1 << 20)) && [ "$(value withheld_rings)" -ge 10 ] &&
 		"$VERBATIM" info t.db | grep -q \
-			'WITHHELD: [0-9]* rings stayed small: those of their process had 1.05 MB'
+			'WITHHELD: [0-9]* rings stayed small: the rings of their process already had 1.05 MB'
 }
 
 threads_without_a_ring_are_told() {
 	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err
 	is $? 0 || return
 	# 29 of 36 KiB fit, or fewer and wider ones
-	local told='threads were not recorded: the rings of their process may have 1.05 MB'
+	local told='threads were not recorded: the rings of their process are limited to 1.05 MB'
 	grep -q "$told (--ring-budget allows more)" err || { cat err; return 1; }
 	local n=$(value withheld_threads)
 	[ "$n" -ge 22 ] && is "$(ask "SELECT detail FROM coverage WHERE what = 'thread'")" \
@@ -78,13 +78,13 @@ program_goes_on_when_its_recorder_is_stopped() {
 	await posted 1000 && kill -STOP $pid && n=$(number 8) && await posted $((n + 200000))
 	local went=$?
 	kill -CONT $pid; kill $pid; wait $pid; is $? 143 && is $went 0 || return
-	says 'the recorder stood still for too long (--max-wait)' err &&
+	says 'the recorder stalled for too long (--max-wait)' err &&
 		says 'events were lost' err || return
 	[ "$(ask "SELECT count(*)
 		FROM loss WHERE events > 0 AND first > 0 AND last > first")" -ge 1 ] &&
 		[ "$(value waits_given_up)" -ge 1 ] && "$VERBATIM" info t.db >out &&
-		says 'LOST: the recorder stood still, and threads went on without it' out &&
-		says 'LOST: .* found no room' out
+		says 'LOST: the recorder stalled, and threads continued without it' out &&
+		says 'LOST: .* did not fit' out
 }
 
 # Its program is in nanosleep(2).

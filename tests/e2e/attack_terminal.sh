@@ -29,7 +29,7 @@ commands_over_what_was_recorded() { look run "$VERBATIM" '\x1b]0;x' "$evil.db"; 
 commands_over_altered() { # names, json, raw, all; what is said then
 	look alter "$evil.db" altered.db "$1" && look run "$VERBATIM" "$2" altered.db
 }
-commands_with_names_of_any_kind() { look run "$VERBATIM" "there is no command 'a\\x1b]0;x"; }
+commands_with_names_of_any_kind() { look run "$VERBATIM" "unknown command 'a\\x1b]0;x"; }
 a_session_of_any_name_is_collected() {
 	VERBATIM_DIR=$tmp/d$evil/s LD_PRELOAD=$libs/libverbatim.so:$libs/libverbatim-soft.so \
 		"$apps/hostile" >out 2>&1
@@ -42,7 +42,7 @@ try functions_of_any_name
 try commands_over_what_was_recorded
 try commands_over_altered names 'process 1 (0a\x1b]0;x'
 try commands_over_altered json 'IBV_QPT_RC\x7f\u{009b}2J'
-try commands_over_altered raw 'arguments of some calls cannot be read'
+try commands_over_altered raw 'arguments of some calls are unreadable'
 try commands_over_altered all 'verbatim: '
 try commands_with_names_of_any_kind
 try a_session_of_any_name_is_collected

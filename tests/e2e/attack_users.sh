@@ -69,7 +69,8 @@ another_users_session_is_not_collected() {
 	leave_session events || return 1
 	chown -R 65533:65533 "$left" && chmod -R go+rX "$left"
 	"$VERBATIM" collect -o "$tmp/c.db" "$left" 2>"$tmp/said"
-	is $? 4 && says 'a directory of yours' "$tmp/said" && is "$(ls "$left")" $'ring.0\nsession'
+	is $? 4 && says 'must be yours and must not be writable by others' "$tmp/said" &&
+		is "$(ls "$left")" $'ring.0\nsession'
 }
 
 why=

@@ -216,7 +216,7 @@ too_few_descriptors_are_called_so() {
 a_failure_that_programs_expect_may_be_the_end() {
 	record_refused
 	is "exit $?" "exit 1" && "$VERBATIM" check t.db | head -24 | tr -s ' \n' ' ' >out &&
-		says "its last verb that failed: ibv_create_cq_ex(context1) = EOPNOTSUPP" out &&
+		says "its last failed verb: ibv_create_cq_ex(context1) = EOPNOTSUPP" out &&
 		says "wc_flags has .*IBV_WC_EX_WITH_TM_INFO.* beyond IBV_WC_STANDARD_FLAGS" out
 }
 

@@ -47,7 +47,7 @@ rping_is_recorded() {
 # rping opens no device: librdmacm does, and keeps it
 contexts_of_librdmacm_are_no_leaks() {
 	"$VERBATIM" check "$t" >"$tmp/out"
-	! grep 'context[0-9]*, made by ibv_open_device(), was still there' "$tmp/out" &&
+	! grep 'context[0-9]*, created by ibv_open_device(), still existed' "$tmp/out" &&
 		is "$(sql "select count(*) > 0
 			from object where kind = 'context' and destroyed_thread is null")" 1
 }

@@ -48,7 +48,7 @@ lack_of_memlock_is_told() {
 	[ "$(id -u)" = 0 ] || { (ulimit -l 64 && says /bin/true 0 'only 65.5 kB'); return; }
 	setpriv --reuid=65534 --clear-groups --inh-caps=-all bash -c \
 		"ulimit -l 64; '$VERBATIM' doctor" >"$tmp/out" 2>&1
-	grep -q 'only 65.5 kB may be registered.*ulimit -l' "$tmp/out" ||
+	grep -q 'can register only 65.5 kB.*ulimit -l' "$tmp/out" ||
 		{ cat "$tmp/out"; return 1; }
 }
 
@@ -85,10 +85,10 @@ client_is_fine() { says ibv_rc_pingpong 0 'linked with libibverbs'; }
 other_program_is_told_apart() { says /bin/true 0 'neither it nor its libraries'; }
 absent_program_is_a_problem() { says no-such-program 1 "'no-such-program' cannot be started"; }
 static_program_is_a_problem() {
-	compile -static -o "$tmp/static" && says "$tmp/static" 1 'linked statically'
+	compile -static -o "$tmp/static" && says "$tmp/static" 1 'statically linked'
 }
 static_pie_is_a_problem() {
-	compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'linked statically'
+	compile -static-pie -o "$tmp/spie" && says "$tmp/spie" 1 'statically linked'
 }
 direct_verbs_are_told() { says ib_write_bw 0 'linked with libmlx5.so.1'; }
 
@@ -100,12 +100,12 @@ setuid_program_is_a_problem() {
 
 dlopen_is_told() {
 	compile -o "$tmp/plain" -DNAME='"x"' && printf 'libibverbs.so.1\0' >>"$tmp/plain" &&
-		says "$tmp/plain" 0 'plain names libibverbs'
+		says "$tmp/plain" 0 'plain contains the name libibverbs'
 }
 
 script_is_followed() {
 	printf '#!/usr/bin/env python3\n' >"$tmp/script" && chmod +x "$tmp/script" &&
-		says "$tmp/script" 0 'python3 is looked at'
+		says "$tmp/script" 0 'python3 is checked'
 }
 
 library_of_a_library_counts() {

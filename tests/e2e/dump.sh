@@ -91,10 +91,10 @@ runs_of_flushes_stay_one_line() {
 		is "$(dump --wr-id 0x68 errors.db | grep -c $flush)" 1
 }
 wrong_selectors_are_refused() {
-	refuses "no event 9:9" --around 9:9 "$t" && refuses "names no event" --around qp1 "$t" &&
+	refuses "no event 9:9" --around 9:9 "$t" && refuses "is not an event" --around qp1 "$t" &&
 		refuses "not both" --around 1:20 "$t" 1:20 &&
 		refuses "did you mean 'REM_ACCESS_ERR'" --status REM_ACCES_ERR "$t" &&
-		refuses "names no status" --status , "$t" && refuses "not 'x'" --wr-id x "$t" &&
+		refuses "has an empty status" --status , "$t" && refuses "not 'x'" --wr-id x "$t" &&
 		refuses "not '0x'" --wr-id 0x "$t" && refuses "not '-1'" --wr-id -1 "$t" &&
 		refuses "last" --last 0 "$t"
 }

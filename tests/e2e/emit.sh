@@ -110,7 +110,7 @@ refuses() { # text, options of emit
 	is "exit status" $? 3 && says "$text" refused.out && [ ! -e never.c ]
 }
 one_side_is_refused() {
-	record_both_sides -n 20 && refuses "the other end is not in the trace" t.db
+	record_both_sides -n 20 && refuses "the peer is not in the trace" t.db
 }
 # what the refusal tells: a replay makes that end
 one_side_and_a_made_end_are_a_program() {
@@ -133,7 +133,7 @@ two_sides_of_one_job_are_a_program() {
 }
 a_verb_without_a_place_is_named() {
 	VERBATIM_SOFT_LINK=roce "$VERBATIM" record -o every.db -- "$apps/every_verb" >every.log 2>&1
-	refuses "ibv_reg_dmabuf_mr cannot be made a part of a program" every.db
+	refuses "ibv_reg_dmabuf_mr is not supported in a program" every.db
 }
 a_program_that_is_no_trace_is_refused() {
 	"$VERBATIM" emit rc_pingpong.c >no.out 2>&1
@@ -141,7 +141,7 @@ a_program_that_is_no_trace_is_refused() {
 }
 the_trace_is_not_overwritten() {
 	"$VERBATIM" emit rc_pingpong.db -o rc_pingpong.db 2>no.out
-	is $? 2 && says "cannot become its own program" no.out
+	is $? 2 && says "is the trace itself" no.out
 }
 a_directory_that_is_not_there_is_told() {
 	"$VERBATIM" emit rc_pingpong.db -o no/such/file.c 2>no.out
@@ -166,7 +166,7 @@ the_least_number_is_one() {
 }
 a_name_that_is_not_known_is_refused() {
 	altered_arguments "UPDATE call SET args = replace(args, 'IBV_QPS_RTR', 'IBV_QPS_NEW')" &&
-		refuses "qp_state is not a value that is known" arguments.db
+		refuses "qp_state is not a known value" arguments.db
 }
 an_object_that_is_not_there_is_told() {
 	altered_arguments "DELETE FROM object WHERE id = (SELECT max(id) FROM object)" || return
@@ -187,7 +187,7 @@ lists_without_requests_are_a_program() {
 }
 a_queue_that_no_verb_made_is_refused() {
 	altered_arguments "DELETE FROM call WHERE args LIKE '%max_send_wr%'" &&
-		refuses "the verb that made qp1 is not in the trace" --allow-partial arguments.db
+		refuses "the verb that created qp1 is not in the trace" --allow-partial arguments.db
 }
 control_verbs_alone_are_a_program() {
 	altered_arguments "DELETE FROM wr; DELETE FROM sge; DELETE FROM post; DELETE FROM wc;

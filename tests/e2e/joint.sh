@@ -113,8 +113,8 @@ what_cannot_be_joined() {
 	head -c 20000 b.db >short.db
 	cp b.db old.db && sqlite3 old.db "PRAGMA user_version = 1"
 	complains 3 "a.db is given twice" a.db a.db &&
-		complains 3 "are of one recording" a.db copy.db &&
-		complains 3 "short.db is cut off" a.db short.db &&
+		complains 3 "are from the same recording" a.db copy.db &&
+		complains 3 "short.db is truncated" a.db short.db &&
 		complains 3 "old.db" a.db old.db && complains 4 "none.db" a.db none.db
 }
 what_one_has_lost() {

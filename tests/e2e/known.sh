@@ -49,7 +49,7 @@ is_refused() { check "${@:2}"; ends 2 && says "$1" err && is "$(wc -l <err)" 1; 
 bad_files_are_refused() {
 	record "$apps/life_001" bad
 	printf 'LIFE-001\n\nLIFE-999 main\n' >supp
-	is_refused "supp:3: there is no rule 'LIFE-999'" --suppress supp || return
+	is_refused "supp:3: unknown rule 'LIFE-999'" --suppress supp || return
 	printf 'LIFE-001 main life_001 because\n' >supp
 	is_refused "supp:1: more than RULE FUNCTION PROGRAM" --suppress supp || return
 	is_refused "supp:1: not a baseline" --baseline supp || return
@@ -57,7 +57,7 @@ bad_files_are_refused() {
 	is_refused "base:2: not a fingerprint" --baseline base || return
 	printf '# verbatim baseline 1\n0123456789abcdef0 LIFE-001\n' >base
 	is_refused "base:2: not a fingerprint" --baseline base || return
-	is_refused "there is no rule 'LIFE-0O1' (did you mean 'LIFE-001'" --mute LIFE-0O1 || return
+	is_refused "unknown rule 'LIFE-0O1' (did you mean 'LIFE-001'" --mute LIFE-0O1 || return
 	check --suppress none; ends 4 && says "read none: No such file" err || return
 	check --baseline .; ends 4
 }
@@ -72,7 +72,7 @@ a_baseline_takes_what_was_there() {
 	# a new one counts
 	record "$apps/life_002" bad
 	check --baseline base; ends 1 && says "; 0 in the baseline base" out &&
-		says "gone, though in the baseline base: .* LIFE-001 ibv_" err
+		says "in the baseline base, but no longer found: .* LIFE-001 ibv_" err
 }
 a_baseline_can_be_brought_up_to_date() {
 	record "$apps/model_run" 1 60
@@ -88,13 +88,13 @@ what_was_not_checked_is_not_gone() {
 	check --write-baseline base
 	record "$apps/life_001" good
 	check --baseline base --mute LIFE-001; ends 0 && is "$(cat err)" "" || return
-	check --baseline base; ends 0 && says "gone, though" err
+	check --baseline base; ends 0 && says "but no longer found" err
 }
 other_files_are_not_overwritten() {
 	record "$apps/life_001" bad
 	cp "$t" copy; echo mine >mine
 	check --write-baseline mine; ends 4 && is "$(cat mine)" mine &&
-		says "mine is not a baseline and is left alone" err || return
+		says "mine is not a baseline and will not be overwritten" err || return
 	check --write-baseline "$t"; ends 2 && cmp "$t" copy || return
 	: >empty; check --write-baseline empty; ends 1 && is "$(wc -l <empty)" 2
 }
@@ -140,7 +140,7 @@ facts_are_known_too() {
 	live first_error --baseline base; ends 0 || return
 	record "$apps/first_error" good
 	check --baseline base; ends 0 &&
-		says "gone, though in the baseline base: .* error-completion IBV_WC_REM" err
+		says "in the baseline base, but no longer found: .* error-completion IBV_WC_REM" err
 }
 presets_choose_by_severity() {
 	record "$apps/life_004" bad

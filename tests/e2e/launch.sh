@@ -39,9 +39,9 @@ is_refused() { # name, what it says
 	is "exit $?" "exit 2" && says "$2" err && is "$(traces) $(echo ra*)" "*.db ra*"
 }
 what_no_name_can_be_made_of_is_refused() {
-	is_refused "a%x.db" "it knows %h (host), %p (pid), %r (rank) and %% (a %)" &&
+	is_refused "a%x.db" "use %h (host), %p (PID), %r (rank) or %% (a %)" &&
 		is_refused "a%" "ends with a '%'" &&
-		is_refused "%r.db" "no launcher has set PMIX_RANK"
+		is_refused "%r.db" "is the rank, but PMIX_RANK"
 }
 
 # Each rank has a recorder of its own; the traces of both are one.

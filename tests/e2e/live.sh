@@ -14,7 +14,7 @@ sorted() {
 		grep -v \
 			-e '^verbatim: \|^`verbatim explain\|^$' \
 			-e '^  and .* like it$\|^  in [0-9]* processes: \|more from there$' |
-		sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed behind it//' |
+		sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed after it//' |
 		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"
 				posted = 1; next }
 			posted && /^        / { next } { posted = 0; print }' 2>>"$1.errors"

@@ -249,21 +249,21 @@ refused() { # STATUS WORDS ARGUMENTS...: one line, and no trace
 
 bad_input_is_refused() {
 	mkdir -p empty text_file odd && echo hello >odd/metadata
-	refused 2 'no CTF directory is given' && refused 4 'No such file' nowhere &&
-		refused 3 'holds no CTF trace' empty &&
-		refused 3 'holds no CTF trace' /dev/null && refused 3 'cut short or damaged' odd
+	refused 2 'no CTF directory given' && refused 4 'No such file' nowhere &&
+		refused 3 'has no CTF trace' empty &&
+		refused 3 'has no CTF trace' /dev/null && refused 3 'truncated or damaged' odd
 }
 
 others_events_are_refused() {
 	events='lttng_ust_statedump:*' LD_PRELOAD=$preload traced others 4M "$apps/guest" calls 1 &&
-		refused 3 'holds no events of verbatim' others
+		refused 3 'has no events of verbatim' others
 }
 
 cut_streams_are_refused() {
 	local stream
 	cp -r crowd cut && stream=$(find cut -name 'all_*' -size +8k | head -1) &&
 		truncate -s -5000 "$stream" &&
-		refused 3 'cut short or damaged' cut
+		refused 3 'truncated or damaged' cut
 }
 
 damaged_streams_give_what_comes_before() {
@@ -274,7 +274,7 @@ damaged_streams_give_what_comes_before() {
 			dd of="$stream" bs=1 seek="$at" conv=notrunc 2>/dev/null
 	done
 	"$VERBATIM" import -q -o bent.db bent 2>err
-	is $? 3 && { grep -q 'cut short or damaged\|DAMAGED' err || { cat err; return 1; }; } &&
+	is $? 3 && { grep -q 'truncated or damaged\|DAMAGED' err || { cat err; return 1; }; } &&
 		"$VERBATIM" info bent.db 2>&1 | grep -q DAMAGED &&
 		[ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 5 ]
 }
@@ -293,14 +293,14 @@ damaged_version_is_damage() {
 		        open(path, 'wb').write(before + bytes(7) + b'x' + after)
 		END
 	"$VERBATIM" import -q -o odd_one.db odd_one 2>err
-	is $? 3 && says 'cut short or damaged' err &&
+	is $? 3 && says 'truncated or damaged' err &&
 		"$VERBATIM" info odd_one.db 2>&1 | grep -q DAMAGED
 }
 
 cut_metadata_is_refused() {
 	local metadata
 	cp -r crowd torn && metadata=$(find torn -name metadata) && truncate -s -3000 "$metadata" &&
-		refused 3 'cut short or damaged' torn
+		refused 3 'truncated or damaged' torn
 }
 
 for each in library_exports_nothing pingpong_is_the_same_by_both_ways \

@@ -55,7 +55,7 @@ END
 no_receive_is_before_its_send() {
 	record_apart long && move_away && merges a.db b.db -o all.db &&
 		says "^all.db: 2 traces, 2 processes, [0-9,]* events" out &&
-		says "^  a.db: all times are of its clock" out &&
+		says "^  a.db: reference clock of all times" out &&
 		says "^  b.db: its clock is 10.* s ahead .*, +- .* from [0-9]* messages of 1" out &&
 		[[ $(merged "$(cat order.sql)") =~ ^[0-9]{2,}\|0$ ]] ||
 		{ echo "$(merged "$(cat order.sql)"), $(cat out)"; return 1; }
@@ -131,8 +131,8 @@ cat >kept.py <<'END'
 import json, re, sqlite3, subprocess, sys
 
 REFUTED = (
-    r'(no answer within .*; )?dest_qp_num 0x\w+ is of no queue pair in this trace',
-    r'; nobody in this trace has sent to it',
+    r'(no response within .*; )?dest_qp_num 0x\w+ matches no queue pair in this trace',
+    r'; no process in this trace has sent to it',
 )
 FACTS = ('failed_verbs', 'hung_calls', 'killed_processes', 'fatal_events', 'failed_exits',
          'first_errors', 'findings')
@@ -300,7 +300,7 @@ without_messages_the_time_of_day_decides() {
 		UPDATE meta SET value = value + 5000000000 WHERE key = 'realtime';
 		UPDATE call SET args = replace(args, 'dest_qp_num', 'x')"
 	merges a.db s.db -o apart.db &&
-		says "s.db: no queue pair is joined with another.*placed by the time of day" out &&
+		says "s.db: no queue pair is joined with one of another.*based on the time of day" out &&
 		is "$("$VERBATIM" sql apart.db "SELECT clock, error IS NULL, offset FROM merged
 			WHERE id = 2")" \
 			"time of day|1|5000000000"
@@ -319,19 +319,19 @@ what_cannot_be_merged() {
 	head -c 20000 b.db >short.db
 	cp b.db damaged.db && sqlite3 damaged.db "UPDATE chunk SET data = x'0200ff'" &&
 		merges a.db b.db -o all.db || return
-	refuses 2 "where to is not given" a.db b.db && refuses 2 "no trace is given" -o no.db &&
-		refuses 2 "one trace alone" a.db -o no.db &&
-		refuses 2 "is one of the traces" a.db b.db -o b.db &&
+	refuses 2 "no output given" a.db b.db && refuses 2 "no trace given" -o no.db &&
+		refuses 2 "at least two traces are required" a.db -o no.db &&
+		refuses 2 "is one of the input traces" a.db b.db -o b.db &&
 		refuses 3 "a.db is given twice" a.db a.db -o no.db &&
-		refuses 3 "are of one recording" a.db copy.db -o no.db &&
-		refuses 3 "are of one recording" all.db b.db -o no.db &&
-		refuses 3 "short.db is cut off" a.db short.db -o no.db &&
+		refuses 3 "are from the same recording" a.db copy.db -o no.db &&
+		refuses 3 "are from the same recording" all.db b.db -o no.db &&
+		refuses 3 "short.db is truncated" a.db short.db -o no.db &&
 		refuses 3 "damaged.db is damaged" a.db damaged.db -o no.db &&
 		refuses 4 "none.db" a.db none.db -o no.db && refuses 4 "kept" a.db b.db -o kept
 }
 what_is_merged_is_not_merged_again() {
 	cp a.db other.db && sqlite3 other.db "UPDATE meta SET value = '1' WHERE key = 'recorder'" &&
-		refuses 3 "all.db is merged already" all.db other.db -o no.db
+		refuses 3 "all.db is already merged" all.db other.db -o no.db
 }
 
 try no_receive_is_before_its_send

@@ -99,7 +99,7 @@ kept_session_can_be_collected_again() {
 collected_without_room_is_collected_again() {
 	lone "$apps/loop" counts 60000 || return
 	(ulimit -f 150; collect d) 2>err; is $? 4 && says 'File too large' err &&
-		says 'INCOMPLETE; the session is kept' err || return
+		says 'INCOMPLETE; the session is not removed' err || return
 	! "$VERBATIM" info t.db >info 2>&1 || says ^INTERRUPTED info || return
 	collect d && is "$(ask "SELECT count(*) FROM wc")" "$(number 16)"
 }
@@ -107,7 +107,7 @@ collected_without_room_is_collected_again() {
 bad_sessions_are_refused() {
 	mkdir -m 700 d
 	collect nothing 2>err; is $? 4 && is "$(wc -l <err)" 1 || return
-	collect d 2>err; is $? 4 && says "holds no session" err || return
+	collect d 2>err; is $? 4 && says "has no session" err || return
 	: >d/session; collect d 2>err; is $? 3 && says "another version" err || return
 	head -c 8192 /dev/urandom >d/session; collect d 2>err; is $? 3 || return
 	collect "$VERBATIM" 2>err; is $? 3 && says "not a session" err || return
@@ -141,7 +141,7 @@ cut_rings_are_read_as_far_as_they_go() {
 	truncate -s 100 d/ring.0; rm t.db
 	collect d 2>err; is $? 0 && says "cannot be read" err &&
 		is "$(ask "SELECT what FROM coverage")" thread &&
-		says "d is kept" err && [ -e d/ring.0 ]
+		says "d is not removed" err && [ -e d/ring.0 ]
 }
 
 stands_still() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat")" = T ]; }
@@ -171,7 +171,7 @@ ended_collector_leaves_no_new_session() {
 
 flight_keeps_the_last_and_what_is_alive() {
 	"$VERBATIM" record --flight 512k -o t.db "$apps/loop" counts 200000 2>err; is $? 0 &&
-		says "are older" err || return
+		says "older events were discarded" err || return
 	local kept over
 	kept=$(ask "SELECT count(*) FROM wc"); over=$(ask "SELECT sum(overwritten) FROM loss")
 	[ "$kept" -gt 1000 ] && [ "$kept" -lt 200000 ] && [ "$over" -gt 0 ] ||
@@ -184,7 +184,8 @@ flight_keeps_the_last_and_what_is_alive() {
 	is "$(ask "SELECT sum(wr_n IS NULL) FROM wc")" 0 || return
 	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread
 		AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
-	"$VERBATIM" check t.db >out 2>err; is $? 0 && says "older than what was kept" out || return
+	"$VERBATIM" check t.db >out 2>err
+	is $? 0 && says "older than the part that was kept" out || return
 	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out &&
 		says "^CUT: the trace begins at" out && "$VERBATIM" dump t.db >out 2>&1 &&
 		"$VERBATIM" stat t.db >out 2>&1
@@ -236,7 +237,7 @@ snapshot_of_nothing_is_refused() {
 	"$VERBATIM" snapshot a b 2>err; is $? 2 || return
 	"$VERBATIM" record -q -o t.db "$apps/guest" until >out & local pid=$!
 	await grep -q ready out || return
-	"$VERBATIM" snapshot $pid 2>err; is $? 4 && says "as a whole" err || return
+	"$VERBATIM" snapshot $pid 2>err; is $? 4 && says "is not a flight recording" err || return
 	kill -TERM $pid; wait $pid
 	for bad in "--flight x" "--flight 0" "--flight 1M --rotate-size 1M" "--rotate-size 1k" \
 		"--rotate-time 5" "--rotate-time 0s"; do
@@ -248,7 +249,7 @@ snapshot_that_fails_does_not_stop_the_recording() {
 	local name # too long for that of a copy
 	name=$(printf 'n%.0s' {1..244}).db
 	"$VERBATIM" record --flight 1M -o $name "$apps/first_error" >out 2>err
-	says "keep a copy of" err &&
+	says "write a snapshot of" err &&
 		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" $name)" 1 ||
 		return
 	rm $name
@@ -273,7 +274,7 @@ snapshot_without_room_leaves_nothing() {
 	umount small; rm go
 	is "$status $end $copy $left" "4 0 0 t.1.db t.db t.db-wal" &&
 		is "$(cat name)" "$tmp/small/t.1.db"$'\n'"$tmp/small/t.2.db" &&
-		says 'could not write a copy' said && says 'free some space there' err &&
+		says 'could not write a snapshot' said && says 'free some space there' err &&
 		! grep -q INCOMPLETE err
 }
 
@@ -285,13 +286,13 @@ rotation_without_room_leaves_what_is_whole() {
 	umount small
 	is $status 3 && is "$(tail -1 left)" small/t.db && says INCOMPLETE err &&
 		! grep -q INTERRUPTED whole && ! grep -q "gets larger" err &&
-		[ "$(grep -c 'keep a copy' err)" -le 3 ] || { cat err; return 1; }
+		[ "$(grep -c 'write a snapshot' err)" -le 3 ] || { cat err; return 1; }
 }
 
 snapshot_takes_a_number_that_is_free() {
 	mkdir d; mkdir d/t.1.db; echo precious >d/t.2.db; ln -s t.2.db d/t.3.db
 	"$VERBATIM" record --flight 1M -o d/t.db "$apps/first_error" >out 2>err
-	says "t.1.db is not a file" err && says "t.3.db is in the way" err &&
+	says "t.1.db is not a file" err && says "t.3.db exists" err &&
 		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.4.db)" 1 &&
 		is "$(cat d/t.2.db)" precious &&
 		is "$(ask "SELECT count(*) > 0 FROM wc WHERE status NOT IN (0, 5)" d/t.db)" 1 ||
@@ -393,13 +394,13 @@ one_of_n_is_scaled_and_not_paired() {
 			{ echo "$n"; cat out; return 1; }
 	done
 	is "$(jq '.queues[0].p50_ns' out)" null || return
-	"$VERBATIM" stat t.db 2>err >out && says "^SAMPLED: one of 20" out
+	"$VERBATIM" stat t.db 2>err >out && says "^SAMPLED: one in 20" out
 }
 
 replay_of_one_of_n_is_refused() {
 	"$VERBATIM" record -q --filter 1/20 -o t.db "$apps/loop" counts 1000 2>err || return
 	"$VERBATIM" replay t.db >out 2>err; is $? 3 && is "$(wc -l <err)" 1 &&
-		says "one of 20" err || return
+		says "one in 20" err || return
 	"$VERBATIM" record -q --filter plane=control -o t.db "$apps/loop" counts 1000 2>err ||
 		return
 	"$VERBATIM" replay t.db >out 2>err; is $? 1 && says "allow-partial" err || return

@@ -48,7 +48,7 @@ arguments_that_cannot_be_read_are_shown_as_that() {
 		is "$(jq -r '[.after.tables.states.rows[][2]] | unique[]' deep.json)" unreadable &&
 		is "$("$VERBATIM" sql deep.db "SELECT count(*) FROM mrs
 			WHERE lkey AND addr IS NULL")" 2 &&
-		says "arguments of some calls cannot be read" err
+		says "arguments of some calls are unreadable" err
 }
 try arguments_that_cannot_be_read_are_shown_as_that
 two_traces_are_compared() {

@@ -78,7 +78,7 @@ a_filter_around_the_recorder_is_tried() {
 	"$apps/sandbox" exec prctl kill "$VERBATIM" record -q -o t.db --payload full \
 		"$apps/sandbox" never prctl kill >out 2>err; is $? 0 &&
 		is "$(ask "SELECT count(*) FROM payload WHERE why = 'sandboxed'")" 40 &&
-		says "no payload can be captured here" err
+		says "payload cannot be captured here" err
 }
 
 none_is_nothing() {
@@ -107,7 +107,7 @@ environment_says_it_too() {
 bad_modes_are_refused() {
 	for bad in some 0 -1 65M 4X; do
 		record --payload $bad true 2>err; is $? 2 &&
-			says "payload is none, hash, full" err || return
+			says "payload takes none, hash, full" err || return
 	done
 }
 
@@ -148,9 +148,9 @@ replay() { "$VERBATIM" replay --device soft "${1:-t.db}" >out 2>err; }
 
 replay_sends_what_was_recorded() {
 	sound full || return
-	replay; is $? 0 && says 'compared what was received 16 times' out &&
+	replay; is $? 0 && says 'compared received contents 16 times' out &&
 		says '^no divergence' out || return
-	sound 16 && replay; is $? 0 && says 'compared what was received 16 times' out || return
+	sound 16 && replay; is $? 0 && says 'compared received contents 16 times' out || return
 	sound hash && replay; is $? 0 && is "$(grep -c compared out)" 0
 }
 
@@ -260,7 +260,7 @@ pingpong_gets_what_is_sent() {
 	is "$(ask "SELECT count(*)
 		FROM payload WHERE kind = 'recv' AND captured = 5000 AND why IS NULL")" 60 &&
 		is "$(ask "SELECT count(DISTINCT hash), sum(kind = 'send') FROM payload")" "1|60" &&
-		replay && says 'compared what was received 60 times' out &&
+		replay && says 'compared received contents 60 times' out &&
 		says '^no divergence' out
 }
 

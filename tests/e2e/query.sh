@@ -55,7 +55,7 @@ what_goes_round_the_verbs_is_not_taken_as_done() {
 		(process, what, times, detail) VALUES (1, 'direct', 1, 'efadv_query_cq')" || return
 	t=round.db
 	query outstanding on qp1 >out 2>/dev/null &&
-		says "^NOT CERTAIN: posts or polls go round the verbs" out
+		says "^NOT CERTAIN: posts or polls bypass the verbs" out
 }
 an_unsignalled_request_is_retired_by_a_later_one() {
 	t=$writes
@@ -130,9 +130,9 @@ a_peer_that_is_not_told_yet_is_named() {
 	made=$(sql "SELECT thread || ':' || n FROM call WHERE verb GLOB 'ibv_create_qp*' AND
 		process = ${second% *} LIMIT 1")
 	query peer of qp1 in process ${second% *} at $made >out &&
-		says "not known: no modify to RTR that is in the trace told it" out &&
+		says "unknown: the trace has no modify to RTR of this queue pair" out &&
 		query peer of qp1 in process $((3 - ${second% *})) at $first >out &&
-		says "^qp1 of process ${second% *} has that number, and was told of no peer yet" out
+		says "^qp1 of process ${second% *} has this number, but is not connected yet" out
 }
 a_key_is_known_while_it_lives() {
 	t=$pingpong
@@ -190,10 +190,10 @@ a_window_covers_until_it_is_invalidated_or_bound_again() {
 }
 what_is_gone_is_told_as_it_was_last() {
 	t=$pingpong
-	query state of qp1 in process 1 >out && says "as it was last, before 1:" out &&
+	query state of qp1 in process 1 >out && says "its last state before 1:" out &&
 		says "RTS since" out &&
-		query state of qp1 in process 1 at end >out && says "gone by then" out &&
-		query state of qp1 in process 1 at 1ns >out && says "not there yet: made by 1:" out
+		query state of qp1 in process 1 at end >out && says "destroyed before; " out &&
+		query state of qp1 in process 1 at 1ns >out && says "did not exist yet: created by 1:" out
 }
 # Its members are those that it was created with.
 an_address_handle_has_its_attributes() {
@@ -207,7 +207,7 @@ an_address_handle_has_its_attributes() {
 			WHERE verb = 'ibv_create_ah' AND process = 1") &&
 		is "on RoCE" "$(json state of ah1 in process 1 at "$at")" \
 			"port_num=1 dlid=0x0 sl=0 is_global=1 dgid=::ffff:127.0.0.1 sgid_index=3" &&
-		says "not there yet" <(query state of ah1 in process 1 at 1ns)
+		says "did not exist yet" <(query state of ah1 in process 1 at 1ns)
 }
 # Soft-RoCE's datagram had an IPv4 header.
 an_address_handle_of_a_completion_leads_back() {
@@ -222,11 +222,11 @@ an_mtu_that_is_none_is_called_so() {
 	sqlite3 altered.db "UPDATE call SET args = json_set(args, '\$.attr.path_mtu', 40)
 		WHERE args -> '\$.attr.path_mtu' IS NOT NULL"
 	t=$tmp/altered.db
-	is mtu "$(json state of qp1 in process 1 at 1s)" "40, which is none" &&
+	is mtu "$(json state of qp1 in process 1 at 1s)" "40, which does not exist" &&
 		is qps "$(sql "SELECT count(path_mtu) FROM qps")" 0
 }
 wrong_questions_are_refused() {
-	refuses "no question is given" && refuses "no word of the question" hello &&
+	refuses "no question given" && refuses "unknown question" hello &&
 		refuses "no object 'qp9'" state of qp9 &&
 		refuses "no event 9:9" state of qp1 at 9:9 &&
 		refuses "no event 1:9999999" path of 1:9999999 &&

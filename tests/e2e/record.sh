@@ -101,7 +101,7 @@ moved_trace_is_whole() {
 	rm -f u.db
 	"$VERBATIM" record -o t.db sh -c "\"$guest\" calls 3; mv t.db u.db; \"$guest\" calls 5
 		exit 7" 2>err
-	is $? 7 && says 't.db was moved while it was recorded' err && mv u.db t.db &&
+	is $? 7 && says 't.db was moved during the recording' err && mv u.db t.db &&
 		is "$(calls)" 8
 }
 

@@ -59,8 +59,8 @@ both_sides() { # server's command, client's
 
 each_side() { # server's command, client's
 	command -v ${1%% *} >/dev/null || { echo "${1%% *} is not installed"; return 1; }
-	record_each "$@" && goes_as_recorded s.db && says 'made the other end' out &&
-		goes_as_recorded c.db && says 'made the other end' out
+	record_each "$@" && goes_as_recorded s.db && says 'synthesized the peer' out &&
+		goes_as_recorded c.db && says 'synthesized the peer' out
 }
 
 a=127.0.0.1
@@ -132,7 +132,7 @@ try a_killed_server
 a_message_that_a_killed_server_did_not_take() {
 	zstd -qdf "$root/tests/e2e/replay/killed_receiver.db.zst" -o killed.db &&
 		replay killed.db --allow-partial && says '^no divergence' out &&
-		says 'killed before it could take' out
+		says 'killed before it received it' out
 }
 try a_message_that_a_killed_server_did_not_take
 
@@ -146,7 +146,7 @@ try nothing_kept
 
 only_the_verbs() {
 	record "$ends listen $port" "$ends connect $port" && replay t.db --cm verbs &&
-		says 'not made again, nor events and private data: the verbs inside are' out &&
+		says 'not repeated, and neither are .* private data; the verbs inside are replayed' out &&
 		is "$(jq '[.calls | keys[] | select(startswith("rdma"))] | length' report)" 0 &&
 		"$VERBATIM" replay --cm no t.db 2>log; is "$?" 2 && says "recorded" log
 }

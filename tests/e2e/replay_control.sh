@@ -72,7 +72,7 @@ an_event_after_its_completion_is_not_waited_for() {
 	SECONDS=0
 	replay --timeout 50 "$tmp/altered.db"
 	is status $? 0 || { cat "$tmp/out"; return 1; }
-	says ' x a completion event whose completion came before' "$tmp/out" &&
+	says ' x a completion event for a completion that came before' "$tmp/out" &&
 		[ $SECONDS -lt 25 ] || { echo "$SECONDS s"; return 1; }
 }
 try an_event_after_its_completion_is_not_waited_for
@@ -112,7 +112,7 @@ no_events_without_arming() {
 		-o "$tmp/unarmed.db" -- "$apps/late_event" || return
 	replay --timeout 50 "$tmp/unarmed.db"
 	says '20 x ibv_get_cq_event, .*: the requests for events were left out' "$tmp/out" &&
-		says 'the trace does not tell on which device it was recorded' "$tmp/out"
+		says 'the trace does not have the recorded device' "$tmp/out"
 }
 try no_events_without_arming
 

@@ -71,10 +71,10 @@ another_machine_is_no_divergence() {
 	machine "$many" "$few" && machine "$few" "$many" &&
 		machine "$few
 $lines" "$many
-port.1.link_layer ethernet" && says 'completion vectors, as many' out &&
+port.1.link_layer ethernet" && says 'the number of completion vectors' out &&
 		machine "$many
 port.1.link_layer ethernet" "$few
-$lines" && says 'completion vectors, as many' out && says 'its LID and GIDs' out
+$lines" && says 'the number of completion vectors' out && says 'its LID and GIDs' out
 }
 
 try the_kind_counts

@@ -50,7 +50,7 @@ program() { # program, arguments
 }
 
 connected() {
-	program ibv_rc_pingpong -n 200 && says 'qp1 of process 1.* is joined with' "$tmp/peer"
+	program ibv_rc_pingpong -n 200 && says 'qp1 of process 1.* is connected to' "$tmp/peer"
 }
 each_thread_by_its_own() { goes_as_recorded --threads recorded; }
 events() { program ibv_rc_pingpong -n 100 -e; }
@@ -84,15 +84,15 @@ the_half_that_differs_says_so() {
 		n = (SELECT min(n) FROM wc WHERE opcode = 128)" || return
 	pair "$s" "$tmp/plain.db"
 	is statuses "$statuses" "0 1" && says '^no divergence' "$tmp/listen" &&
-		says "the other host's half differs" "$tmp/listen" &&
+		says "the replay on the other host differs" "$tmp/listen" &&
 		says '^1 divergence' "$tmp/peer" && says 'wc\[0\].byte_len' "$tmp/peer"
 }
 
 # What is no half of it is no peer: each is replayed with a made one, and says why.
 strangers_are_not_joined() {
 	pair "$s" "$s"
-	is statuses "$statuses" "1 1" && says "no queue pair of this half has its other end in" \
-		"$tmp/peer" && says 'no queue pair of the other host has that number' "$tmp/peer" &&
+	is statuses "$statuses" "1 1" && says "no queue pair of this trace has its peer in" \
+		"$tmp/peer" && says 'no queue pair of the other host has this number' "$tmp/peer" &&
 		says 'made 1 peer' "$tmp/peer"
 }
 
@@ -105,19 +105,19 @@ only_the_key_is_let_in() {
 	: >"$tcp"
 	exec {junk}<>"$tcp" && printf 'GET / HTTP/1.1\r\n\r\n' >&$junk || return
 	# who closes at once may reset the connection, with what it said
-	await grep -q 'not let in.* is no replay' "$tmp/listen.err" || return
+	await grep -q 'rejected.* is not a replay' "$tmp/listen.err" || return
 	for silent in {1..20}; do
 		exec {silent}<>"$tcp" || return
 	done
 	VERBATIM_REPLAY_KEY=another.key.of.the.same.length peer "$c"
-	is peer $? 4 && says 'has refused our --key' "$tmp/peer.err" &&
+	is peer $? 4 && says 'rejected the --key of this host' "$tmp/peer.err" &&
 		is lines "$(wc -l <"$tmp/peer.err")" 1 || return
 	peer "$c"
 	is peer $? 0 && wait $listener && says '^no divergence' "$tmp/listen" || return
-	says 'not let in, 127.0.0.1 port [0-9]*: what is at the other end is no replay' \
+	says 'connection from 127.0.0.1 port [0-9]* rejected: the other end is not a replay' \
 		"$tmp/listen.err" &&
-		says 'the connection before it said who it is' "$tmp/listen.err" &&
-		says 'not let in.* does not have the same --key' "$tmp/listen.err" &&
+		says 'the connection before it identified itself' "$tmp/listen.err" &&
+		says 'rejected.* does not have the same --key' "$tmp/listen.err" &&
 		! grep "$VERBATIM_REPLAY_KEY" "$tmp/listen.err"
 }
 
@@ -140,7 +140,7 @@ a_peer_that_dies_is_noticed() {
 	await both_connected || return
 	kill -KILL $victim $(pgrep -P $victim)
 	wait $listener
-	is listener $? 4 && says 'the other replay is gone' "$tmp/listen.err"
+	is listener $? 4 && says 'the other replay has closed the connection' "$tmp/listen.err"
 }
 both_connected() { ! listens "${at##*:}"; } # which it does until the key is proven
 
@@ -180,7 +180,7 @@ without_a_key_it_tells_how_to_make_one() {
 a_key_that_others_may_read_is_refused() {
 	echo 0123456789abcdef0123456789abcdef >"$tmp/key"
 	chmod 644 "$tmp/key"
-	misused 'others may read the key' --key "$tmp/key" --listen 0 || return
+	misused 'others can read the key' --key "$tmp/key" --listen 0 || return
 	chmod 600 "$tmp/key"
 	echo short >"$tmp/key"
 	misused 'fewer than 16 bytes' --key "$tmp/key" --listen 0
@@ -194,9 +194,9 @@ a_key_may_be_in_a_file() {
 }
 
 addresses_are_checked() {
-	misused "is not \[ADDR:\]PORT" --listen nowhere &&
-		misused "is not HOST:PORT" --peer 4711 &&
-		misused 'one host takes --listen, the other one --peer' --listen 1 --peer h:1 &&
+	misused "listen takes \[ADDR:\]PORT, not" --listen nowhere &&
+		misused "peer takes HOST:PORT, not" --peer 4711 &&
+		misused 'give --listen on one host, --peer on the other' --listen 1 --peer h:1 &&
 		misused 'replay one whole trace once' --listen 1 --loop 2
 }
 

@@ -125,7 +125,7 @@ contents() { # program
 }
 try "contents of each kind" contents failures
 try "contents of a pingpong" contents sides ibv_rc_pingpong -n 100
-says 'compared what was received 100 times' "$tmp/out" || not_ok "contents are compared" ""
+says 'compared received contents 100 times' "$tmp/out" || not_ok "contents are compared" ""
 
 # the other program is killed: its end is gone from the request on that found out
 killed_peer() {

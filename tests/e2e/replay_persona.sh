@@ -70,7 +70,7 @@ other_device_rounds() {
 		sqlite3 t.db "UPDATE meta SET value = 'mlx5_0' WHERE key = 'device';
 			UPDATE call SET out = json_set(out, '\$.ret.cqe', 15) WHERE verb =
 			'ibv_create_cq' AND NOT failed" && replay &&
-		says 'a size that another device rounds' out
+		says 'a size that devices round differently' out
 }
 if command -v sqlite3 >/dev/null; then try other_device_rounds
 else skip "other device rounds" "sqlite3 is not installed"; fi
@@ -105,7 +105,7 @@ iwarp_is_said_first() {
 	record "$both" ibv_rc_pingpong -n 5 -r 50 && sqlite3 t.db "UPDATE device
 		SET transport_type = 'IBV_TRANSPORT_IWARP'" || return
 	replay --persona none
-	is status $? 4 && says 'needs queue pairs that librdmacm connects as iWARP' out
+	is status $? 4 && says 'needs iWARP queue pairs, connected by librdmacm' out
 }
 if command -v sqlite3 >/dev/null; then try iwarp_is_said_first
 else skip "iwarp is said first" "sqlite3 is not installed"; fi

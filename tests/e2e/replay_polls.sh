@@ -30,7 +30,7 @@ contents_of_shared_queues() {
 	local i
 	for i in 1 2 3 4 5; do
 		record -o t.db --payload full -- "$apps/shared_rq" && comes_again t.db &&
-			says "compared what was received [1-9]" out || return
+			says "compared received contents [1-9]" out || return
 	done
 	differs "^  [0-9]*:[0-9]* ibv_poll_cq: wc\\[0\\].payload: recorded byte 50 of .* is 0xee" \
 		"UPDATE payload SET bytes = CAST(substr(bytes, 1, 50) || x'ee' ||
@@ -80,7 +80,7 @@ completion_that_the_trace_lacks() {
 	record_pingpong ibv_rc_pingpong || return
 	local event
 	event=$(nth "opcode = 128")
-	differs "^  @ ibv_poll_cq: wc\[0\]: recorded one that the trace lacks" \
+	differs "^  @ ibv_poll_cq: wc\[0\]: recorded one that is not in the trace" \
 		"DELETE FROM wc WHERE thread = @" &&
 		differs "recorded 200 completions of its queue, and the trace has 199" \
 			"DELETE FROM wc WHERE thread = @; DELETE FROM poll WHERE thread = @"
@@ -89,7 +89,7 @@ completion_that_the_trace_lacks() {
 completion_that_is_not_asked_for() {
 	record_pingpong ibv_rc_pingpong || return
 	local event="SELECT thread || ':' || n FROM wr WHERE send_flags = 2 LIMIT 1 OFFSET 50"
-	differs "replayed none: its request asks for none (request of @)" \
+	differs "replayed none: its request is unsignalled (request of @)" \
 		"UPDATE wr SET send_flags = 0 WHERE thread = @"
 }
 
@@ -111,7 +111,7 @@ service_level_of_a_datagram() {
 
 hang_that_is_one_here() {
 	record -o t.db -- "$apps/in_vain"
-	comes_again t.db && says "receive of 1:[0-9]* was outstanding .*: it hangs here, too" out
+	comes_again t.db && says "receive of 1:[0-9]* was outstanding .*: the hang is reproduced" out
 }
 
 hang_that_is_none_here() {
@@ -126,7 +126,7 @@ hang_that_is_none_here() {
 another_byte() { # transport
 	local at
 	record -o t.db --payload full -- "$both" ibv_$1_pingpong -n 100 -c && comes_again t.db &&
-		says "compared what was received" out || return
+		says "compared received contents" out || return
 	local event="SELECT thread || ':' || n FROM payload WHERE kind = 'recv'
 		ORDER BY time LIMIT 1 OFFSET 50"
 	differs "^  @ ibv_poll_cq: wc\\[0\\].payload: recorded byte 50 of" \

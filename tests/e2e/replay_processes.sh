@@ -67,7 +67,7 @@ refused_use_of_inherited_objects_is_left_out() {
 	replay
 	status=$?
 	is "status" $status 1 &&
-		says "^no divergence; .* left out: a forked process uses what its" \
+		says "^no divergence; .* left out: a forked process uses objects of its" \
 		"$tmp/out" && says "\-\-processes replays that" "$tmp/out" || return
 	replay --processes && says "^no divergence$" "$tmp/out"
 }

@@ -28,13 +28,14 @@ alter_key() {
 # and what follows from it is not waited for
 an_altered_key_is_one_divergence() {
 	alter_key && replay --timeout 1m altered.db
-	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails here)" &&
+	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails in the replay)" &&
 		says '^  [12]:[0-9]* ibv_poll_cq: wc\[0\].status: .*; [0-9,]* conse.* on qp1' out
 }
 
 # The replay's own, not the program's.
 a_limit_of_memory_is_no_divergence() {
-	local each why='replay: ibv_create_cq at .* was not replayed because of --max-memory'
+	local each why='replay: ibv_create_cq at .* was not replayed, since its queue on '
+	why+='the software device exceeds --max-memory'
 	# each process of its own has as much
 	for each in "200k --threads serial" "400k --threads recorded" "200k --processes"; do
 		replay --max-memory $each rc.db
@@ -47,13 +48,13 @@ a_limit_of_memory_is_no_divergence() {
 a_recorded_failure_that_succeeds_is_a_class() {
 	alter "UPDATE call SET ret = 22, failed = 1 WHERE verb = 'ibv_dereg_mr' AND thread = 1" &&
 		replay altered.db
-	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded failure succeeds here)"
+	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded failure succeeds in the replay)"
 }
 
 an_object_that_is_not_made_explains_all_that_names_it() {
 	alter "UPDATE call SET args = json_set(args, '\$.cqe', 0) WHERE verb = 'ibv_create_cq'
 		AND thread = 1" && replay altered.db
-	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails here)" &&
+	is $? 1 && is "$(head -1 out)" "1 divergence (1 recorded success fails in the replay)" &&
 		says 'ibv_create_cq: ret: .*; [0-9,]* consequences' out
 }
 
@@ -93,13 +94,13 @@ a_bad_line_is_named() {
 		replay --tolerate judged rc.db
 		is "$line" $? 2 && says "judged:2: $what" err && is "$(wc -l <err)" 1 || return
 	done <<-'END'
-		ibv_poll_cq wc[0].status|it needs a verb
-		ibv_poll_cq * * *|it has no reason
-		ibv_pol_cq * * * r|there is no such verb
-		ibv_poll_cq * 1 * r|events are
-		ibv_poll_cq * 1:5-2:9 * r|events are
-		ibv_poll_cq * 1:9-1:5 * r|events are
-		ibv_poll_cq * * qp1/x r|an object is
+		ibv_poll_cq wc[0].status|a line needs a verb
+		ibv_poll_cq * * *|the reason after the object is missing
+		ibv_pol_cq * * * r|unknown verb
+		ibv_poll_cq * 1 * r|events must be
+		ibv_poll_cq * 1:5-2:9 * r|events must be
+		ibv_poll_cq * 1:9-1:5 * r|events must be
+		ibv_poll_cq * * qp1/x r|an object must be
 	END
 	replay --tolerate missing rc.db
 	is $? 4 && says 'missing' err
@@ -205,7 +206,7 @@ what_the_device_lacks_is_said_first() {
 	VERBATIM_SOFT_PERSONA=$PWD/less replay ev.db
 	is $? 4 && is "lines" "$(cat out err | wc -l)" 1 &&
 		says 'needs XRC (1:[0-9]*), memory windows (.*), which verbatim0 lacks; ' err &&
-		says '[0-9] queue pairs at a time, of which verbatim0 has 1;' err || return
+		says '[0-9] queue pairs at a time, but verbatim0 has 1;' err || return
 	VERBATIM_SOFT_PERSONA=$PWD/less replay --skip-unsupported ev.db
 	is $? 1 && says 'XRC, which verbatim0 lacks' out || return
 	replay --allow-partial ev.db

@@ -72,7 +72,7 @@ lost_events_are_not_waited_for_without_end() {
 
 # Threads that poll without a pause, all of them on one processor.
 one_thread_plays_where_processors_are_few() {
-	local way said=("one thread did what" "no divergence" "no divergence")
+	local way said=("one thread replayed" "no divergence" "no divergence")
 	local ways=("" "--threads recorded" "--pace x1000")
 	record "$both" ib_send_bw --use_old_post_send -F -n 500 -b || return
 	for way in 0 1 2; do
@@ -80,7 +80,7 @@ one_thread_plays_where_processors_are_few() {
 			replay --device soft ${ways[way]} "$t" >"$tmp/out" 2>&1 ||
 			{ cat "$tmp/out"; return 1; }
 		says "${said[way]}" "$tmp/out" || return
-		[ $way = 0 ] || ! grep -q "one thread did" "$tmp/out" || return
+		[ $way = 0 ] || ! grep -q "one thread replayed" "$tmp/out" || return
 	done
 }
 

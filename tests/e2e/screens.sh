@@ -30,18 +30,18 @@ datagrams_that_the_grh_makes_too_long() {
 	next_port
 	both ib_send_bw -c UD -p $port -s 64 -n 20 -- \
 		ib_send_bw -c UD -p $port -s 1024 -n 20 localhost
-	says "qp1 has sent it 20 datagrams, 0 received here" out &&
+	says "qp1 has sent it 20 datagrams, 0 received" out &&
 		says "the last, of 1024 bytes and the 40 of the GRH, did not fit" out
 }
 
 ends_of_another_transport() {
 	next_port
 	both ib_send_bw -c RC -p $port -n 20 -- ib_send_bw -c UC -p $port -n 20 localhost
-	says "they do not fit: qp_type IBV_QPT_UC and IBV_QPT_RC" out
+	says "their attributes do not match: qp_type IBV_QPT_UC and IBV_QPT_RC" out
 }
 
 # what fails between the verbs
-unconnected="no recorded verb of it failed; qp1 was still in INIT, no ibv_modify_qp() to RTR"
+unconnected="no recorded verb of it failed; qp1 was still in INIT, without an ibv_modify_qp()"
 port_that_is_taken() {
 	next_port
 	python3 -c "
@@ -72,9 +72,9 @@ refused_for_lack_of() { # verb, what is said, program...
 
 # where the process may pin what it likes
 lack_of_memory() {
-	refused_for_lack_of create_cq "not for RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
-		refused_for_lack_of create_qp "not for RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
-		refused_for_lack_of reg_mr "not for RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+	refused_for_lack_of create_cq "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+		refused_for_lack_of create_qp "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+		refused_for_lack_of reg_mr "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
 		refused_for_lack_of post_recv "not a full queue: 0 of 500 receives of qp1 were" \
 			ibv_rc_pingpong
 }

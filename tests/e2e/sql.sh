@@ -286,7 +286,7 @@ a_pipe_has_commands() {
 try a_pipe_has_commands
 two_ways_to_ask_are_one_too_many() {
 	ask depth.db -f q.sql 'SELECT 1' 2>err
-	is $? 2 && says 'not two' err
+	is $? 2 && says 'give only one of a query' err
 }
 try two_ways_to_ask_are_one_too_many
 a_missing_file_is_an_error() { ask depth.db -f missing.sql 2>err; is $? 4 && says missing.sql err; }

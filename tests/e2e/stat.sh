@@ -75,7 +75,7 @@ inline_and_signalled_are_as_posted() {
 		[.posts, .requests, .signalled, .fit_inline, .fit_and_inline,
 		.signal_distance]' json)" '[400,12800,400,12800,12800,[[32,32,400]]]' || return
 	"$VERBATIM" stat bad.db >out && says '32.00 a doorbell' out &&
-		says '^inline  *0.0 % of the 12,800 requests that would fit' out
+		says '^inline  *0.0 % of 12,800 requests that are small enough' out
 }
 registrations_on_the_data_path_are_placed() {
 	record r.db "$apps/perf_001" && json r.db || return
@@ -111,7 +111,7 @@ what_was_not_asked_for_is_not_refused() {
 	cp good.db altered.db && sqlite3 altered.db "UPDATE meta SET value = -5
 		WHERE key = 'duration'" && "$VERBATIM" stat altered.db >out 2>err
 	is "exit $?" "exit 0" && ! grep -r '(null)' out err && ! "$VERBATIM" stat --from 1s \
-		altered.db >out 2>err && says "nothing is from 1s on" err
+		altered.db >out 2>err && says "no events from 1s on" err
 }
 
 text_fits_80_columns() {
@@ -128,7 +128,7 @@ waits_are_said_on_top() {
 		(1, 100001, 1, 6, 7000000, 1, 'longer')" && "$VERBATIM" stat plain.db >out || return
 	is "$(sed -n '2,4p' out | tr -s '\n ' ' ')" "WAITED: the recorder made the program wait \
 9.00 ms, in 4 waits (3 for a full ring, 1 for a longer one), the longest 7.00 ms at 1:100001 \
-(6 ns). A time that holds a wait is too long by it. " || return
+(6 ns). Durations that include a wait are overstated by it. " || return
 	json plain.db && is "$(jq -c '.waited | [.times, .total_ns, .full_ns, .longer_ns]' json)" \
 		'[4,9000000,2000000,7000000]' || return
 	json --from 1s plain.db 2>/dev/null || json --from 100us plain.db &&

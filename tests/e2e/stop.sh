@@ -10,8 +10,8 @@ start() {
 	: >err
 	"$VERBATIM" record -q --stop-on="$what" -o t.db -- "$app" "$@" >out 2>err & recorder=$!
 	await grep -q 'is stopped there' err || { cat err; return 1; }
-	pid=$(sed -n 's/.*pid \([0-9]*\) is stopped there, in its thread \([0-9]*\):.*/\1/p' err)
-	tid=$(sed -n 's/.*pid \([0-9]*\) is stopped there, in its thread \([0-9]*\):.*/\2/p' err)
+	pid=$(sed -n 's/.*pid \([0-9]*\) is stopped here, in its thread \([0-9]*\):.*/\1/p' err)
+	tid=$(sed -n 's/.*pid \([0-9]*\) is stopped here, in its thread \([0-9]*\):.*/\2/p' err)
 	grep -q '^State:.T' "/proc/$pid/task/$tid/status" && grep -q '^State:.T' "/proc/$pid/status"
 }
 bare() { "$VERBATIM" run -- "$app" "$@" >wanted 2>/dev/null; }
@@ -74,8 +74,8 @@ a_recorder_that_is_to_end_lets_it_go_on() {
 a_core_is_written_instead() { # kind
 	local core
 	bare "$1" && "$VERBATIM" record -q --core -o t.db -- "$app" "$1" >out 2>err
-	is "$?" 0 && is "$(cat out)" "$(cat wanted)" && told 'its core is t.db.*, and pid' || return
-	core=$(sed -n 's/.*its core is \(t.db[^,]*\),.*/\1/p' err)
+	is "$?" 0 && is "$(cat out)" "$(cat wanted)" && told 'core file t.db.*; pid' || return
+	core=$(sed -n 's/.*core file \(t.db[^;]*\);.*/\1/p' err)
 	is "$(stat -c %a "$core")" 600 || return
 	gdb -nx -batch "$app" "$core" -ex "$print_magic" >debugger 2>&1 </dev/null
 	grep -q '= 4711' debugger || { cat debugger; return 1; }
@@ -91,8 +91,8 @@ a_core_is_not_written_into_what_is_there() { # command that makes it, of a name
 		"for t in 1 2 3; do $1 t.db.\$t-\$n.core.\$pid; done" 'n=$((n + 1)); done' \
 		"exec $(command -v gcore) \"\$@\"" >bin/gcore && chmod +x bin/gcore || return
 	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
-	is "$?" 0 && told 'its core is t.db.*, and pid' || return
-	core=$(sed -n 's/.*its core is \(t.db[^,]*\),.*/\1/p' err)
+	is "$?" 0 && told 'core file t.db.*; pid' || return
+	core=$(sed -n 's/.*core file \(t.db[^;]*\);.*/\1/p' err)
 	n=$(find . -name 't.db.*' -size +4k | wc -l)
 	is "$n $(stat -c '%a %F' "$core")" "1 600 regular file" && [ ! -s victim ] &&
 		is "$(find . -type d -name 't.db.*')" ""
@@ -107,14 +107,14 @@ a_core_that_cannot_be_written_is_told() {
 	echo 'echo saving; echo "No space left on device"; exit 1' >>bin/gcore
 	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
 	is "$?" 0 && is "$(cat out)" "$(cat wanted)" &&
-		told 'no core could be written \(No space left on device\), and pid' || return
+		told 'no core file could be written \(No space left on device\); pid' || return
 	PATH=$PWD/bin:$PATH "$VERBATIM" record -q --core -o t.db -- "$app" probe >out 2>err &&
 		is "$(cat err)" ""
 }
 without_gcore_nothing_is_started() {
 	mkdir -p empty
 	PATH=$PWD/empty "$VERBATIM" record -q --core -o t.db -- "$app" verb >out 2>err
-	is "$?" 4 && told 'find gcore, which comes with gdb' && is "$(cat out)" ""
+	is "$?" 4 && told 'gcore, a part of gdb' && is "$(cat out)" ""
 }
 
 what_cannot_be_meant_is_refused() {

@@ -106,7 +106,7 @@ damaged_traces_are_told() {
 	replay_suite bad --device soft; is $? 3 && is "$(cat err)" "" &&
 		says "^6 replays: 1 as recorded, 5 not replayed" out &&
 		says "pages.db is damaged (database disk image is malformed)" out &&
-		says "short.db is cut off: 20000 bytes of " out &&
+		says "short.db is truncated: 20000 bytes of " out &&
 		says "empty.db is empty" out && says "link.db: No such file" out
 }
 

@@ -156,7 +156,7 @@ several_recorders_are_named() {
 	"$VERBATIM" snapshot $one 2>other # is asked for by its PID
 	exec 8<>go; echo >&8; echo >&8; wait $one $two; exec 8>&-; rm go
 	is "status" $status 4 && is "lines" "$(wc -l <told)" 3 &&
-		says '2 recorders are running: name one by its PID' told &&
+		says '2 recorders are running: give the PID of one' told &&
 		says " $one: a.db, of sh -c .*: one" told &&
 		says " $two: b.db, of sh -c .*: two" told &&
 		says 'a.db is recorded as a whole' other

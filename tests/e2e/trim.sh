@@ -25,7 +25,7 @@ unpacked_traces_are_cut() {
 }
 
 payload_is_cut() {
-	trim payload.db; is $? 0 && replays cut.db && says "compared what was received" out
+	trim payload.db; is $? 0 && replays cut.db && says "compared received contents" out
 }
 
 # Events of a trace, at random but the same for a seed.
@@ -135,7 +135,7 @@ the_last_events_replay() {
 
 # More events are written than were asked for: it is said how many, and why.
 what_is_from_before_is_counted() {
-	trim --last 3 rc.db; is $? 0 && says "^  [0-9,]* of these are from before" out || return
+	trim --last 3 rc.db; is $? 0 && says "^  [0-9,]* of these are earlier events" out || return
 	says ": $("$VERBATIM" sql cut.db "SELECT sum(begin < value) + sum(end < value)
 		FROM call, meta WHERE key = 'cut'") of control verbs" out &&
 		is "$(wc -l <out)" 2 && trim --until $post rc.db && is "$(wc -l <out)" 1

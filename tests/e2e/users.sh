@@ -20,13 +20,13 @@ rights_are_dropped_before_the_first_verb() { is_recorded_to_its_end early; }
 
 threads_beyond_the_rings_set_aside_are_told() {
 	"$VERBATIM" record -o "$t" "$apps/drops_user" late 40 2>err || { cat err; return 1; }
-	says 'threads* w.* not recorded: user 65534 may not enter the directory' err &&
+	says 'threads* w.* not recorded: user 65534 cannot enter the directory' err &&
 		! grep -e --ring-budget -e 'loader was in use' err
 }
 
 program_that_is_begun_as_another_user_is_told() {
 	"$VERBATIM" record -o "$t" setpriv --reuid=65534 --clear-groups true 2>err
-	says '1 program was not recorded: user 65534 may not enter .*setpriv --reuid=65534' err &&
+	says '1 program was not recorded: user 65534 cannot enter .*setpriv --reuid=65534' err &&
 		! grep 'called a verb' err
 }
 

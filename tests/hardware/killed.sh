@@ -28,7 +28,7 @@ the_receiver_was_killed() {
 one_trace_alone_says_that_nobody_answered() {
 	"$VERBATIM" check "$wire/sender.db" | tr -s ' \n' ' ' >"$tmp/line"
 	says "IBV_WC_RETRY_EXC_ERR" "$tmp/line" &&
-		says "no answer within 2 retries of [0-9.]* ms; dest_qp_num 0x" "$tmp/line"
+		says "no response within 2 retries of [0-9.]* ms; dest_qp_num 0x" "$tmp/line"
 }
 both_say_who_was_killed() {
 	"$VERBATIM" merge "$wire"/{sender,receiver}.db -o "$tmp/all.db" >"$tmp/out" || return

@@ -34,7 +34,7 @@ below_the_limit_nothing_is_found() {
 
 doctor_tells_the_limit_before() {
 	limited 1024 "$VERBATIM" doctor >out
-	says '^problem *memlock *only 1.05 MB may be registered.*LimitMEMLOCK' out
+	says '^problem *memlock *can register only 1.05 MB.*LimitMEMLOCK' out
 }
 
 closed_node_is_told() {
@@ -67,7 +67,7 @@ rights_dropped_before_the_first_verb() { is_recorded_to_its_end early; }
 
 program_begun_as_another_user_is_told() {
 	"$VERBATIM" record -o "$t" setpriv --reuid=65534 --clear-groups "$apps/posts" >out 2>&1
-	says '1 program was not recorded: user 65534 may not enter' out
+	says '1 program was not recorded: user 65534 cannot enter' out
 }
 
 # the kernel's soft iWARP does not ask for CAP_IPC_LOCK
@@ -76,9 +76,9 @@ limit_binds_root_on_siw() {
 	export VERBATIM_DEVICE=siw0
 	(ulimit -l 0; "$VERBATIM" record -q -o "$t" "$apps/posts" >out 2>&1)
 	ask "$t" '.findings[] | .rule, .message' >out
-	says ENV-001 out && says 'RLIMIT_MEMLOCK is 0 bytes, from which siw exempts nobody' out &&
+	says ENV-001 out && says 'RLIMIT_MEMLOCK is 0 bytes, which siw applies to all users' out &&
 		(ulimit -l 64; "$VERBATIM" doctor >out)
-	says '^note *port *siw0 is siw, where RLIMIT_MEMLOCK is for root' out
+	says '^note *port *siw0 is siw, which applies RLIMIT_MEMLOCK even with root' out
 }
 
 try ordinary_user_records

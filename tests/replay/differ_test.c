@@ -479,7 +479,7 @@ TEST(twenty_are_printed_and_all_counted)
 
 	for (int i = 0; i < 25; i++)
 		differ_result(r, here, &call, 22, 22);
-	assert_says(r, "25 divergences (25 recorded successes fail here)");
+	assert_says(r, "25 divergences (25 recorded successes fail in the replay)");
 	assert_says(r, "and 5 more");
 	outcome_free(r);
 }

@@ -67,7 +67,8 @@ TEST(all_that_follows_a_broken_queue_pair_is_one_divergence)
 		differ_at(r, QP, 61 + i, true);
 	assert_int_equal(outcome_divergences(r), 1);
 	assert_int_equal(outcome_consequences(r), 161150);
-	assert_says(r, "1 divergence (1 recorded success fails here)\n  1:60 ibv_poll_cq:");
+	assert_says(r,
+		    "1 divergence (1 recorded success fails in the replay)\n  1:60 ibv_poll_cq:");
 	assert_says(r, "; 161,150 consequences on object 1\n");
 }
 
@@ -214,7 +215,7 @@ TEST(a_symptom_of_what_is_tolerated_is_tolerated)
 	}
 	differ_at(r, OTHER, 62, true);
 	assert_int_equal(outcome_divergences(r), 1);
-	assert_says(r, "1 divergence (1 recorded success fails here)\n  1:62 ibv_poll_cq");
+	assert_says(r, "1 divergence (1 recorded success fails in the replay)\n  1:62 ibv_poll_cq");
 	tolerate_close(tolerate);
 }
 
@@ -270,8 +271,8 @@ TEST(classes_are_counted_apart)
 						    .recorded = "EINVAL (22)",
 						    .replayed = "0",
 						    .class = DIVERGENCE_FAILED_THERE });
-	assert_says(r, "3 divergences (1 recorded success fails here, 1 recorded failure succeeds"
-		       " here, 1 other)\n");
+	assert_says(r, "3 divergences (1 recorded success fails in the replay, 1 recorded failure "
+		       "succeeds in the replay, 1 other)\n");
 }
 
 TEST(what_differs_where_no_verb_is_called_is_told)
@@ -300,18 +301,18 @@ static const struct summary {
 	const char *says; /* NULL: nothing of it */
 } summaries[] = {
 	{ "no_payload", OUTCOME_PAYLOADS, 0, NULL },
-	{ "one_payload", OUTCOME_PAYLOADS, 1, "compared what was received 1 time\n" },
-	{ "two_payloads", OUTCOME_PAYLOADS, 2, "compared what was received 2 times\n" },
+	{ "one_payload", OUTCOME_PAYLOADS, 1, "compared received contents 1 time\n" },
+	{ "two_payloads", OUTCOME_PAYLOADS, 2, "compared received contents 2 times\n" },
 	{ "no_fault", OUTCOME_FAULTS, 0, NULL },
 	{ "one_fault", OUTCOME_FAULTS, 1,
-	  "1 recorded error or event that the traffic does not cause was caused" },
+	  "1 recorded error or event that the traffic does not cause was injected" },
 	{ "two_faults", OUTCOME_FAULTS, 2,
-	  "2 recorded errors or events that the traffic does not cause were caused" },
+	  "2 recorded errors or events that the traffic does not cause were injected" },
 	{ "none_unpolled", OUTCOME_UNPOLLED, 0, NULL },
 	{ "one_unpolled", OUTCOME_UNPOLLED, 1,
-	  "1 completion came that the recorded program had not asked for when it ended\n" },
+	  "1 completion arrived that the recorded program had not polled when it ended\n" },
 	{ "two_unpolled", OUTCOME_UNPOLLED, 2,
-	  "2 completions came that the recorded program had not asked for when it ended\n" },
+	  "2 completions arrived that the recorded program had not polled when it ended\n" },
 };
 
 static void count_is_said(void **state)

@@ -79,8 +79,9 @@ TEST(another_address_is_another_host)
 	add_life(&b, 17, 17, 1, 200, 100);
 	match_hosts();
 	assert_int_equal(of_a[0], 0);
-	assert_string_equal(pair_match_why(&a.table, 0, &b.table),
-			    "the other host's queue pair of that number has another address");
+	assert_string_equal(
+		pair_match_why(&a.table, 0, &b.table),
+		"the queue pair of the other host with this number has another address");
 }
 
 TEST(another_number_is_another_queue_pair)
@@ -91,7 +92,7 @@ TEST(another_number_is_another_queue_pair)
 	match_hosts();
 	assert_int_equal(of_a[0], 0);
 	assert_string_equal(pair_match_why(&a.table, 0, &b.table),
-			    "no queue pair of the other host has that number");
+			    "no queue pair of the other host has this number");
 }
 
 TEST(one_way_is_no_connection)
@@ -122,8 +123,9 @@ TEST(sequence_numbers_that_both_differ_are_of_others)
 	add_life(&b, 17, 17, 1, 300, 400);
 	match_hosts();
 	assert_int_equal(of_a[0], 0);
-	assert_string_equal(pair_match_why(&a.table, 0, &b.table),
-			    "the other host's queue pair of that number began with another PSN");
+	assert_string_equal(
+		pair_match_why(&a.table, 0, &b.table),
+		"the queue pair of the other host with this number started with another PSN");
 }
 
 TEST(of_equals_the_first_goes_with_the_first)

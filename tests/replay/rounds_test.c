@@ -44,8 +44,8 @@ TEST(rounds_that_differ_are_counted)
 {
 	assert_prints(&(struct rounds){ .wanted = 3, .done = 3, .differing = 2, .shown = 2 },
 		      "3 rounds, of which 2 differ, the first round 2: "
-		      "3 rounds: replayed in 0.000000 s at least, 0.000000 s in "
-		      "the median, 0.000000 s at most\n");
+		      "3 rounds: replayed in 0.000000 s minimum, 0.000000 s "
+		      "median, 0.000000 s maximum\n");
 }
 
 TEST(what_is_alive_is_listed_with_what_is_under_way)

@@ -166,7 +166,7 @@ static int put_row(struct anonymise *a, struct copied *t)
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(a->to, "anonymise");
-	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have",
+	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row",
 		       sqlite3_db_filename(a->from, "main"), t->name);
 }
 
@@ -197,7 +197,7 @@ static int list_columns(struct anonymise *a, struct copied *t, struct text *sele
 		err = 0;
 		if (identity == IDENTITY_UNKNOWN || t->n == COLUMNS)
 			err = log_err(-ENOTSUP,
-				      "anonymise: it is not known whether %s.%s identifies anybody",
+				      "anonymise: it is unknown whether %s.%s could identify you",
 				      t->name, column);
 		text_addf(select, "%s%s", t->n ? ", " : "SELECT ", column);
 		text_addf(insert, "%s%s", t->n ? ", " : "", column);

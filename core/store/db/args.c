@@ -62,8 +62,8 @@ int args_parse(const struct args *args)
 		return err;
 	unparsed->parsed = true;
 	if (err && !atomic_flag_test_and_set(&told))
-		log_note("the trace is DAMAGED: what was written of the arguments of some calls "
-			 "cannot be read, and is taken as not known");
+		log_note("the trace is DAMAGED: arguments of some calls are unreadable and "
+			 "treated as unknown");
 	return 0;
 }
 

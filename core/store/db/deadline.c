@@ -41,9 +41,8 @@ int deadline_fail(void)
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
 	if (!atomic_flag_test_and_set(&said))
-		log_note(
-			"the time that --deadline gives is over before all was read: give more, or "
-			"ask for less");
+		log_note("the time of --deadline has passed before everything was read: increase "
+			 "it, or narrow the request");
 	return -ETIME;
 }
 

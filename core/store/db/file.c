@@ -29,7 +29,7 @@
 #include "core/store/db/schema.h"
 #include "core/wire/log.h"
 
-static const char next[] = "take one made by `verbatim record`";
+static const char next[] = "give a file written by `verbatim record`";
 
 static uint32_t get_be32(const uint8_t *at)
 {
@@ -54,7 +54,7 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 			       path, version, SCHEMA_OLDEST, SCHEMA_VERSION);
 	if (get_be32(head + 24) == get_be32(head + 92) && head[18] == 1 &&
 	    (int64_t)get_be32(head + 28) * page > bytes)
-		return log_err(-EINVAL, "%s is cut off: %lld bytes of %lld; copy it again", path,
+		return log_err(-EINVAL, "%s is truncated: %lld bytes of %lld; copy it again", path,
 			       (long long)bytes, (long long)get_be32(head + 28) * page);
 	return 0;
 }
@@ -141,7 +141,7 @@ static int check_replaceable(const char *path, const struct stat *st)
 	int fd, err = 0;
 
 	if (S_ISLNK(st->st_mode))
-		return log_err(-ELOOP, "%s is a link; name the file itself", path);
+		return log_err(-ELOOP, "%s is a symbolic link; give the file itself", path);
 	if (!S_ISREG(st->st_mode))
 		return log_err(-EEXIST, "%s is not a file; choose another name", path);
 	if (st->st_uid != geteuid())
@@ -150,7 +150,9 @@ static int check_replaceable(const char *path, const struct stat *st)
 	if (fd < 0)
 		return log_err(-errno, "open %s", path);
 	if (!has_trace(fd))
-		err = log_err(-EEXIST, "%s is not a trace and is left alone; choose another name",
+		err = log_err(-EEXIST,
+			      "%s is not a trace and will not be overwritten; choose "
+			      "another name",
 			      path);
 	else if (is_locked(fd))
 		err = log_err(-EBUSY, "%s is being recorded or read; choose another name", path);
@@ -170,8 +172,8 @@ static int remove_beside(const char *path, bool all)
 		snprintf(name, sizeof(name), "%s%s", path, tails[i]);
 		if (unlink(name) && !err && !lstat(name, &st))
 			err = log_err(-EEXIST,
-				      "%s is in the way and cannot be removed; choose "
-				      "another name",
+				      "%s already exists and cannot be removed; choose another "
+				      "name",
 				      name);
 	}
 	return err;

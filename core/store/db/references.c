@@ -109,8 +109,8 @@ static int refuse_row(const struct references *from, sqlite3_stmt *row, const ui
 		     value <= most[t]))
 			continue;
 		return log_err(-EINVAL,
-			       "%s is damaged: its table %s has no row '%.32s', which column %s of "
-			       "table %s names; copy it again, or record again",
+			       "%s is damaged: table %s has no row '%.32s', but column %s of "
+			       "table %s refers to it; copy it again, or record again",
 			       sqlite3_db_filename(sqlite3_db_handle(row), "main"),
 			       targets[t].table, (const char *)sqlite3_column_text(row, i),
 			       sqlite3_column_name(row, i), from->table);

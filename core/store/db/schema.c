@@ -189,9 +189,9 @@ static int check_statements(sqlite3 *db)
 		err = 0;
 		if (sql && *sql && !is_ours(sql)) /* an index of a UNIQUE has no statement */
 			err = log_err(-EPROTO,
-				      "%s: its %.16s '%.64s' is not one that this verbatim "
-				      "makes: it was changed, or is of another build; read "
-				      "it with that one, or record again",
+				      "%s: this version of verbatim does not create the %.16s "
+				      "'%.64s': the trace was modified, or is from another build; "
+				      "read it with that build, or record again",
 				      sqlite3_db_filename(db, "main"),
 				      (const char *)sqlite3_column_text(stmt, 0),
 				      (const char *)sqlite3_column_text(stmt, 1));
@@ -234,8 +234,8 @@ int schema_check(sqlite3 *db)
 						  NULL) == SQLITE_ERROR &&
 		    !is_newer(db, name))
 			err = log_err(-EPROTO,
-				      "%s was made by another build of verbatim: it has "
-				      "no table %s; read it with that one, or record again",
+				      "%s was written by another build of verbatim: it has no "
+				      "table %s; read it with that build, or record again",
 				      sqlite3_db_filename(db, "main"), name);
 	}
 	return err;

@@ -246,7 +246,8 @@ int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max)
 	max = sql_int(db, sql, 0);
 	if (max < 0 || max > sql_id_bound(db, table))
 		return log_err(-EINVAL,
-			       "table %s has impossible numbers: %lld is far more than it has rows",
+			       "table %s has invalid numbers: %lld is far above its number of "
+			       "rows",
 			       table, (long long)max);
 	*ret_max = (uint32_t)max;
 	return 0;

@@ -168,7 +168,7 @@ static const char *distrust_file(int fd)
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return "cannot be looked at";
+		return "cannot be checked";
 	if (!S_ISREG(st.st_mode))
 		return "is not a file";
 	if (st.st_uid != geteuid())
@@ -176,7 +176,7 @@ static const char *distrust_file(int fd)
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
 		return "can be written to by other users";
 	if (st.st_nlink > 1)
-		return "is another file, too, by a second name";
+		return "has a second hard link";
 	if (names_another(fd, st.st_size))
 		return "names other files to be deleted";
 	return NULL;
@@ -198,14 +198,13 @@ static int open_beside(int dir, const char *path, bool make)
 		return -ENOENT;
 	why = fd >= 0          ? distrust_file(fd)
 	      : errno == ELOOP ? "is a link"
-			       : "cannot be opened by you";
+			       : "cannot be opened by this user";
 	if (!why)
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	return log_err(-EINVAL,
-		       "%s %s: it is not used; remove it, or copy the trace elsewhere "
-		       "without it",
+		       "%s %s: it is ignored; remove it, or copy the trace elsewhere without it",
 		       path, why);
 }
 
@@ -235,9 +234,9 @@ static int check_trace(int dir, const char *path)
 			       path);
 	if (!S_ISREG(st.st_mode) || st.st_mode & (S_IWGRP | S_IWOTH) || st.st_nlink > 1)
 		return log_err(-EINVAL,
-			       "%s must be completed, since its recorder died, but others "
-			       "can write to it, or it has a second name; copy it, and its "
-			       "-wal and -journal, to a directory of yours",
+			       "%s must be completed, since its recorder died, but others can "
+			       "write to it, or it has a second hard link; copy it, and its -wal "
+			       "and -journal, to a directory of your own",
 			       path);
 	return 0;
 }

@@ -88,7 +88,7 @@ static int init_copy(struct excerpt_copy *copy)
 			      " AND name = 'wc'",
 			      0);
 	copy->has_payload = trace_has_payloads(copy->trace);
-	return copy->stacks && copy->events ? 0 : log_err(-ENOMEM, "copy a part of the trace");
+	return copy->stacks && copy->events ? 0 : log_err(-ENOMEM, "copy an excerpt of the trace");
 }
 
 static void fini_copy(struct excerpt_copy *copy)

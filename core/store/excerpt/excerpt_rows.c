@@ -188,8 +188,8 @@ static int put_row(struct excerpt_copy *copy, sqlite3_stmt *to, const char *tabl
 	if (code == SQLITE_DONE)
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
-		return sql_fail(copy->to, "write a part of the trace");
-	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have", copy->path,
+		return sql_fail(copy->to, "write an excerpt of the trace");
+	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row", copy->path,
 		       table);
 }
 

@@ -239,7 +239,7 @@ static int load_object(sqlite3_stmt *stmt, struct objects *objects)
 	struct object *o;
 
 	if (id < 1 || id > objects->count || kind < 0 || objects->list[id - 1].id)
-		return log_err(-EINVAL, "table object: row %lld makes no sense", (long long)id);
+		return log_err(-EINVAL, "table object: row %lld is invalid", (long long)id);
 	o = &objects->list[id - 1];
 	o->id = (uint32_t)id;
 	o->process = sql_u32(stmt, 1);

@@ -60,7 +60,7 @@ static int put_row(struct merge *merge, const struct merge_part *part, sqlite3_s
 		return 0;
 	if (code != SQLITE_CONSTRAINT && code != SQLITE_MISMATCH)
 		return sql_fail(merge->to, "merge traces");
-	return log_err(-EINVAL, "%s is damaged: table %s has a row that it cannot have",
+	return log_err(-EINVAL, "%s is damaged: table %s contains an invalid row",
 		       part->joint->path, table);
 }
 

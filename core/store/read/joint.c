@@ -335,8 +335,8 @@ static int refuse_copies(struct trace **parts, const char *const *paths, size_t 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
 			if (share_recording(parts[i], parts[k]))
-				return log_err(-EINVAL, "%s and %s are of one recording", paths[k],
-					       paths[i]);
+				return log_err(-EINVAL, "%s and %s are from the same recording",
+					       paths[k], paths[i]);
 	return 0;
 }
 

@@ -111,7 +111,7 @@ static int load_row(struct trace *trace, sqlite3_stmt *stmt)
 	if (!merged)
 		return log_err(-ENOMEM, "read table merged");
 	if (!first || (trace->nmerged > 1 && first < merged[-1].first_process))
-		return log_err(-EINVAL, "table merged has impossible numbers");
+		return log_err(-EINVAL, "table merged has invalid numbers");
 	merged->name = sql_strdup(stmt, 0);
 	merged->host = sql_strdup(stmt, 1);
 	merged->first_process = first;
@@ -139,7 +139,7 @@ static int load_meta(struct trace *trace, sqlite3_stmt *stmt)
 	struct meta *meta = merged ? vec_push(merged->meta, merged->nmeta) : NULL;
 
 	if (!merged)
-		return log_err(-EINVAL, "table merged_meta has impossible numbers");
+		return log_err(-EINVAL, "table merged_meta has invalid numbers");
 	if (!meta)
 		return log_err(-ENOMEM, "read table merged_meta");
 	meta->key = sql_strdup(stmt, 1);

@@ -278,7 +278,7 @@ static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usua
 
 	if (kind && kind_is_post(kind) == (table == TABLE_post))
 		return kind;
-	log_err(-EINVAL, "%s in column verb of table %s is no verb that %s", verb,
+	log_err(-EINVAL, "%s in column verb of table %s is not a verb that %s", verb,
 		tables[table].name, table == TABLE_post ? "posts" : "polls");
 	return 0;
 }

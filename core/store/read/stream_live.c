@@ -85,7 +85,8 @@ static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 	int more = ask_next(s, id, stmt);
 
 	if (more <= 0)
-		return more < 0 ? more : log_err(-EINVAL, "thread %u: an event is gone", s->thread);
+		return more < 0 ? more
+				: log_err(-EINVAL, "thread %u: an event is missing", s->thread);
 	s->last[id] = (uint64_t)sqlite3_column_int64(stmt, 0);
 	return 0;
 }

@@ -67,8 +67,8 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	call->out = read_args(stmt, 12);
 	verb = find_verb(s, stmt, call->args);
 	if (verb < 0)
-		return log_err(-EINVAL, "call %u:%" PRIu64 " is of a verb that is not known",
-			       s->thread, open->id.n);
+		return log_err(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
+			       open->id.n);
 	call->verb = (enum verb)verb;
 	call->begin = sql_time(stmt, 2);
 	call->end = sql_time_or(stmt, 3, -1);
@@ -89,7 +89,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 static int bad_chunk(struct stream *s, int err)
 {
 	return log_err(err == -ENOMEM ? err : -EINVAL,
-		       "thread %u: the chunk at event %lld is damaged; what comes before it can be "
+		       "thread %u: the chunk at event %lld is damaged; events before it can be "
 		       "read with `verbatim dump`",
 		       s->thread, (long long)sqlite3_column_int64(s->chunks, 0));
 }

@@ -83,7 +83,8 @@ static void step_percentile(sqlite3_context *context, int n, sqlite3_value **val
 	(void)n;
 	if (sqlite3_value_numeric_type(values[1]) == SQLITE_NULL ||
 	    sqlite3_value_numeric_type(values[1]) == SQLITE_TEXT || !(p >= 0 && p <= 100))
-		sqlite3_result_error(context, "percentile(x, p): p is a number from 0 to 100", -1);
+		sqlite3_result_error(context, "percentile(x, p): p must be a number from 0 to 100",
+				     -1);
 	else
 		add_value(context, values[0], p);
 }

@@ -295,6 +295,6 @@ int made_add(struct trace *trace, const struct made_table *table, void *arg)
 		return -ENOMEM;
 	*m = (struct made_module){ trace, table, arg };
 	if (sqlite3_create_module_v2(trace->db, table->name, &module, m, free))
-		return sql_fail(trace->db, "add the tables that are made of the trace");
+		return sql_fail(trace->db, "add the computed tables");
 	return 0;
 }

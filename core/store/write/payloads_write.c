@@ -55,7 +55,7 @@ int payloads_take(struct writer *writer, struct thread_log *log, const struct ev
 		      ? payloads_post(&log->payloads, (const void *)event, n)
 		      : payloads_piece(&log->payloads, (const void *)event, n, time);
 	if (err == -ENOMEM)
-		return writer_fail(writer, log_err(err, "take payload in"));
+		return writer_fail(writer, log_err(err, "store payload"));
 	if (!err && (ready->nrows >= PAYLOAD_ROWS || ready->used >= PAYLOAD_BYTES))
 		err = payloads_flush(writer, log);
 	return err;
@@ -65,7 +65,7 @@ int payloads_take(struct writer *writer, struct thread_log *log, const struct ev
 int payloads_cover(struct writer *writer, struct thread_log *log)
 {
 	if (payloads_end(&log->payloads))
-		return writer_fail(writer, log_err(-ENOMEM, "take payload in"));
+		return writer_fail(writer, log_err(-ENOMEM, "store payload"));
 	for (unsigned int why = 1; why < PAYLOAD_WHYS && !writer->err; why++) {
 		uint64_t times = log->payloads.missed[why];
 

@@ -132,7 +132,7 @@ TEST(missing_node_is_a_problem)
 {
 	put_device("/dev/infiniband/rdma_cm", 0666);
 	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_PROBLEM);
-	assert_true(was_said("uverbs0, of mlx5_0, is missing"));
+	assert_true(was_said("uverbs0 of mlx5_0 is missing"));
 	every_problem_has_a_remedy();
 	put_file("/dev/infiniband/uverbs0", "", 0666);
 	assert_int_equal(worst_verdict(doctor_nodes), DOCTOR_OK);
@@ -330,7 +330,7 @@ TEST(script_is_followed)
 {
 	put_file("/script", "#!/usr/bin/env sh\nexit 0\n", 0755);
 	assert_int_not_equal(worst_of(in_root("/script")), DOCTOR_PROBLEM);
-	assert_true(was_said("a script") && was_said("/sh is looked at"));
+	assert_true(was_said("a script") && was_said("/sh is checked"));
 }
 
 TEST(script_of_itself_ends)

@@ -274,7 +274,7 @@ static void expect_damage(void)
 
 	assert_int_equal(import_and_listen(said), CLI_TRACE);
 	assert_int_equal(access(trace_path, F_OK), -1);
-	assert_non_null(strstr(said, "babeltrace2 ended by signal "));
+	assert_non_null(strstr(said, "babeltrace2 was killed by signal "));
 	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
 }
 

@@ -24,14 +24,14 @@ static const struct row rows[] = {
 	{ "any_divergence", "divergence", 0, "divergence at any event" },
 	{ "a_finding", "finding LIFE-001", 0, "finding LIFE-001" },
 	{ "a_finding_of_an_object", "MKEY-001 of mr1/2", 0, "finding MKEY-001 of mr1" },
-	{ "nothing", "", -EINVAL, "is none of" },
-	{ "only_words_that_fill", " of the ", -EINVAL, "is none of" },
-	{ "no_event", "status of x = FLUSH_ERR", -EINVAL, "is none of" },
-	{ "no_such_status", "status of 1:1 = NONE", -EINVAL, "no completion status 'NONE'" },
-	{ "thread_0", "divergence at 0:1", -EINVAL, "is none of" },
-	{ "more_behind_an_event", "divergence at 1:2x", -EINVAL, "is none of" },
-	{ "an_event_alone", "1:60", -EINVAL, "is none of" },
-	{ "too_many_words", "a b c d e f g h i j", -EINVAL, "is none of" },
+	{ "nothing", "", -EINVAL, "is not one of" },
+	{ "only_words_that_fill", " of the ", -EINVAL, "is not one of" },
+	{ "no_event", "status of x = FLUSH_ERR", -EINVAL, "is not one of" },
+	{ "no_such_status", "status of 1:1 = NONE", -EINVAL, "unknown completion status 'NONE'" },
+	{ "thread_0", "divergence at 0:1", -EINVAL, "is not one of" },
+	{ "more_behind_an_event", "divergence at 1:2x", -EINVAL, "is not one of" },
+	{ "an_event_alone", "1:60", -EINVAL, "is not one of" },
+	{ "too_many_words", "a b c d e f g h i j", -EINVAL, "is not one of" },
 };
 /* clang-format on */
 

@@ -36,7 +36,7 @@ import sqlite3
 import sys
 
 RECV = 128
-MERGED = 'a completion event whose completion came before the queue was armed'
+MERGED = 'a completion event for a completion that came before the queue was armed'
 ELSEWHERE = {'ibv_get_device_list', 'ibv_free_device_list', 'ibv_ack_cq_events',
              'ibv_ack_async_event', 'ibv_get_cq_event', 'ibv_get_async_event'}
 UNCHANGED = re.compile('ibv_(query|get|is|_ibv_query)_|ibv_init_ah_from_wc')
