@@ -254,9 +254,9 @@ static int tell_refusal(const struct wire *wire, int tls_error, char why[WIRE_WH
 	if (err == -ENOMEM)
 		return tell_why(why, err, "no memory");
 	if (err != -EBADMSG && tls_error != GNUTLS_E_FATAL_ALERT_RECEIVED)
-		return tell_why(why, err, "the other end does not prove that it has the --key");
+		return tell_why(why, err, "the other end could not prove that it has the --key");
 	if (err != -EBADMSG && wire->role == WIRE_PEER)
-		return tell_why(why, -EKEYREJECTED, "the other end has refused our --key");
+		return tell_why(why, -EKEYREJECTED, "the other end rejected the --key of this host");
 	return tell_why(why, -EKEYREJECTED, "the other end does not have the same --key");
 }
 
@@ -273,7 +273,7 @@ static int prove_key(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
 	} while (!err && tls_error && !gnutls_error_is_fatal(tls_error));
 	wire->key = (gnutls_datum_t){ 0 };
 	if (err)
-		return tell_why(why, err, "the other end does not prove that it has the --key");
+		return tell_why(why, err, "the other end could not prove that it has the --key");
 	if (!tls_error)
 		return 0;
 	gnutls_alert_send_appropriate(wire->tls, tls_error);

@@ -382,7 +382,7 @@ TEST_WITH(another_key_is_refused, NULL, NULL)
 	assert_int_equal(listener.err, -EKEYREJECTED);
 	assert_string_equal(listener.why, "the other end does not have the same --key");
 	assert_int_equal(peer.err, -EKEYREJECTED);
-	assert_string_equal(peer.why, "the other end has refused our --key");
+	assert_string_equal(peer.why, "the other end rejected the --key of this host");
 	finish_end(&listener);
 	finish_end(&peer);
 }
