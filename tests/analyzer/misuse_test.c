@@ -141,8 +141,8 @@ TEST(two_threads_are_in_an_object_of_a_thread_domain)
 	story_misuses(&s, 0, &misuse);
 	assert_string_equal(
 		find_first(&s, RULE_THREAD_001)->says,
-		"Thread 1 called ibv_post_send() on qp1 while thread 2 was using it; qp1 was created "
-		"with a thread domain, so it is not locked.");
+		"Thread 1 called ibv_post_send() on qp1 while thread 2 was using it; qp1 was "
+		"created with a thread domain, so it is not locked.");
 	story_end(&s);
 }
 

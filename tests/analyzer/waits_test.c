@@ -307,8 +307,8 @@ TEST(a_message_of_uc_that_is_too_long)
 	says_of_it(
 		&s, SIGTERM,
 		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		"(app) qp1: 1 send posted by the peer, 0 received by this one; the last, of 65 bytes, "
-		"did not fit: the receives have 64");
+		"(app) qp1: 1 send posted by the peer, 0 received by this one; the last, of 65 "
+		"bytes, did not fit: the receives have 64");
 }
 
 #define OUTSIDE                                                                                  \

@@ -99,7 +99,7 @@ trigger_is_refused_and_not_run() {
 		sqlite3 trigger.db "DROP TRIGGER bite" \
 			"CREATE TRIGGER bite AFTER UPDATE ON process BEGIN DELETE FROM mark; END" ||
 		return
-	refused trigger.db "its trigger 'bite'"
+	refused trigger.db "the trigger 'bite'"
 }
 
 view_over_a_table_that_never_ends_is_refused() {

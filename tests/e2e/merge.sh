@@ -300,7 +300,7 @@ without_messages_the_time_of_day_decides() {
 		UPDATE meta SET value = value + 5000000000 WHERE key = 'realtime';
 		UPDATE call SET args = replace(args, 'dest_qp_num', 'x')"
 	merges a.db s.db -o apart.db &&
-		says "s.db: no queue pair is joined with one of another.*based on the time of day" out &&
+		says "s.db: no queue pair is joined with .*based on the time of day" out &&
 		is "$("$VERBATIM" sql apart.db "SELECT clock, error IS NULL, offset FROM merged
 			WHERE id = 2")" \
 			"time of day|1|5000000000"

@@ -193,7 +193,8 @@ what_is_gone_is_told_as_it_was_last() {
 	query state of qp1 in process 1 >out && says "its last state before 1:" out &&
 		says "RTS since" out &&
 		query state of qp1 in process 1 at end >out && says "destroyed before; " out &&
-		query state of qp1 in process 1 at 1ns >out && says "did not exist yet: created by 1:" out
+		query state of qp1 in process 1 at 1ns >out &&
+		says "did not exist yet: created by 1:" out
 }
 # Its members are those that it was created with.
 an_address_handle_has_its_attributes() {

@@ -100,7 +100,8 @@ dmabuf_without_a_descriptor_is_replayed() {
 		sqlite3 "$altered" "UPDATE call SET args = json_set(args, '$.fd', 7)
 			WHERE verb = 'ibv_reg_dmabuf_mr'" || { cat "$tmp/out"; return 1; }
 	replay --device soft --allow-partial "$altered"
-	says 'ibv_reg_dmabuf_mr.*: a trace does not contain file descriptors of DMA buffers' "$tmp/out"
+	says 'ibv_reg_dmabuf_mr.*: a trace does not contain file descriptors of DMA buffers' \
+		"$tmp/out"
 }
 try dmabuf_without_a_descriptor_is_replayed
 

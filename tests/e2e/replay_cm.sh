@@ -146,7 +146,7 @@ try nothing_kept
 
 only_the_verbs() {
 	record "$ends listen $port" "$ends connect $port" && replay t.db --cm verbs &&
-		says 'not repeated, and neither are .* private data; the verbs inside are replayed' out &&
+		says 'not repeated, and neither are .* data; the verbs inside are replayed' out &&
 		is "$(jq '[.calls | keys[] | select(startswith("rdma"))] | length' report)" 0 &&
 		"$VERBATIM" replay --cm no t.db 2>log; is "$?" 2 && says "recorded" log
 }

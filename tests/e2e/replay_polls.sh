@@ -111,7 +111,8 @@ service_level_of_a_datagram() {
 
 hang_that_is_one_here() {
 	record -o t.db -- "$apps/in_vain"
-	comes_again t.db && says "receive of 1:[0-9]* was outstanding .*: the hang is reproduced" out
+	comes_again t.db &&
+		says "receive of 1:[0-9]* was outstanding .*: the hang is reproduced" out
 }
 
 hang_that_is_none_here() {

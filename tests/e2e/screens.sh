@@ -73,7 +73,7 @@ refused_for_lack_of() { # verb, what is said, program...
 # where the process may pin what it likes
 lack_of_memory() {
 	refused_for_lack_of create_cq "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
-		refused_for_lack_of create_qp "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
+		refused_for_lack_of create_qp "not because of RLIMIT_MEMLOCK" ibv_rc_pingpong &&
 		refused_for_lack_of reg_mr "not because of RLIMIT_MEMLOCK, which" ibv_rc_pingpong &&
 		refused_for_lack_of post_recv "not a full queue: 0 of 500 receives of qp1 were" \
 			ibv_rc_pingpong

@@ -104,7 +104,8 @@ query_refuses_what_is_not_clear() {
 others_take_one() {
 	local each
 	for each in stat info sql replay; do
-		refuses 2 "$each: only one trace can be given: 'b.db' is another" $each a.db b.db || return
+		refuses 2 "$each: only one trace can be given: 'b.db' is another" \
+			$each a.db b.db || return
 	done
 }
 
