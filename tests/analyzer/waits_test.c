@@ -304,11 +304,10 @@ TEST(a_message_of_uc_that_is_too_long)
 	begin_story_of(&s, IBV_QPT_UC);
 	receive_into(&s, 64);
 	story_post(&s, 1, VERB_post_send, &ends[1].qp, 1, IBV_WR_SEND, sge);
-	says_of_it(
-		&s, SIGTERM,
-		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
-		"(app) qp1: 1 send posted by the peer, 0 received by this one; the last, of 65 "
-		"bytes, did not fit: the receives have 64");
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		   "(app) qp1: 1 send posted by the peer, 0 received by this one; the last, of 65 "
+		   "bytes, did not fit: the receives have 64");
 }
 
 #define OUTSIDE                                                                                  \

@@ -51,7 +51,7 @@ rings_that_stay_small_are_told() {
 	grep -q "$told.*waited more often (--ring-budget)" err || { cat err; return 1; }
 	is "$(value ring_budget)" $((1 << 20)) && [ "$(value withheld_rings)" -ge 10 ] &&
 		"$VERBATIM" info t.db | grep -q \
-			'WITHHELD: [0-9]* rings stayed small: the rings of their process already had'
+			'WITHHELD: [0-9]* rings stayed small: the rings of their process already'
 }
 
 threads_without_a_ring_are_told() {
