@@ -82,7 +82,7 @@ completion_that_the_trace_lacks() {
 	event=$(nth "opcode = 128")
 	differs "^  @ ibv_poll_cq: wc\[0\]: recorded one that is not in the trace" \
 		"DELETE FROM wc WHERE thread = @" &&
-		differs "recorded 200 completions of its queue, and the trace has 199" \
+		differs "recorded 200 completions of its queue, but the trace has 199" \
 			"DELETE FROM wc WHERE thread = @; DELETE FROM poll WHERE thread = @"
 }
 

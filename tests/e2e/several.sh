@@ -69,7 +69,7 @@ what_is_not_clear_is_refused() {
 	refuses 2 "give the trace of the event: a.db:1:3" dump a.db b.db 1:3 &&
 		refuses 2 "the traces have no event c.db:1:3" dump a.db b.db c.db:1:3 &&
 		refuses 2 "with one trace, the event is 1:3" dump b.db b.db:1:3 &&
-		refuses 2 "each has its own numbers" dump a.db b.db -p 1 &&
+		refuses 2 "each trace has its own numbers" dump a.db b.db -p 1 &&
 		refuses 3 "a.db is given twice" dump a.db a.db
 }
 # What the one trace says of its own end is what both say of it.
