@@ -256,7 +256,8 @@ static int tell_refusal(const struct wire *wire, int tls_error, char why[WIRE_WH
 	if (err != -EBADMSG && tls_error != GNUTLS_E_FATAL_ALERT_RECEIVED)
 		return tell_why(why, err, "the other end could not prove that it has the --key");
 	if (err != -EBADMSG && wire->role == WIRE_PEER)
-		return tell_why(why, -EKEYREJECTED, "the other end rejected the --key of this host");
+		return tell_why(why, -EKEYREJECTED,
+				"the other end rejected the --key of this host");
 	return tell_why(why, -EKEYREJECTED, "the other end does not have the same --key");
 }
 
