@@ -14,10 +14,10 @@ as_numbers() { # file
 }
 
 # Numbers, and what is made of them, differ in each run; which end hears first of the other's
-# disconnection, while it ends; and what perftest says of a processor whose clock varies, or cannot
-# be measured.
+# disconnection, while it ends; what perftest says of a processor whose clock varies, or cannot be
+# measured; and the progress that ucx_perftest prints each second.
 plain() { # file
-	as_numbers "$1" | sed -E '/DISCONNECT EVENT|Conflicting CPU frequency/d
+	as_numbers "$1" | sed -E '/DISCONNECT EVENT|Conflicting CPU frequency|^\[thread [0-9]/d
 		/Correlation coefficient r\^2/d
 		s/0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*|-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?/#/g
 		s/# *[kKMGTnum]?(B|b|bytes|bits|sec|Mpps|msg|us)?(\/sec)?\b/#/g
