@@ -169,7 +169,8 @@ $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
 	$(call say,LD,$@)$(link_test) $(BUILD)/libtest.a $(ALL_LIBS) $(TEST_LIBS) \
 		-Wl,-t,-t >$@.link && \
-		sed -n 's,^$(BUILD)/obj/.*\.o$$,$@: &\n&:,p' $@.link >$@.link.d
+		sed -n 's|^$(BUILD)/obj/\(.*\)\.o$$|$@: $$(if $$(wildcard \1.c),&)|p' \
+			$@.link >$@.link.d
 
 # in these the allocations of ours may fail (tests/allocation.h)
 $(patsubst %,$(BUILD)/tests/cli/emit/%_test,build loops): ALLLDFLAGS += \

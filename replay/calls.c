@@ -27,7 +27,7 @@
 #include "replay/process/process.h"
 #include "replay/data/faults.h"
 #include "replay/data/full.h"
-#include "replay/made/made.h"
+#include "replay/synth/synth.h"
 #include "replay/state/recorded.h"
 #include "replay/replica.h"
 #include "replay/state/sent.h"
@@ -217,7 +217,7 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 		return;
 	if (!(args[2] & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return;
-	made_disconnect(r, call->object);
+	synth_disconnect(r, call->object);
 	for (int side = 0; side < SIDES; side++) {
 		full_drop(&replica->qp->out[side]);
 		requests_clear(&replica->qp->out[side]);

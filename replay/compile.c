@@ -1,7 +1,7 @@
 /*
  * A trace, compiled
  *
- *	source -> order -> score -> tapes
+ *	source -> order -> schedule -> tapes
  *
  * A thread of the source's reads, decodes and matches, while this one does the rest.
  */
@@ -12,8 +12,8 @@
 #include "core/wire/log.h"
 #include "replay/calls.h"
 #include "replay/cm/cm.h"
-#include "replay/score/owner.h"
-#include "replay/score/source.h"
+#include "replay/schedule/owner.h"
+#include "replay/schedule/source.h"
 #include "replay/state/state.h"
 
 enum { PLAYERS_MAX = 256 };
@@ -25,7 +25,7 @@ struct compile {
 	struct source *source;
 	struct relations ahead, here; /* where the order looks, and where the events are given */
 	struct order *order;
-	struct score *score; /* NULL: one thread plays */
+	struct schedule *schedule; /* NULL: one thread plays */
 	struct owners *owners;
 	struct tapes *tapes;
 	uint32_t players;
@@ -55,8 +55,8 @@ static int put_step(struct compile *c, const struct ordered *event)
 {
 	struct step step;
 
-	if (c->score)
-		score_step(c->score, event, &step);
+	if (c->schedule)
+		schedule_step(c->schedule, event, &step);
 	else
 		step = (struct step){ .event = *event, .seq = ++c->steps, .player = 1 };
 	owners_note(c->owners, event->event, step.player);
@@ -72,7 +72,7 @@ static int compile_events(struct compile *c)
 		if (outcome_stopped(c->r->outcome))
 			return -ECANCELED;
 		outcome_count(c->r->outcome, OUTCOME_COMPILED, 1);
-		err = c->score ? relations_note(&c->here, event.event) : 0;
+		err = c->schedule ? relations_note(&c->here, event.event) : 0;
 		if (!err && is_played(event.event))
 			err = put_step(c, &event);
 		order_release(c->order, &event);
@@ -112,7 +112,7 @@ static int begin_compile(struct compile *c, bool serial)
 	    order_new(&source, &c->ahead, &c->order) || owners_new(r->nreplicas, &c->owners) ||
 	    tapes_new(c->players, MEMORY, &c->tapes))
 		return log_err(-ENOMEM, "prepare the replay");
-	if (!serial && score_new(&c->here, r->nreplicas, c->players, how, &c->score))
+	if (!serial && schedule_new(&c->here, r->nreplicas, c->players, how, &c->schedule))
 		return log_err(-ENOMEM, "prepare the replay");
 	return 0;
 }
@@ -123,7 +123,7 @@ int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint3
 	int err = begin_compile(&c, serial) ?: compile_events(&c);
 
 	owners_free(c.owners);
-	score_free(c.score);
+	schedule_free(c.schedule);
 	order_free(c.order);
 	relations_fini(&c.ahead);
 	relations_fini(&c.here);

@@ -4,7 +4,7 @@
  *
  * It needs nothing of the devices, so it is done before the first verb is called.
  */
-#include "replay/score/tape.h"
+#include "replay/schedule/tape.h"
 
 struct replay;
 

@@ -15,8 +15,8 @@
 #include "core/wire/log.h"
 #include "replay/cm/cm.h"
 #include "replay/device/dispatch.h"
-#include "replay/made/made.h"
-#include "replay/pair/pair.h"
+#include "replay/synth/synth.h"
+#include "replay/two_host/pair.h"
 #include "replay/process/process.h"
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
@@ -267,7 +267,7 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 		       ?: args_parse(call->out)
 				  ?: cm_learn_call(r, event, call->args, call->out)
 				  ?: learn_call(r, event, call->args, call->out)
-					     ?: made_learn_call(r, event, call->args, call->out);
+					     ?: synth_learn_call(r, event, call->args, call->out);
 }
 
 /*
@@ -394,7 +394,7 @@ static int learn_processes(struct replay *r)
  */
 static int limit_memory(struct replay *r)
 {
-	uint64_t size = made_bytes(r), max = r->options->max_memory;
+	uint64_t size = synth_bytes(r), max = r->options->max_memory;
 	char left[24];
 
 	for (uint32_t i = 1; i < r->nprocesses; i++)
@@ -441,13 +441,13 @@ int learn_trace(struct replay *r)
 	if (err == -ENOMEM)
 		log_err(err, "prepare the replay");
 	if (!err)
-		err = made_init(r);
+		err = synth_init(r);
 	if (!err)
 		err = learn_events(r);
 	if (!err)
 		err = pair_meet(r);
 	if (!err)
-		err = made_learn_traffic(r);
+		err = synth_learn_traffic(r);
 	if (!err)
 		count_uncreated(r);
 	if (!err)

@@ -20,10 +20,10 @@
 #include "replay/compile.h"
 #include "replay/data/expect.h"
 #include "replay/data/fast.h"
-#include "replay/pair/pair.h"
+#include "replay/two_host/pair.h"
 #include "replay/state/gate.h"
 #include "replay/report/pace.h"
-#include "replay/score/player.h"
+#include "replay/schedule/player.h"
 #include "replay/state/state.h"
 
 #define PATIENCE 5000000000ll /* ns in which nothing moves */

@@ -28,8 +28,8 @@
 #include "replay/replica.h"
 #include "replay/learn.h"
 #include "replay/state/needs.h"
-#include "replay/made/made.h"
-#include "replay/pair/pair.h"
+#include "replay/synth/synth.h"
+#include "replay/two_host/pair.h"
 #include "replay/data/contents.h"
 #include "replay/play.h"
 #include "replay/data/expect.h"
@@ -155,7 +155,7 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	if (!event->process || event->process >= r->nprocesses)
 		return log_err(-EBADMSG, "replay an event of process %u, which is not in the trace",
 			       event->process);
-	err = made_before(r, event);
+	err = synth_before(r, event);
 	if (err < 0)
 		return err;
 	pair_before(r, event);
@@ -198,7 +198,7 @@ static void fini_replay(struct replay *r, int err)
 {
 	pair_fini(r, err < 0 ? err : outcome_stopped(r->outcome) ? -ECANCELED : 0);
 	cm_fini(r);
-	made_fini(r);
+	synth_fini(r);
 	replica_fini(r);
 	posts_fini(r);
 	contents_fini(r);
@@ -248,7 +248,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		if (!err)
 			err = pair_end(&r, outcome_divergences(outcome));
 		expect_end(&r);
-		if (made_report(&r) && !err)
+		if (synth_report(&r) && !err)
 			err = log_err(-ENOMEM, "report the synthesized peers");
 		replica_clear(&r, 0);
 		outcome_count(outcome, OUTCOME_FAULTS, faults_caused(&r));

@@ -14,10 +14,10 @@
 #include "replay/events.h"
 #include "replay/data/expect.h"
 #include "replay/data/full.h"
-#include "replay/made/made.h"
+#include "replay/synth/synth.h"
 #include "replay/state/state.h"
 
-static int made_mr(struct replay *r, uint32_t id, struct replica *replica)
+static int synth_mr(struct replay *r, uint32_t id, struct replica *replica)
 {
 	const struct object *o = trace_object(r->trace, id);
 	struct ibv_mr *mr = replica->handle;
@@ -29,7 +29,7 @@ static int made_mr(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->rkeys, process_key(o->process, o->rkey), id);
 }
 
-static int made_mw(struct replay *r, uint32_t id, struct replica *replica)
+static int synth_mw(struct replay *r, uint32_t id, struct replica *replica)
 {
 	const struct object *o = trace_object(r->trace, id);
 
@@ -46,7 +46,7 @@ static void explain_queue(struct replay *r, uint32_t id, const void *handle)
 		outcome_related(r->outcome, id, (uint32_t)queue);
 }
 
-static int made_qp(struct replay *r, uint32_t id, struct replica *replica)
+static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
 {
 	struct ibv_qp *qp = replica->handle;
 
@@ -93,11 +93,11 @@ int replica_made(struct replay *r, uint32_t id, void *handle)
 		return err;
 	switch (trace_object(r->trace, id)->kind) {
 	case OBJECT_mr:
-		return made_mr(r, id, replica);
+		return synth_mr(r, id, replica);
 	case OBJECT_mw:
-		return made_mw(r, id, replica);
+		return synth_mw(r, id, replica);
 	case OBJECT_qp:
-		return made_qp(r, id, replica);
+		return synth_qp(r, id, replica);
 	case OBJECT_srq:
 	case OBJECT_wq:
 		replica->requests = calloc(1, sizeof(*replica->requests));
@@ -132,7 +132,7 @@ static void forget_context(struct replay *r, const struct ibv_context *context)
 
 		if (!replica->handle || replica->context != context)
 			continue;
-		made_disconnect(r, r->made[i]);
+		synth_disconnect(r, r->made[i]);
 		drop_held(replica);
 		forget_handle(replica, "its context was closed before");
 	}
@@ -144,7 +144,7 @@ void replica_gone(struct replay *r, uint32_t id)
 
 	if (!replica || !replica->handle)
 		return;
-	made_disconnect(r, id);
+	synth_disconnect(r, id);
 	drop_held(replica);
 	forget_handle(replica, "its object was destroyed before");
 	if (trace_object(r->trace, id)->kind != OBJECT_context)

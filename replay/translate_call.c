@@ -15,8 +15,8 @@
 
 #include "replay/cm/cm.h"
 #include "replay/state/cut.h"
-#include "replay/made/made.h"
-#include "replay/pair/pair.h"
+#include "replay/synth/synth.h"
+#include "replay/two_host/pair.h"
 #include "replay/state/recorded.h"
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
@@ -124,7 +124,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 		cut_qp(t, 0, "ibv_modify_qp() does not connect on an iWARP device");
 	} else if (!peer && pair_connect(t->r, me, &attr->dest_qp_num, &mtu)) {
 		attr->path_mtu = mtu && attr->path_mtu > mtu ? mtu : attr->path_mtu;
-	} else if (!peer && made_connect(t->r, me, attr, &attr->dest_qp_num)) {
+	} else if (!peer && synth_connect(t->r, me, attr, &attr->dest_qp_num)) {
 		return;
 	} else if (!made) {
 		cut_peerless(t, attr->dest_qp_num, replica, peer);

@@ -34,7 +34,7 @@
 #include "core/store/read/lookup.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
-#include "replay/pair/meet.h"
+#include "replay/two_host/meet.h"
 #include "replay/report/tolerate.h"
 
 enum { PACE_MAX = 1000000000, LOOP_MAX = 1000000 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "cli/part/slice.h"
-#include "replay/pair/pair.h"
+#include "replay/two_host/pair.h"
 #include "replay/replay.h"
 
 struct arguments;

@@ -6,7 +6,7 @@
  *				address of the device, the other connects there
  *
  * It is connected once: what a queue pair does after it was reset and connected again is left out.
- * ibv_modify_qp() to RTR and RTS is not called then. Made ends (made.c, cm_made.c) are not
+ * ibv_modify_qp() to RTR and RTS is not called then. Made ends (synth.c, cm_made.c) are not
  * connected: a reply there takes a queue pair, which is then in RTS, and the first message is that
  * of the side that asked. So where one side was recorded its connections are left out.
  */

@@ -22,7 +22,7 @@
 #include "core/wire/payload.h"
 #include "replay/data/fetched.h"
 #include "replay/data/refilled.h"
-#include "replay/made/made.h"
+#include "replay/synth/synth.h"
 #include "replay/process/process.h"
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
@@ -377,7 +377,7 @@ static bool is_unknown_request(const struct payload *payload)
 
 static int check_received(const struct check *c)
 {
-	bool made = made_has(c->r, c->wc->qp); /* which sends what was received */
+	bool made = synth_has(c->r, c->wc->qp); /* which sends what was received */
 	struct payload sent = { 0 }, payload;
 	uint64_t n;
 	int found = made ? 1 : find_sent(c, &sent);

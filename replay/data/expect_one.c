@@ -18,8 +18,8 @@
 #include "replay/data/contents.h"
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
-#include "replay/made/made.h"
-#include "replay/pair/pair.h"
+#include "replay/synth/synth.h"
+#include "replay/two_host/pair.h"
 #include "replay/report/differ.h"
 #include "replay/report/pace.h"
 
@@ -358,7 +358,7 @@ static int check_datagram(struct expected *e)
 	int err = 0;
 
 	if (!far && (!inside || inside == e->wc->qp)) /* two hosts may have the same numbers */
-		far = made_datagram(e->r, e->wc->qp, e->wc->src_qp);
+		far = synth_datagram(e->r, e->wc->qp, e->wc->src_qp);
 	sender = far ? NULL : replica_of(e->r, inside);
 	wanted.sender = sender ? sender->number : far;
 	if (!sender)

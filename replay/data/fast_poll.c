@@ -12,7 +12,7 @@
 #include "replay/data/faults.h"
 #include "replay/data/polls.h"
 #include "replay/state/state.h"
-#include "replay/score/tape.h"
+#include "replay/schedule/tape.h"
 
 /* Where a recorded completion comes from here. */
 struct origin {

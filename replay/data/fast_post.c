@@ -12,7 +12,7 @@
 #include "replay/data/full.h"
 #include "replay/data/posting.h"
 #include "replay/state/sent.h"
-#include "replay/score/tape.h"
+#include "replay/schedule/tape.h"
 #include "replay/state/translate.h"
 
 struct fast_post {

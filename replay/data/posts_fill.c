@@ -13,8 +13,8 @@
 
 #include "replay/data/contents.h"
 #include "replay/data/full.h"
-#include "replay/made/made.h"
-#include "replay/pair/pair.h"
+#include "replay/synth/synth.h"
+#include "replay/two_host/pair.h"
 #include "replay/data/posting.h"
 #include "replay/device/builder.h"
 #include "replay/state/translate.h"
@@ -96,7 +96,7 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 
 	to->wr.ud.ah = (void *)(uintptr_t)translate_field(&t, &ah, wr->ah);
 	to->wr.ud.remote_qpn = pair_datagram(p->r, p->event, wr)
-				       ?: made_datagram(p->r, p->post->object, wr->remote_qpn);
+				       ?: synth_datagram(p->r, p->post->object, wr->remote_qpn);
 	if (!to->wr.ud.remote_qpn)
 		to->wr.ud.remote_qpn =
 			wr->remote_qpn == 0xffffff
@@ -155,9 +155,9 @@ static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_
 		pair_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
 		return addr;
 	}
-	if (!made_has(p->r, p->post->object))
+	if (!synth_has(p->r, p->post->object))
 		return translate_remote(p->r, peer, addr, rkey);
-	made_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
+	synth_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
 	return addr;
 }
 
@@ -169,7 +169,7 @@ static void put_flush(struct posting *p, const struct wr *wr, struct ibv_send_wr
 		p->missing = "a flush can be posted only by ibv_wr_flush()";
 		return;
 	}
-	if (made_has(p->r, p->post->object)) {
+	if (synth_has(p->r, p->post->object)) {
 		p->missing = "a synthesized peer has no region that allows flushes";
 		return;
 	}
@@ -197,7 +197,7 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 			to->invalidate_rkey = rkey;
 			break;
 		}
-		to->invalidate_rkey = made_window(p->r, p->event, (uint32_t)(wr - p->post->wr))
+		to->invalidate_rkey = synth_window(p->r, p->event, (uint32_t)(wr - p->post->wr))
 					      ?: translate_rkey(p->r, peer, wr->imm);
 		break;
 	case IBV_WR_LOCAL_INV:
@@ -246,7 +246,7 @@ static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 		put_datagram(p, wr, to);
 	if (p->replica->qp->type != IBV_QPT_XRC_SEND)
 		return;
-	to->qp_type.xrc.remote_srqn = made_srqn(p->r, p->post->object, wr->remote_srqn);
+	to->qp_type.xrc.remote_srqn = synth_srqn(p->r, p->post->object, wr->remote_srqn);
 	if (!to->qp_type.xrc.remote_srqn)
 		to->qp_type.xrc.remote_srqn = map_get(&p->r->srqns, wr->remote_srqn, &srqn)
 						      ? (uint32_t)srqn

@@ -340,7 +340,7 @@ removed_session_directory_is_told() {
 	is "$(sql "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 3 &&
 		is "$(wc -l <err)" 1 && grep -q 'was removed' err &&
 		is "$(sql 'SELECT what FROM coverage')" session && "$VERBATIM" check t.db >out
-	grep -q "directory was removed" out
+	grep -q "directory of the session was removed" out
 }
 
 program_in_a_removed_session_goes_on_recorded() {

@@ -15,7 +15,7 @@ record_mistake() {
 
 reduce() { # WHAT
 	timeout 900 "$VERBATIM" reduce -o small.db --keep "$1" t.db >out 2>err
-	is "$1 $?" "$1 0" && says "^small.db: .* show" out || { cat err; return 1; }
+	is "$1 $?" "$1 0" && says "^small.db: .* reproduce" out || { cat err; return 1; }
 	is "more than 60: $(events small.db)" "more than 60: $(events small.db | awk '$1 < 60')" &&
 		is "$(ls -A "$TMPDIR"/verbatim-reduce-* 2>/dev/null)" ""
 }
@@ -91,9 +91,9 @@ mistakes() {
 what_is_not_shown_is_said() {
 	record_mistake none || return
 	"$VERBATIM" reduce -o small.db --keep LIFE-001 t.db >out 2>err; is $? 1 &&
-		says "does not show finding LIFE-001" err && [ ! -e small.db ] || return
+		says "does not reproduce finding LIFE-001" err && [ ! -e small.db ] || return
 	"$VERBATIM" reduce -o small.db --keep divergence t.db >out 2>err; is $? 1 &&
-		says "does not show divergence" err && [ ! -e small.db ]
+		says "does not reproduce divergence" err && [ ! -e small.db ]
 }
 
 # A status that only the network caused: without help a replay does not give it.

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "core/wire/log.h"
-#include "replay/pair/admit.h"
-#include "replay/pair/wire.h"
+#include "replay/two_host/admit.h"
+#include "replay/two_host/wire.h"
 #include "tests/test.h"
 
 #define SOON 20000000ll    /* ns: nothing comes */

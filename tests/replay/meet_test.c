@@ -1,4 +1,4 @@
-#include "replay/pair/meet.h"
+#include "replay/two_host/meet.h"
 #include "tests/test.h"
 
 struct address {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/map.h"
-#include "replay/score/order.h"
+#include "replay/schedule/order.h"
 #include "tests/test.h"
 
 enum { QP = 1, PEER, REGION, OBJECTS, EVENTS = 6000, PROCESSES = 3, KEY = 0x77 };

@@ -1,7 +1,7 @@
 /*
  * Queue pair 1 completes on CQ 3, queue pair 2 on 3 and 4.
  */
-#include "replay/score/owner.h"
+#include "replay/schedule/owner.h"
 #include "tests/test.h"
 
 enum { ONE = 1, OTHER, CQ, SECOND_CQ, OBJECTS };

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "replay/pair/pair_match.h"
+#include "replay/two_host/pair_match.h"
 #include "tests/test.h"
 
 /* Two hosts that were booted alike: queue pair 17 of each is connected to 17 of the other. */

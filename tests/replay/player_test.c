@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "replay/score/player.h"
+#include "replay/schedule/player.h"
 #include "tests/test.h"
 
 enum { PLAYERS = 6, STEPS = 5000 };
@@ -180,7 +180,7 @@ TEST(a_failure_ends_all)
 	assert_int_equal(seen.played, 100);
 }
 
-/* Two steps that wait for each other, as no score has them. */
+/* Two steps that wait for each other, as no schedule has them. */
 TEST(a_wait_that_nothing_can_end_is_missed)
 {
 	struct tapes *tapes = begin_tapes();

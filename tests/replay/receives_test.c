@@ -1,8 +1,8 @@
 /*
- * replay/score/receives.c: queue pair 1 sends to 2, which completes on CQ 3; neither has a shared
- * receive queue.
+ * replay/schedule/receives.c: queue pair 1 sends to 2, which completes on CQ 3; neither has a
+ * shared receive queue.
  */
-#include "replay/score/receives.h"
+#include "replay/schedule/receives.h"
 
 #include <infiniband/verbs.h>
 

@@ -1,5 +1,5 @@
-/* replay/score/relations.c: what calls say of queue pairs and completion queues. */
-#include "replay/score/relations.h"
+/* replay/schedule/relations.c: what calls say of queue pairs and completion queues. */
+#include "replay/schedule/relations.h"
 
 #include "core/store/open.h"
 #include "tests/core/store/make_events.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/score/spill.h"
+#include "replay/schedule/spill.h"
 #include "tests/test.h"
 
 TEST(what_was_put_comes_back)

@@ -4,7 +4,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
-#include "replay/score/tape.h"
+#include "replay/schedule/tape.h"
 #include "tests/test.h"
 
 enum { THREAD = 3, PLAYERS = 2 };

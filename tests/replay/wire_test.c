@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "replay/pair/wire.h"
+#include "replay/two_host/wire.h"
 #include "tests/test.h"
 
 enum {

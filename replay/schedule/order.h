@@ -1,0 +1,51 @@
+#pragma once
+/*
+ * The events of a trace in the order in which they are replayed.
+ *
+ * That is the order of their times, but for calls that overlapped: they are placed where the
+ * recorded outcomes are possible. For that it looks some thousand events ahead.
+ *
+ * Used by one thread.
+ */
+#include "core/store/read/trace.h"
+#include "replay/schedule/relations.h"
+
+struct map;
+
+struct ordered {
+	const struct trace_event *event;
+	const struct trace_event *origin; /* what it keeps in use: order_release(); or NULL */
+};
+
+/* Where the events come from, in the order of their times. */
+struct order_source {
+	/* As reader_next(). */
+	int (*next)(void *arg, const struct trace_event **ret_event);
+	void (*release)(void *arg, const struct trace_event *event);
+	/* Events should be released before more are asked for. */
+	bool (*is_short)(void *arg);
+	void *arg;
+	/* Of the last event of @process; INT64_MAX: not known, or it did not end. */
+	int64_t (*last_time)(void *arg, uint32_t process);
+	int64_t soonest; /* of the process that had its last event first */
+	/* What @rkey of @process stood for at @time, if a call destroyed it; or NULL. */
+	const struct object *(*destroyed)(void *arg, uint32_t process, uint32_t rkey, int64_t time);
+	/* Or NULL: there is none of that number. */
+	const struct object *(*object)(void *arg, uint32_t id);
+	/* rdma_connect() to the rdma_listen() that came later and yet heard it; or NULL */
+	const struct map *heard;
+};
+
+struct order;
+
+/* @relations: of the order alone, which tells them the events. Returns 0 or -ENOMEM. */
+int order_new(const struct order_source *source, struct relations *relations,
+	      struct order **ret_order);
+
+/* Accepts NULL. */
+void order_free(struct order *order);
+
+/* The next event: 1, 0 at the end, or -errno. It is valid until it is released. */
+int order_next(struct order *order, struct ordered *ret_event);
+
+void order_release(const struct order *order, const struct ordered *event);

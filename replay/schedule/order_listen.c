@@ -1,0 +1,67 @@
+/*
+ * Requests for a connection that were sent before anybody listened
+ *
+ *	client: connect,  make queue pairs ...                       connect
+ *	server:                                make, bind, listen
+ *
+ * The server's calls come before the first request then. They may if they are its own affair alone:
+ * it makes what it listens with, no other thread of its process does anything meanwhile, and it did
+ * not begin meanwhile. Otherwise they stay, and the request is sent when somebody listens
+ * (cm_call.c).
+ */
+#include "replay/schedule/order_listen.h"
+
+static bool is_call(const struct trace_event *event)
+{
+	return event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
+}
+
+/* Does nobody else know whether it has been called? */
+static bool is_private(const struct trace_event *event)
+{
+	if (!is_call(event))
+		return false;
+	switch (event->call->verb) {
+	case VERB_rdma_listen:
+	case VERB_rdma_bind_addr:
+	case VERB_rdma_set_option:
+	case VERB_rdma_destroy_id: /* of one that librdmacm has tried */
+	case VERB_rdma_destroy_event_channel:
+	case VERB_rdma_freeaddrinfo:
+		return true;
+	default:
+		return verb_infos[event->call->verb].effect == EFFECT_CREATE ||
+		       verb_infos[event->call->verb].effect == EFFECT_QUERY;
+	}
+}
+
+/* May those of the thread of @listen from @from on come before the others there? */
+static bool is_own_affair(const struct entry *from, const struct trace_event *listen)
+{
+	for (const struct entry *at = from; at->event != listen; at++) {
+		const struct trace_event *event = at->event;
+
+		if (event->kind == TRACE_FORK || event->kind == TRACE_EXIT)
+			return false;
+		if (event->id.thread == listen->id.thread ? !is_private(event)
+							  : event->process == listen->process)
+			return false;
+	}
+	return true;
+}
+
+unsigned int order_find_unheard(const struct entry *events, unsigned int count,
+				const struct map *heard)
+{
+	const struct trace_event *listen = events[count - 1].event;
+	uint64_t by;
+
+	for (unsigned int i = 0; i < count; i++) {
+		const struct trace_event *event = events[i].event;
+
+		if (event->kind == TRACE_CALL && event->call->verb == VERB_rdma_connect &&
+		    map_get(heard, event_key(event->id), &by) && by == event_key(listen->id))
+			return is_own_affair(&events[i], listen) ? i : count;
+	}
+	return count;
+}

@@ -1,0 +1,142 @@
+/*
+ * Which receive request a message takes
+ *
+ * Each queue pair counts its receive requests and its messages from its creation on, and keeps the
+ * steps of requests that no message of its peer has taken yet.
+ *
+ * A message that waits for its own request alone may be earlier here than it was there. So may its
+ * completion be: that needs a completion queue with room for all that its queues can hold.
+ */
+#include "replay/schedule/receives.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+enum { LEAST = 64, MOST = 1 << 16 }; /* requests that are kept */
+
+struct count {
+	uint64_t posted, sent;
+	struct mark *steps; /* of the last requests */
+	uint32_t size;      /* of it: 0 or a power of two */
+	bool uneven;        /* it may be another request */
+};
+
+struct receives {
+	const struct relations *relations;
+	uint32_t nobjects;
+	struct count of[];
+};
+
+static struct count *count_of(const struct receives *receives, uint32_t object)
+{
+	struct receives *all = (struct receives *)receives;
+
+	return object && object < all->nobjects ? &all->of[object] : NULL;
+}
+
+/* Does the message take a receive request? */
+static bool takes_receive(const struct wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static bool grow_steps(struct count *c)
+{
+	uint32_t size = c->size ? 2 * c->size : LEAST;
+	struct mark *steps = size > MOST ? NULL : malloc(size * sizeof(*steps));
+
+	if (!steps)
+		return false;
+	for (uint64_t i = c->posted - c->size; i < c->posted; i++)
+		steps[i & (size - 1)] = c->steps[i & (c->size - 1)];
+	free(c->steps);
+	c->steps = steps;
+	c->size = size;
+	return true;
+}
+
+/* @sent: messages of the peer. */
+static void add_receive(struct count *c, uint64_t sent, struct mark mark)
+{
+	if (c->uneven)
+		return;
+	if ((!c->size || sent + c->size <= c->posted) && !grow_steps(c))
+		c->uneven = true;
+	else
+		c->steps[c->posted++ & (c->size - 1)] = mark;
+}
+
+void receives_note(struct receives *receives, const struct post *post, struct mark mark)
+{
+	const struct relation *of = relation_of(receives->relations, post->object);
+	const struct count *peer = count_of(receives, of->peer);
+	struct count *c = count_of(receives, post->object);
+
+	if (!c || post->verb == VERB_wr_abort)
+		return;
+	if (post->ret || of->stopped)
+		c->uneven = true;
+	for (uint32_t i = 0; i < post->nwr; i++)
+		if (!post_is_send(post))
+			add_receive(c, peer ? peer->sent : 0, mark);
+		else
+			c->sent += takes_receive(&post->wr[i]);
+}
+
+void receives_lose(struct receives *receives, uint32_t qp)
+{
+	struct count *c = count_of(receives, qp);
+
+	if (c)
+		c->uneven = true;
+}
+
+/* Whose receive requests its messages take, one each; or NULL. */
+static const struct count *receiver_of(const struct receives *receives, uint32_t qp)
+{
+	const struct relation *of = relation_of(receives->relations, qp);
+	const struct relation *to = relation_of(receives->relations, of->peer);
+	const struct relation *cq = relation_of(receives->relations, to->recv_cq);
+	const struct count *own = count_of(receives, qp), *other = count_of(receives, of->peer);
+
+	if (!own || own->uneven || !other || other->uneven)
+		return NULL;
+	return to->peer == qp && to->receives == of->peer && to->recv_cq && !to->unreliable &&
+			       !of->unreliable && cq->room >= cq->promised
+		       ? other
+		       : NULL;
+}
+
+bool receives_find(const struct receives *receives, uint32_t qp, struct mark *ret_mark)
+{
+	const struct count *to = receiver_of(receives, qp), *own = count_of(receives, qp);
+
+	*ret_mark = (struct mark){ 0 };
+	if (!to || own->sent > to->posted || own->sent + to->size <= to->posted)
+		return false;
+	if (own->sent)
+		*ret_mark = to->steps[(own->sent - 1) & (to->size - 1)];
+	return true;
+}
+
+int receives_new(const struct relations *relations, uint32_t nobjects,
+		 struct receives **ret_receives)
+{
+	struct receives *all = calloc(1, sizeof(*all) + nobjects * sizeof(*all->of));
+
+	if (!all)
+		return -ENOMEM;
+	all->relations = relations;
+	all->nobjects = nobjects;
+	*ret_receives = all;
+	return 0;
+}
+
+void receives_free(struct receives *receives)
+{
+	for (uint32_t i = 0; receives && i < receives->nobjects; i++)
+		free(receives->of[i].steps);
+	free(receives);
+}

@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Which receive request a message takes: of a reliable connection without a shared receive queue
+ * the first message takes the first request, and so on.
+ *
+ * Counted as posts go by. Where that count might be wrong, nothing is told.
+ *
+ * Used by one thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "replay/schedule/relations.h"
+
+/* A step of a player. */
+struct mark {
+	uint32_t player;
+	uint64_t seq; /* 0: none */
+};
+
+struct receives;
+
+/* @nobjects: of the trace, and one. 0 or -ENOMEM. */
+int receives_new(const struct relations *relations, uint32_t nobjects,
+		 struct receives **ret_receives);
+
+/* Accepts NULL. */
+void receives_free(struct receives *receives);
+
+/* @mark is @post, to a queue pair or a shared queue. */
+void receives_note(struct receives *receives, const struct post *post, struct mark mark);
+
+/* Queue pair @qp has failed, or was stopped: what it had under way is lost. */
+void receives_lose(struct receives *receives, uint32_t qp);
+
+/*
+ * The step that posts the request which the last message of @qp so far takes; @ret_mark has seq 0
+ * if it has sent none. False: not known, or not posted yet.
+ */
+bool receives_find(const struct receives *receives, uint32_t qp, struct mark *ret_mark);

@@ -1,0 +1,153 @@
+/*
+ * The relations of recorded queue pairs
+ *
+ * Queues come from the call that makes the queue pair, its peer and its state from
+ * ibv_modify_qp().
+ */
+#include "replay/schedule/relations.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "replay/state/peers.h"
+#include "replay/state/recorded.h"
+
+int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
+		   uint32_t nobjects)
+{
+	*relations = (struct relations){ trace, peers, NULL, nobjects };
+	relations->of = calloc(nobjects, sizeof(*relations->of));
+	return relations->of ? 0 : -ENOMEM;
+}
+
+void relations_fini(struct relations *relations)
+{
+	free(relations->of);
+}
+
+const struct relation *relation_of(const struct relations *relations, uint32_t object)
+{
+	static const struct relation unknown;
+
+	return object < relations->nobjects ? &relations->of[object] : &unknown;
+}
+
+uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
+			    uint32_t number)
+{
+	return relations->peers ? peers_find(relations->peers, 0, number, NULL, event->time) : 0;
+}
+
+static uint32_t find_object(const struct relations *relations, const struct trace_event *event,
+			    enum arg arg, enum object_kind kind)
+{
+	const struct object *o;
+	int64_t handle;
+
+	if (!args_get(event->call->out, arg, &handle) || !handle)
+		return 0;
+	o = trace_object_at(relations->trace, event->process, kind, (uint64_t)handle, event->time);
+	return o ? o->id : 0;
+}
+
+uint32_t relations_event_queue(const struct relations *relations, const struct trace_event *event)
+{
+	return relations->trace && !args_parse(event->call->out)
+		       ? find_object(relations, event, ARG(cq), OBJECT_cq)
+		       : 0;
+}
+
+static void add_promise(struct relations *relations, const struct trace_event *event, uint32_t cq,
+			enum arg arg)
+{
+	int64_t n = UINT32_MAX;
+
+	args_get(event->call->out, arg, &n);
+	if (cq && cq < relations->nobjects)
+		relations->of[cq].promised += n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint64_t)n;
+}
+
+/* Requests of a shared queue may all complete there. */
+static void note_promises(struct relations *relations, const struct trace_event *event,
+			  const struct relation *of, bool shared)
+{
+#define CAP(member) (ex ? ARG(qp_init_attr_ex.cap.member) : ARG(qp_init_attr.cap.member))
+	bool ex = event->call->verb == VERB_create_qp_ex;
+
+	add_promise(relations, event, of->send_cq, CAP(max_send_wr));
+	add_promise(relations, event, of->recv_cq, shared ? ARG_NONE : CAP(max_recv_wr));
+#undef CAP
+}
+
+static void note_queue(struct relations *relations, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum verb_effect effect = verb_infos[call->verb].effect;
+	int64_t room = 0;
+
+	if (effect == EFFECT_CREATE)
+		args_get(call->out, ARG(ret.cqe), &room);
+	if (effect == EFFECT_CREATE || call->verb == VERB_resize_cq)
+		relations->of[call->object].room = room > 0 ? (uint64_t)room : 0;
+}
+
+static void note_created(struct relations *relations, const struct trace_event *event)
+{
+	struct relation *of = &relations->of[event->call->object];
+	int64_t type = IBV_QPT_RC;
+	uint32_t srq;
+
+	args_get(event->call->out, ARG(ret.qp_type), &type);
+	srq = find_object(relations, event, ARG(ret.srq), OBJECT_srq);
+	*of = (struct relation){
+		.send_cq = find_object(relations, event, ARG(ret.send_cq), OBJECT_cq),
+		.recv_cq = find_object(relations, event, ARG(ret.recv_cq), OBJECT_cq),
+		.receives = srq ? srq : event->call->object,
+		.unreliable =
+			type == IBV_QPT_UD || type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET,
+	};
+	note_promises(relations, event, of, srq);
+}
+
+static void note_modified(struct relations *relations, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	struct relation *of = &relations->of[call->object];
+	int64_t dest, state;
+
+	if (args_get(call->args, ARG(attr.dest_qp_num), &dest)) {
+		struct ibv_ah_attr av = recorded_address(call->args, true);
+
+		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &av,
+				      event->time);
+	}
+	if (!args_get(call->args, ARG(attr.qp_state), &state))
+		return;
+	of->stopped = state == IBV_QPS_RESET || state == IBV_QPS_ERR;
+	if (of->stopped)
+		of->end = event->id;
+}
+
+int relations_note(struct relations *relations, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	int err;
+
+	if (event->kind != TRACE_CALL || call->failed || call->end < 0 || !call->object ||
+	    call->object >= relations->nobjects ||
+	    (verb_infos[call->verb].object != OBJECT_qp &&
+	     verb_infos[call->verb].object != OBJECT_cq))
+		return 0;
+	err = args_parse(call->args) ?: args_parse(call->out);
+	if (err)
+		return err;
+	if (verb_infos[call->verb].object == OBJECT_cq)
+		note_queue(relations, event);
+	else if (verb_infos[call->verb].effect == EFFECT_CREATE)
+		note_created(relations, event);
+	else if (call->verb == VERB_modify_qp)
+		note_modified(relations, event);
+	return 0;
+}

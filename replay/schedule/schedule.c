@@ -1,0 +1,365 @@
+/*
+ * What a step must wait for
+ *
+ * For each queue it is known which step used it last: the steps that use one queue are a chain, so
+ * the last of them stands for all. Edges, beyond the order within a thread:
+ *
+ *	post       <- the last post to its queue, and the polls that made room in it
+ *	send       <- the receive that it takes (receives.h), or the last one posted where it goes;
+ *	              and the last arming of the completion queues at both ends; for a datagram's
+ *	              sake receives wait for sends, too
+ *	poll       <- the last poll or arming of its completion queue
+ *	completion event           <- the last poll or arming of that queue
+ *	asynchronous event         <- all that came before
+ *	any        <- the last control verb that changes something
+ *	destroy, modify, query, the end of a process   <- all that came before
+ *
+ * A send to an address that is not known waits for all that came before. So does one that reads
+ * or writes the memory of another process, if its contents are compared.
+ */
+#include "replay/schedule/schedule.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+
+#include "replay/schedule/receives.h"
+
+enum { FREED = 3 };
+
+struct queue {
+	struct mark posted[2]; /* by side: sends, receives */
+	struct mark freed[2][FREED];
+	struct mark sent;   /* a message to an unreliable receive queue */
+	struct mark polled; /* CQ: or armed */
+	struct mark armed;  /* CQ */
+};
+
+struct schedule {
+	const struct relations *relations;
+	struct queue *queues;      /* by object */
+	struct receives *receives; /* NULL: messages wait for all that were posted before */
+	uint64_t *known;           /* by player, of each: steps that it has waited for */
+	uint32_t nobjects, players;
+	bool contents;
+	uint64_t seq;
+	struct mark control;
+	bool any_armed;
+};
+
+static void add_wait(struct step *step, struct mark on)
+{
+	if (!on.seq || on.player == step->player)
+		return;
+	for (uint32_t i = 0; i < step->nwaits; i++)
+		if (step->waits[i].player == on.player) {
+			if (step->waits[i].seq < on.seq)
+				step->waits[i].seq = on.seq;
+			return;
+		}
+	if (step->nwaits == STEP_WAITS || on.player == EVERY_PLAYER) {
+		step->nwaits = 1;
+		step->waits[0] = (struct wait){ EVERY_PLAYER, step->seq - 1 };
+	} else if (!step->nwaits || step->waits[0].player != EVERY_PLAYER) {
+		step->waits[step->nwaits++] = (struct wait){ on.player, on.seq };
+	}
+}
+
+static void wait_for_all(struct step *step)
+{
+	add_wait(step, (struct mark){ EVERY_PLAYER, step->seq - 1 });
+}
+
+static uint32_t player_of(const struct schedule *schedule, struct event_id event)
+{
+	return event.thread ? 1 + (event.thread - 1) % schedule->players : 1;
+}
+
+static struct mark mark_of(const struct step *step)
+{
+	return (struct mark){ step->player, step->seq };
+}
+
+static struct queue *queue_of(struct schedule *schedule, uint32_t object)
+{
+	return object && object < schedule->nobjects ? &schedule->queues[object] : NULL;
+}
+
+/* One more in a chain. */
+static void follow_mark(struct step *step, struct mark *last)
+{
+	add_wait(step, *last);
+	*last = mark_of(step);
+}
+
+/* A player's latest; if there are too many players, the latest of all stands for all. */
+static void note_freed(const struct step *step, struct mark freed[FREED])
+{
+	int i = 0;
+
+	while (i < FREED - 1 && freed[i].seq && freed[i].player != step->player)
+		i++;
+	if (freed[i].seq && freed[i].player != step->player)
+		freed[i] = (struct mark){ EVERY_PLAYER, step->seq };
+	else
+		freed[i] = mark_of(step);
+}
+
+static void wait_for_freed(struct step *step, const struct mark freed[FREED])
+{
+	for (int i = 0; i < FREED; i++)
+		add_wait(step, freed[i]);
+}
+
+static void wait_for_armed(struct schedule *schedule, struct step *step, uint32_t cq)
+{
+	struct queue *queue = queue_of(schedule, cq);
+
+	if (queue)
+		add_wait(step, queue->armed);
+}
+
+/* For that which it takes, if this is known; else for all that it found there. */
+static void wait_for_receive(struct schedule *schedule, struct step *step,
+			     const struct queue *receives)
+{
+	struct mark mark;
+
+	if (schedule->receives &&
+	    receives_find(schedule->receives, step->event.event->post->object, &mark))
+		add_wait(step, mark);
+	else
+		add_wait(step, receives->posted[1]);
+}
+
+/* What is sent to @qp must find what it found there. */
+static void send_to(struct schedule *schedule, struct step *step, uint32_t qp)
+{
+	const struct relation *to = relation_of(schedule->relations, qp);
+	struct queue *receives = queue_of(schedule, to->receives);
+
+	if (!receives) {
+		wait_for_all(step);
+		return;
+	}
+	wait_for_receive(schedule, step, receives);
+	if (to->unreliable)
+		follow_mark(step, &receives->sent);
+	if (schedule->any_armed)
+		wait_for_armed(schedule, step, to->recv_cq);
+}
+
+static bool is_remote(const struct wr *wr)
+{
+	return wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM &&
+	       wr->opcode != IBV_WR_SEND_WITH_INV;
+}
+
+static void schedule_sends(struct schedule *schedule, struct step *step, const struct post *post)
+{
+	const struct relation *of = relation_of(schedule->relations, post->object);
+	bool datagrams = of->unreliable && !of->peer;
+
+	if (schedule->any_armed)
+		wait_for_armed(schedule, step, of->send_cq);
+	if (of->peer)
+		send_to(schedule, step, of->peer);
+	for (uint32_t i = 0; i < post->nwr; i++) {
+		const struct wr *wr = &post->wr[i];
+
+		if (datagrams)
+			send_to(schedule, step,
+				relations_datagram(schedule->relations, step->event.event,
+						   wr->remote_qpn));
+		else if (!of->peer || (schedule->contents && is_remote(wr)))
+			wait_for_all(step);
+	}
+}
+
+static void schedule_post(struct schedule *schedule, struct step *step, const struct post *post)
+{
+	unsigned int side = !post_is_send(post);
+	struct queue *queue = queue_of(schedule, post->object);
+
+	if (!queue) {
+		wait_for_all(step);
+		return;
+	}
+	if (schedule->receives)
+		receives_note(schedule->receives, post, mark_of(step));
+	follow_mark(step, &queue->posted[side]);
+	wait_for_freed(step, queue->freed[side]);
+	if (side)
+		add_wait(step, queue->sent);
+	else
+		schedule_sends(schedule, step, post);
+}
+
+/* Its request is there, if another thread has posted it. */
+static void wait_for_request(struct schedule *schedule, struct step *step, const struct wc *wc)
+{
+	struct queue *sends = queue_of(schedule, wc->qp);
+	struct queue *receives =
+		queue_of(schedule, relation_of(schedule->relations, wc->qp)->receives);
+
+	if (!wc->request.thread || player_of(schedule, wc->request) == step->player)
+		return;
+	if (sends && (wc->status || !(wc->opcode & IBV_WC_RECV)))
+		add_wait(step, sends->posted[0]);
+	if (receives && (wc->status || wc->opcode & IBV_WC_RECV))
+		add_wait(step, receives->posted[1]);
+}
+
+static void schedule_poll(struct schedule *schedule, struct step *step, const struct poll *poll)
+{
+	struct queue *cq = queue_of(schedule, poll->object);
+
+	if (!cq)
+		wait_for_all(step);
+	else
+		follow_mark(step, &cq->polled);
+	for (uint32_t i = 0; i < poll->nwc; i++) {
+		const struct relation *of = relation_of(schedule->relations, poll->wc[i].qp);
+		struct queue *sends = queue_of(schedule, poll->wc[i].qp);
+		struct queue *receives = queue_of(schedule, of->receives);
+
+		wait_for_request(schedule, step, &poll->wc[i]);
+		if (poll->wc[i].status && schedule->receives)
+			receives_lose(schedule->receives, poll->wc[i].qp);
+		/* an error does not tell its side */
+		if (sends && (poll->wc[i].status || !(poll->wc[i].opcode & IBV_WC_RECV)))
+			note_freed(step, sends->freed[0]);
+		if (receives && (poll->wc[i].status || poll->wc[i].opcode & IBV_WC_RECV))
+			note_freed(step, receives->freed[1]);
+	}
+}
+
+static void schedule_notify(struct schedule *schedule, struct step *step, uint32_t object)
+{
+	struct queue *cq = queue_of(schedule, object);
+
+	if (!cq)
+		return;
+	follow_mark(step, &cq->polled);
+	cq->armed = mark_of(step);
+	schedule->any_armed = true;
+}
+
+/* What a made peer sends before it comes behind what it sent before those polls. */
+static void schedule_event(struct schedule *schedule, struct step *step)
+{
+	const struct trace_event *event = step->event.event;
+	struct queue *cq = NULL;
+
+	if (event->call->failed)
+		return;
+	if (event->call->verb == VERB_get_cq_event)
+		cq = queue_of(schedule, relations_event_queue(schedule->relations, event));
+	if (cq)
+		add_wait(step, cq->polled);
+	else
+		wait_for_all(step);
+}
+
+/* A creation changes nothing that another thread uses, before it is there. */
+static void schedule_call(struct schedule *schedule, struct step *step, const struct call *call)
+{
+	enum verb_effect effect = verb_infos[call->verb].effect;
+
+	/* rdma_get_cm_event() brings identifiers, and answers */
+	if (effect == EFFECT_GET && call->verb != VERB_rdma_get_cm_event) {
+		schedule_event(schedule, step);
+		return;
+	}
+	if (effect == EFFECT_ACK)
+		return;
+	if (schedule->receives && relation_of(schedule->relations, call->object)->stopped)
+		receives_lose(schedule->receives, call->object);
+	if (effect != EFFECT_CREATE && effect != EFFECT_GET)
+		wait_for_all(step);
+	schedule->control = mark_of(step);
+}
+
+/* Where a player has waited before it need not again: what is done stays done. */
+static void drop_known(struct schedule *schedule, struct step *step)
+{
+	uint64_t *known = &schedule->known[(uint64_t)step->player * (schedule->players + 1)];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < step->nwaits; i++) {
+		const struct wait *wait = &step->waits[i];
+
+		if (wait->seq <= known[wait->player] || wait->seq <= known[EVERY_PLAYER])
+			continue;
+		known[wait->player] = wait->seq;
+		step->waits[n++] = *wait;
+	}
+	step->nwaits = n;
+}
+
+void schedule_step(struct schedule *schedule, const struct ordered *ordered, struct step *step)
+{
+	const struct trace_event *event = ordered->event;
+
+	*step = (struct step){
+		.event = *ordered,
+		.seq = ++schedule->seq,
+		.player = player_of(schedule, event->id),
+	};
+	add_wait(step, schedule->control);
+	switch (event->kind) {
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		schedule_call(schedule, step, event->call);
+		break;
+	case TRACE_POST:
+		schedule_post(schedule, step, event->post);
+		break;
+	case TRACE_POLL:
+		schedule_poll(schedule, step, event->poll);
+		break;
+	case TRACE_NOTIFY:
+		schedule_notify(schedule, step, event->notify->object);
+		break;
+	case TRACE_FORK:
+	case TRACE_EXIT:
+		wait_for_all(step);
+		schedule->control = mark_of(step);
+		break;
+	default:
+		break;
+	}
+	drop_known(schedule, step);
+}
+
+int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
+		 struct scoring how, struct schedule **ret_score)
+{
+	struct schedule *schedule = calloc(1, sizeof(*schedule));
+
+	if (!schedule)
+		return -ENOMEM;
+	schedule->relations = relations;
+	schedule->nobjects = nobjects;
+	schedule->players = players;
+	schedule->contents = how.contents;
+	schedule->queues = calloc(nobjects, sizeof(*schedule->queues));
+	schedule->known = calloc((players + 1ul) * (players + 1ul), sizeof(*schedule->known));
+	if (!schedule->queues || !schedule->known ||
+	    (how.counts && receives_new(relations, nobjects, &schedule->receives))) {
+		schedule_free(schedule);
+		return -ENOMEM;
+	}
+	*ret_score = schedule;
+	return 0;
+}
+
+void schedule_free(struct schedule *schedule)
+{
+	if (!schedule)
+		return;
+	receives_free(schedule->receives);
+	free(schedule->known);
+	free(schedule->queues);
+	free(schedule);
+}

@@ -1,0 +1,64 @@
+#pragma once
+/*
+ * The compiled trace: for each player a tape of the steps that it plays, ready to be played.
+ *
+ * What follows one another in a trace is much alike. A form is a step's contents but for its
+ * number and time: a post with its requests, a poll with its completions. A tape has the forms that
+ * its steps are of, and of each step what differs from the last one of its form. Tapes are in
+ * memory up to a limit, and beyond that in a file without a name.
+ *
+ * Written by one thread. Then each tape is read by one thread at a time, once.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/store/read/trace.h"
+#include "replay/schedule/schedule.h"
+
+struct tapes;
+struct tape;
+
+/* A step, until the tape's next. */
+struct ready {
+	struct trace_event event;
+	uint64_t seq;
+	uint32_t player, nwaits;
+	const struct wait *waits;
+	/*
+	 * Beyond numbers (its own, those of its completions' posts), times and empty polls another
+	 * than before. Whoever plays it clears it.
+	 */
+	bool changed;
+	/* Of the form, kept by whoever plays it; free() is called for it. NULL at first. */
+	void *kept;
+};
+
+/* @players: from 1 on. @memory: bytes until the file is used. 0 or -ENOMEM. */
+int tapes_new(uint32_t players, size_t memory, struct tapes **ret_tapes);
+
+/* Accepts NULL. */
+void tapes_free(struct tapes *tapes);
+
+/* The next step of its player. Copied. 0 or -errno after log_err(). */
+int tapes_put(struct tapes *tapes, const struct step *step);
+
+/* All steps were put. */
+void tapes_end(struct tapes *tapes);
+
+/* Of what has been put; time: of the latest event. */
+int64_t tapes_time(const struct tapes *tapes);
+uint64_t tapes_steps(const struct tapes *tapes);
+size_t tapes_bytes(const struct tapes *tapes);
+
+/* Bytes of it that are in memory. */
+size_t tapes_memory(const struct tapes *tapes);
+
+/* The tape of @player, or NULL: it has no step. */
+struct tape *tapes_of(struct tapes *tapes, uint32_t player);
+
+/* The number of its last step. */
+uint64_t tape_last(const struct tape *tape);
+
+/* The next step: 1, 0 at the end, or -errno after log_err(). */
+int tape_next(struct tape *tape, struct ready **ret_ready);

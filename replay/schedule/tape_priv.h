@@ -1,0 +1,108 @@
+#pragma once
+/*
+ * How a tape is laid out: shared by the files that write and read it.
+ *
+ *	chunk: | op waits runs | op waits runs | op waits whole | ...
+ *
+ * An op begins a step, and has what most steps differ in. A run replaces some of the words of its
+ * form; `whole` brings all of them, and what kind of form it is. The words of a form are
+ *
+ *	post      struct post, struct wr ..., struct sge ...
+ *	poll      struct poll, struct wc ..., the posts of their requests
+ *	arming    struct notify
+ *	call      struct call, lengths of its texts, the texts
+ *	others    the pointer of the event
+ *
+ * with 0 where a pointer or the number of a request is, which the reader puts there.
+ */
+#include "core/base/lines.h"
+#include "core/base/map.h"
+#include "replay/schedule/spill.h"
+#include "replay/schedule/tape.h"
+
+enum {
+	TAPE_CHUNK = 1 << 16, /* bytes; a longer step has one of its own */
+	FORM_WORDS = 4096,    /* what is longer, or one form too many, is always whole, and of */
+	FORMS_MAX = 1 << 16,  /* form 0 */
+	FORMS_BYTES = 1 << 25,
+};
+
+typedef uint64_t word __attribute__((may_alias)); /* also parts of structures */
+
+#define WORDS(bytes) (((bytes) + 7) / 8)
+#define NO_TEXT      UINT64_MAX
+
+struct op {
+	uint32_t bytes; /* of the step */
+	uint32_t form;
+	uint16_t nwaits, nruns;
+	bool whole;
+	uint64_t n;
+	int64_t time;
+	uint64_t seq;
+	uint64_t empty; /* polls */
+};
+
+struct run {
+	uint32_t at, n; /* words */
+};
+
+/* What is the same in all steps of a form. */
+struct form_kind {
+	enum trace_event_kind kind;
+	enum verb verb;
+	uint32_t thread, process, object;
+	uint32_t count; /* requests or completions */
+	uint32_t nsge;
+	uint32_t nwords;
+	bool inner, carried;
+} __attribute__((aligned(8)));
+
+struct chunk {
+	struct chunk *next;
+	char *bytes; /* NULL: */
+	uint64_t at; /* in the file */
+	size_t used;
+};
+
+struct form;     /* tape_write.c */
+struct instance; /* tape_read.c */
+
+struct tape {
+	struct tapes *tapes;
+	struct chunk *first, *last;
+	uint64_t last_seq;
+	/* written */
+	struct map forms; /* hash of its kind, to index */
+	struct form *form;
+	uint32_t nforms, forms_size;
+	/* read */
+	struct chunk *chunk; /* where it is; freed behind it */
+	const char *at, *end;
+	char *buffer; /* of a chunk in the file */
+	size_t buffer_size;
+	struct instance **instances;
+	uint32_t ninstances;
+	uint32_t player;
+} __attribute__((aligned(CACHE_LINE)));
+
+struct tapes {
+	size_t memory, in_memory; /* bytes: limit, and of chunks */
+	size_t forms_bytes;
+	struct spill spill;
+	uint64_t steps;
+	int64_t time;
+	size_t bytes;
+	word *words, *runs; /* of the step that is put */
+	size_t words_size;
+	uint32_t players;
+	struct tape tape[];
+};
+
+/* The posts of the completions of a poll, behind these: of its own thread how far back. */
+static inline bool is_near(const struct wc *wc, uint32_t thread)
+{
+	return wc->request.thread == thread;
+}
+
+void tape_fini_read(struct tape *tape);

@@ -1,0 +1,267 @@
+/*
+ * Tapes, read
+ *
+ * Each form has an instance: its words with the pointers in them, which is the event that is given.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+#include "replay/schedule/tape_priv.h"
+
+enum { AHEAD = 512 }; /* bytes: of some steps */
+
+struct instance {
+	struct ready ready;
+	struct form_kind kind;
+	word *words;
+	uint32_t size;
+	uint32_t steady; /* words; behind them are numbers of posts */
+};
+
+static void free_chunk(struct chunk *chunk)
+{
+	free(chunk->bytes);
+	free(chunk);
+}
+
+static int load_chunk(struct tape *tape, const struct chunk *chunk)
+{
+	if (chunk->used > tape->buffer_size) {
+		size_t size = chunk->used > TAPE_CHUNK ? chunk->used : TAPE_CHUNK;
+		char *buffer = realloc(tape->buffer, size);
+
+		if (!buffer)
+			return log_err(-ENOMEM, "read the compiled trace");
+		tape->buffer = buffer;
+		tape->buffer_size = size;
+	}
+	if (chunk->next && !chunk->next->bytes)
+		spill_expect(&tape->tapes->spill, chunk->next->at, chunk->next->used);
+	return spill_get(&tape->tapes->spill, chunk->at, tape->buffer, chunk->used);
+}
+
+/* 1, 0 at the end, or -errno. */
+static int next_chunk(struct tape *tape)
+{
+	struct chunk *chunk = tape->first;
+	int err = 0;
+
+	if (chunk && tape->end) { /* it was read */
+		tape->first = tape->chunk = chunk->next;
+		free_chunk(chunk);
+		chunk = tape->first;
+		tape->at = tape->end = NULL;
+	}
+	if (!chunk)
+		return 0;
+	if (!chunk->bytes)
+		err = load_chunk(tape, chunk);
+	if (err)
+		return err;
+	tape->at = chunk->bytes ? chunk->bytes : tape->buffer;
+	tape->end = tape->at + chunk->used;
+	return 1;
+}
+
+static void drop_texts(struct instance *in)
+{
+	struct call *call = (struct call *)in->words;
+
+	if (!call || (in->kind.kind != TRACE_CALL && in->kind.kind != TRACE_RETURN))
+		return;
+	args_unref(call->args);
+	args_unref(call->out);
+	call->args = call->out = NULL;
+}
+
+/* Pointers of a post, whose requests have their SGEs one after the other. */
+static void join_post(struct instance *in)
+{
+	struct post *post = (struct post *)in->words;
+	struct wr *wr = (struct wr *)(post + 1);
+	struct sge *sge = (struct sge *)(wr + in->kind.count);
+
+	post->wr = wr;
+	in->ready.event.post = post;
+	for (uint32_t i = 0; i < in->kind.count; i++) {
+		wr[i].sge = sge;
+		sge += wr[i].nsge;
+	}
+}
+
+static void join_poll(struct instance *in, const struct op *op)
+{
+	struct poll *poll = (struct poll *)in->words;
+	struct wc *wc = (struct wc *)(poll + 1);
+	const word *requests = (const word *)(wc + in->kind.count);
+
+	poll->empty = op->empty;
+	poll->wc = wc;
+	in->ready.event.poll = poll;
+	in->steady = (uint32_t)(requests - in->words);
+	for (uint32_t i = 0; i < in->kind.count; i++)
+		wc[i].request.n =
+			is_near(&wc[i], in->kind.thread) ? op->n - requests[i] : requests[i];
+}
+
+/* Its text is parsed here, as nobody else does. */
+static int join_text(struct args **ret_args, uint64_t length, const word **text)
+{
+	int err;
+
+	*ret_args = NULL;
+	if (length == NO_TEXT)
+		return 0;
+	*ret_args = args_new((const char *)*text, length);
+	if (!*ret_args)
+		return -ENOMEM;
+	*text += WORDS(length + 1);
+	err = args_parse(*ret_args);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int join_call(struct instance *in)
+{
+	struct call *call = (struct call *)in->words;
+	const word *length = in->words + WORDS(sizeof(*call)), *text = length + 2;
+
+	in->ready.event.call = call;
+	return join_text(&call->args, length[0], &text) ?: join_text(&call->out, length[1], &text);
+}
+
+/* Pointers into its words, and numbers. */
+static int join_words(struct instance *in, const struct op *op)
+{
+	switch (in->kind.kind) {
+	case TRACE_POST:
+		/* the pointers of one request stay where they are */
+		if (op->whole || (op->nruns && in->kind.count > 1))
+			join_post(in);
+		return 0;
+	case TRACE_POLL:
+		join_poll(in, op);
+		return 0;
+	case TRACE_NOTIFY:
+		in->ready.event.notify = (const struct notify *)in->words;
+		return 0;
+	case TRACE_CALL:
+	case TRACE_RETURN:
+		return join_call(in);
+	default:
+		in->ready.event.call = (const struct call *)(uintptr_t)in->words[0];
+		return 0;
+	}
+}
+
+static int load_whole(struct tape *tape, struct instance *in, const word *body)
+{
+	const struct form_kind *kind = (const struct form_kind *)body;
+
+	drop_texts(in);
+	free(in->ready.kept);
+	in->ready = (struct ready){ .player = tape->player };
+	if (kind->nwords > in->size) {
+		word *words = realloc(in->words, kind->nwords * sizeof(*words));
+
+		if (!words)
+			return -ENOMEM;
+		in->words = words;
+		in->size = kind->nwords;
+	}
+	in->kind = *kind;
+	in->steady = kind->nwords;
+	in->ready.event = (struct trace_event){ .kind = kind->kind,
+						.id.thread = kind->thread,
+						.process = kind->process,
+						.inner = kind->inner,
+						.carried = kind->carried };
+	memcpy(in->words, body + WORDS(sizeof(*kind)), kind->nwords * sizeof(*in->words));
+	return 0;
+}
+
+/* Runs are in the order of their words. */
+static void load_runs(struct instance *in, const word *body, uint32_t n)
+{
+	in->ready.changed |= n && ((const struct run *)body)->at < in->steady;
+	for (; n; n--) {
+		const struct run *run = (const struct run *)body;
+
+		for (uint32_t i = 0; i < run->n; i++)
+			in->words[run->at + i] = body[1 + i];
+		body += 1 + run->n;
+	}
+}
+
+/* The instance of a form that is met for the first time. */
+static struct instance *add_instance(struct tape *tape, uint32_t form)
+{
+	if (form >= tape->ninstances) {
+		uint32_t n = form < 8 ? 16 : 2 * form;
+		struct instance **to = realloc(tape->instances, n * sizeof(struct instance *));
+
+		if (!to)
+			return NULL;
+		memset(to + tape->ninstances, 0, (n - tape->ninstances) * sizeof(*to));
+		tape->instances = to;
+		tape->ninstances = n;
+	}
+	if (!tape->instances[form])
+		tape->instances[form] = calloc(1, sizeof(struct instance));
+	return tape->instances[form];
+}
+
+int tape_next(struct tape *tape, struct ready **ret_ready)
+{
+	int more = tape->at == tape->end ? next_chunk(tape) : 1;
+	const struct op *op = (const struct op *)tape->at;
+	const word *body;
+	struct instance *in;
+	int err = 0;
+
+	if (more <= 0)
+		return more;
+	tape->at += op->bytes;
+	__builtin_prefetch(tape->at + AHEAD); /* processors do not look beyond a page */
+	in = op->whole ? add_instance(tape, op->form) : tape->instances[op->form];
+	body = (const word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
+	if (op->whole)
+		err = in ? load_whole(tape, in, body) : -ENOMEM;
+	else
+		load_runs(in, body, op->nruns);
+	if (!err)
+		err = join_words(in, op);
+	if (err)
+		return log_err(err, "read the compiled trace");
+	in->ready.event.id.n = op->n;
+	in->ready.event.time = op->time;
+	in->ready.seq = op->seq;
+	in->ready.nwaits = op->nwaits;
+	in->ready.waits = (const struct wait *)(op + 1);
+	in->ready.changed |= op->whole;
+	*ret_ready = &in->ready;
+	return 1;
+}
+
+void tape_fini_read(struct tape *tape)
+{
+	while (tape->first) {
+		struct chunk *chunk = tape->first;
+
+		tape->first = chunk->next;
+		free_chunk(chunk);
+	}
+	for (uint32_t i = 0; i < tape->ninstances; i++) {
+		struct instance *in = tape->instances[i];
+
+		if (!in)
+			continue;
+		drop_texts(in);
+		free(in->ready.kept);
+		free(in->words);
+		free(in);
+	}
+	free(tape->instances);
+	free(tape->buffer);
+}

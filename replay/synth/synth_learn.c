@@ -1,0 +1,131 @@
+/*
+ * What is known of the other ends before the first event is replayed
+ *
+ *	control verbs    queue pairs, where they were connected to, their sequence numbers
+ *	sends            how each ended: what succeeded names memory, what failed is kept
+ *	completions      what was received, and which event told of it before it was polled
+ *
+ * Requests are kept until they end, which is a queue's depth at most; beyond that only
+ * what is out of the ordinary, and a message for each completion event.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/wire/log.h"
+#include "replay/synth/synth_pass.h"
+#include "replay/two_host/pair.h"
+
+static bool is_connected(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_XRC_SEND ||
+	       type == IBV_QPT_XRC_RECV;
+}
+
+/* Which of its connections lead out of the trace? */
+static int resolve_links(struct pass *p, struct synth_plan *plan)
+{
+	for (size_t i = 0; i < plan->nlinks && is_connected(plan->type); i++) {
+		struct synth_link *link = &plan->links[i];
+
+		if (pair_has(p->r, plan->object, link->time) ||
+		    peers_claimed(p->r->peers, plan->object) ||
+		    peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
+			continue;
+		link->host = synth_host_find(p, plan, &link->av);
+		if (!link->host)
+			return -ENOMEM;
+		plan->needed = true;
+	}
+	if (plan->type == IBV_QPT_UD)
+		plan->nlinks = 0;
+	return 0;
+}
+
+static int learn_events(struct pass *p)
+{
+	const struct trace_event *event;
+	struct cursor *cursor = NULL;
+	int err = cursor_open(p->r->trace, NULL, &cursor);
+
+	while (err >= 0 && (err = cursor_next(cursor, &event)) > 0) {
+		err = synth_learn_event(p, event);
+		if (err)
+			break;
+	}
+	cursor_close(cursor);
+	return err;
+}
+
+/*
+ * Datagrams of a number that nobody in the trace has, while as many that were sent within the trace
+ * did not come from who sent them: the number is wrong, and nobody is missing.
+ */
+static void drop_strangers(struct synth_plan *plan)
+{
+	uint64_t strange = 0;
+
+	for (size_t i = 0; i < plan->nlinks; i++)
+		strange += plan->links[i].named ? 0 : plan->links[i].heard;
+	if (plan->type != IBV_QPT_UD || !strange || plan->sent_to < plan->heard + strange)
+		return;
+	plan->needed = false;
+	for (size_t i = 0; i < plan->nlinks; i++) {
+		if (!plan->links[i].named)
+			plan->links[i].host = 0;
+		plan->needed = plan->needed || plan->links[i].host;
+	}
+}
+
+/* Requests that never completed were carried out, as far as one knows. */
+static int end_learning(struct pass *p)
+{
+	bool needed = false;
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->r->nreplicas && !err; i++) {
+		struct synth_plan *plan = p->far->plans[i];
+
+		if (!plan)
+			continue;
+		err = synth_close_requests(p, plan, plan->nopen);
+		free(plan->open);
+		plan->open = NULL;
+		plan->at = 0;
+		drop_strangers(plan);
+		needed = needed || plan->needed;
+	}
+	if (!needed && !err)
+		synth_fini(p->r);
+	return err;
+}
+
+static bool is_worth_a_pass(const struct pass *p)
+{
+	for (uint32_t i = 0; i < p->r->nreplicas; i++) {
+		const struct synth_plan *plan = p->far->plans[i];
+
+		if (plan && (plan->needed || plan->type == IBV_QPT_UD))
+			return true;
+	}
+	return false;
+}
+
+int synth_learn_traffic(struct replay *r)
+{
+	struct pass p = { .r = r, .far = r->far };
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->nreplicas && !err; i++)
+		if (r->far->plans[i])
+			err = resolve_links(&p, r->far->plans[i]);
+	p.told = calloc(r->nreplicas, sizeof(*p.told));
+	if (!p.told)
+		err = -ENOMEM;
+	if (!err && is_worth_a_pass(&p))
+		err = learn_events(&p);
+	free(p.told);
+	if (!err)
+		err = end_learning(&p);
+	return err == -ENOMEM ? log_err(err, "learn of the other ends") : err;
+}

@@ -1,0 +1,193 @@
+#pragma once
+/*
+ * What the files of the made peer (made*.c) share.
+ *
+ *	plan     a recorded queue pair, and what is known of its other end
+ *	host     an address that the plans lead to: one context, one memory
+ *	end      a queue pair of a host, made for a plan
+ *
+ * Under made.lock, except while the trace is learned.
+ */
+#include <pthread.h>
+
+#include "core/base/map.h"
+#include "replay/synth/synth.h"
+#include "replay/state/state.h"
+
+/* Memory of a host under one key: the addresses there. */
+struct synth_range {
+	uint64_t start, end;
+	struct ibv_mr *mr;
+};
+
+struct synth_region {
+	uint32_t rkey; /* there */
+	int access;    /* enum ibv_access_flags */
+	struct synth_range *ranges;
+	size_t nranges;
+};
+
+struct synth_srq {
+	uint32_t number; /* there */
+	struct ibv_srq *srq;
+	uint32_t here;
+};
+
+struct synth_host {
+	bool global;
+	union ibv_gid gid;           /* there */
+	uint16_t lid;                /* likewise, where it is not global */
+	const struct device *device; /* here */
+	uint64_t nends, receives, messages, placed;
+	struct synth_region *regions;
+	size_t nregions;
+	struct map by_rkey; /* to their index */
+	uint64_t longest;   /* message to or from it */
+	bool bind;          /* its windows are closed by messages */
+	/* here */
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct memory *memory; /* behind the regions */
+	char *buffer;          /* of @longest: what is sent; then as long: what is received */
+	struct ibv_mr *buffer_mr;
+	struct ibv_mr *closed;   /* its key opens nothing */
+	struct ibv_mw **windows; /* that messages of the recorded side close */
+	size_t nwindows;
+	struct ibv_xrcd *xrcd;
+	struct ibv_cq *srq_cq;
+	struct synth_srq *srqs;
+	size_t nsrqs;
+};
+
+struct synth_end {
+	struct synth_end *next; /* of the plan */
+	struct synth_host *host;
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	struct ibv_ah *ah; /* of datagrams: to the recorded queue pair's port */
+	uint32_t there;    /* its number */
+	bool deaf;         /* it posts no more receives: the recorded side saw RNR_RETRY_EXC */
+	bool dead;
+	bool closed;         /* it lets nobody read or write */
+	unsigned int unsent; /* sends under way */
+};
+
+/* Where a plan's queue pair was connected to, in order of time. */
+struct synth_link {
+	uint32_t host;   /* index and one; 0: the other end is in the trace */
+	uint32_t number; /* there */
+	uint32_t sq_psn;
+	struct ibv_ah_attr av;
+	int64_t time;
+	uint64_t heard; /* datagrams from there */
+	bool named;     /* and some went there */
+};
+
+/* A request whose end is not yet known: while the trace is learned. */
+struct synth_request {
+	uint64_t event; /* event_key() */
+	uint32_t index;
+	int opcode;
+	uint32_t rkey;
+	uint64_t addr, length;
+};
+
+struct synth_plan {
+	uint32_t object, process;
+	enum ibv_qp_type type;
+	uint32_t depth; /* of its send queue */
+	uint32_t qkey;
+	struct synth_link *links;
+	size_t nlinks;
+	size_t at; /* the links that were used: learned, then replayed */
+	bool needed;
+	uint32_t srq;               /* object; 0: it has none */
+	int access;                 /* that it gives to the other end */
+	bool broken;                /* learning: it has failed, or was set to */
+	enum ibv_event_type breaks; /* how the other end made it fail, where that is known */
+	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
+	struct synth_request *open; /* learning: [first, nopen) */
+	size_t first, nopen, room;
+	struct synth_end *ends; /* one; of datagrams one for each number */
+};
+
+/* A message that an event told of before it was polled. */
+struct synth_early {
+	uint32_t next; /* of the same event: 1 + its index */
+	uint32_t index;
+	struct event_id poll; /* completion @index of it */
+	uint32_t cq;
+	bool sent;
+	bool limit; /* sent only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
+	uint32_t qp, length, imm, src_qp;
+	uint16_t flags; /* enum ibv_wc_flags */
+	uint8_t write;  /* with immediate */
+	uint8_t solicited;
+};
+
+/* The completion of a read or an atomic whose bytes were recorded. */
+struct synth_fetch {
+	struct event_id poll;
+	uint32_t index;
+};
+
+struct made {
+	pthread_mutex_t lock;
+	struct synth_plan **plans; /* by object */
+	struct synth_host *hosts;
+	size_t nhosts;
+	struct map closes; /* key of a request to the key here of the window that it closes */
+	struct map failed; /* key of a request to enum ibv_wc_status */
+	struct map taken;  /* key of a completion in error to what caused it */
+	struct map reads;  /* key of a request to 1 + the completion in @fetched */
+	struct synth_early *early;
+	size_t nearly;
+	struct map early_at;   /* event to 1 + the first of it */
+	struct map early_of;   /* key of a completion to 1 + the message in @early */
+	struct map broken_at;  /* event to the queue pair (object) that failed before it */
+	struct map access;     /* region (object) to its access flags */
+	struct map exclusives; /* completion queue (object) to its XRC SRQ */
+	struct synth_fetch *fetched;
+	size_t nfetched;
+	struct ibv_ah_attr *avs;
+	size_t navs;
+	struct map av_of; /* address handle (object) to 1 + the index of its address */
+};
+
+enum synth_cause { MADE_MESSAGE = 1, MADE_BREAK };
+
+static inline struct synth_plan *synth_plan_of(const struct replay *r, uint32_t object)
+{
+	struct synth_plan *plan =
+		r->far && object < r->nreplicas && r->far->plans ? r->far->plans[object] : NULL;
+
+	return plan && plan->needed ? plan : NULL;
+}
+
+/* synth_end.c */
+void synth_free_end(struct synth_end *end);
+void synth_close(struct synth_host *host);
+struct synth_end *synth_datagram_end(struct replay *r, struct synth_plan *plan, uint32_t qpn);
+struct synth_srq *synth_srq_of(struct synth_end *end, uint32_t number);
+void synth_drain(struct synth_end *end);
+/*
+ * Wait for the device alone: nothing recorded is waited for, so no other thread is let in
+ * (pace_wait()). False after @deadline.
+ */
+bool synth_wait(int64_t deadline);
+int64_t synth_now(void);
+
+/* synth_message.c: before a poll; before the return of an event that told of it */
+int synth_before_poll(struct replay *r, const struct trace_event *event);
+int synth_before_return(struct replay *r, const struct trace_event *event);
+
+/* synth_memory.c */
+int synth_add_range(struct synth_host *host, uint32_t rkey, uint64_t addr, uint64_t length,
+		    int access);
+uint64_t synth_host_bytes(const struct synth_host *host);
+int synth_fill(struct replay *r, const struct synth_end *end, const struct trace_event *event,
+	       uint32_t index);
+int synth_bind(struct replay *r, struct synth_end *end, const struct trace_event *event,
+	       uint32_t index);
+int synth_map(struct synth_host *host);
+void synth_unmap(struct synth_host *host);

@@ -1,0 +1,217 @@
+/*
+ * Which of those who connect is the other replay
+ *
+ *	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> the first is it
+ *
+ * Anybody may connect: a scan of ports, a browser, a replay with another key. Each has a few
+ * seconds, beside the others, so that one who says nothing holds nobody up. Where more are there
+ * than may be, the one that has been there longest goes.
+ *
+ * A thread has its visitor from the start until it has written to @done, and is joined then.
+ */
+#include "replay/two_host/admit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/wire/log.h"
+#include "replay/two_host/meet.h"
+#include "replay/two_host/wire.h"
+
+enum { LOOK = 100 /* ms */, VISITORS = 16, NOTES = 16 };
+
+struct visitor {
+	const struct admit_options *options;
+	bool here;
+	uint64_t number; /* of all who came */
+	int fd;          /* the thread's */
+	int shut; /* the same socket, for us to shut it down while the thread may close its own */
+	int done;
+	pthread_t thread;
+	char name[MEET_NAME];
+	/* when the thread is done */
+	int err;
+	char why[WIRE_WHY];
+	struct wire *wire;
+};
+
+struct admit {
+	const struct admit_options *options;
+	int listener;
+	int done[2]; /* pipe of struct visitor * */
+	struct visitor visitors[VISITORS];
+	size_t here;
+	uint64_t came, refused;
+	struct wire *wire;
+};
+
+static void *hear_visitor(void *arg)
+{
+	struct visitor *v = arg;
+	const struct admit_options *o = v->options;
+
+	v->err = wire_open(v->fd, WIRE_LISTENER, o->key, o->key_length, wire_now() + o->patience,
+			   v->why, &v->wire);
+	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR) /* there is room for all */
+		;
+	return NULL;
+}
+
+static int start_thread(struct visitor *v)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all); /* which are for the main thread */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&v->thread, NULL, hear_visitor, v);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
+
+static void note_refusal(struct admit *a, const char *name, const char *why)
+{
+	if (a->refused < NOTES)
+		log_note("replay: connection from %s rejected: %s", name, why);
+	else if (a->refused == NOTES)
+		log_note("replay: further rejected connections are only counted");
+	a->refused++;
+}
+
+/* One that is done: joined, and let in or not. */
+static void judge_visitor(struct admit *a)
+{
+	struct visitor *v = NULL;
+	ssize_t n;
+
+	do
+		n = read(a->done[0], &v, sizeof(v));
+	while (n < 0 && errno == EINTR);
+	pthread_join(v->thread, NULL);
+	close(v->shut);
+	v->here = false;
+	a->here--;
+	if (v->err && !a->wire)
+		note_refusal(a, v->name, v->why);
+	else if (!v->err && !a->wire)
+		a->wire = v->wire;
+	else if (!v->err)
+		wire_close(v->wire);
+}
+
+static struct visitor *find_oldest(struct admit *a)
+{
+	struct visitor *oldest = NULL;
+
+	for (size_t i = 0; i < VISITORS; i++)
+		if (a->visitors[i].here && (!oldest || a->visitors[i].number < oldest->number))
+			oldest = &a->visitors[i];
+	return oldest;
+}
+
+static struct visitor *find_room(struct admit *a)
+{
+	size_t i = 0;
+
+	if (a->here == VISITORS) {
+		shutdown(find_oldest(a)->shut, SHUT_RDWR);
+		judge_visitor(a);
+	}
+	while (a->visitors[i].here)
+		i++;
+	return &a->visitors[i];
+}
+
+static void accept_visitor(struct admit *a)
+{
+	struct visitor *v = find_room(a);
+	int err = 0;
+
+	if (a->wire) /* who had to go was it */
+		return;
+	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
+	v->fd = meet_accept(a->listener, v->name);
+	if (v->fd < 0) { /* gone again; or no file can be had: later */
+		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
+			poll(NULL, 0, LOOK);
+		return;
+	}
+	v->number = a->came++;
+	v->shut = fcntl(v->fd, F_DUPFD_CLOEXEC, 0);
+	err = v->shut < 0 ? -errno : start_thread(v);
+	v->here = !err;
+	a->here += v->here;
+	if (!err)
+		return;
+	note_refusal(a, v->name, strerror(-err));
+	close(v->fd);
+	if (v->shut >= 0)
+		close(v->shut);
+}
+
+static int tell_nobody(const struct admit *a)
+{
+	if (!a->refused)
+		return log_err(-ETIMEDOUT,
+			       "replay: no other replay has connected: start it with --peer on the "
+			       "other host, or wait longer (--peer-wait)");
+	return log_err(-ETIMEDOUT,
+		       "replay: no other replay with the same --key has connected (%llu "
+		       "rejected): start it with --peer on the other host, or wait longer "
+		       "(--peer-wait)",
+		       (unsigned long long)a->refused);
+}
+
+static int await_peer(struct admit *a)
+{
+	struct pollfd look[] = { { .fd = a->done[0], .events = POLLIN },
+				 { .fd = a->listener, .events = POLLIN } };
+
+	while (!a->wire) {
+		bool late = wire_now() > a->options->deadline;
+
+		if (a->options->ended())
+			return -ECANCELED;
+		if (late && !a->here)
+			return tell_nobody(a);
+		if (poll(look, late ? 1 : 2, LOOK) <= 0)
+			continue;
+		if (look[0].revents)
+			judge_visitor(a);
+		else if (!late && look[1].revents)
+			accept_visitor(a);
+	}
+	return 0;
+}
+
+int admit_peer(int listener, const struct admit_options *options, struct wire **ret_wire)
+{
+	struct admit a = { .options = options, .listener = listener };
+	int err;
+
+	if (pipe2(a.done, O_CLOEXEC)) {
+		err = -errno;
+		close(listener);
+		return log_err(err, "replay: wait for the other replay");
+	}
+	err = await_peer(&a);
+	close(listener);
+	for (size_t i = 0; i < VISITORS; i++)
+		if (a.visitors[i].here)
+			shutdown(a.visitors[i].shut, SHUT_RDWR);
+	while (a.here)
+		judge_visitor(&a);
+	close(a.done[0]);
+	close(a.done[1]);
+	if (a.wire)
+		err = 0; /* it came while we ended */
+	if (!err)
+		*ret_wire = a.wire;
+	return err;
+}

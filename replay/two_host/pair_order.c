@@ -1,0 +1,480 @@
+/*
+ * The order between the two halves, as far as verbs show it
+ *
+ *	here                              waits until there
+ *	a request that was carried out    the queue pair is in RTR
+ *	a message that was received       the receive is posted that it takes
+ *	a request to a key                the region is registered (pair_remote())
+ *	RETRY_EXC_ERR                     the queue pair is gone
+ *	REM_ACCESS_ERR                    the region is gone, if it goes
+ *	a reset, an error, a destroy      the requests are complete that needed what goes
+ *
+ * All of these were so when it was recorded, but for three that only may have been: a list of
+ * requests may have been posted before the receives that its last ones take, a connection may have
+ * been lost by the network, a key refused for another reason. So those are not waited for as long,
+ * and a queue pair that has waited in vain twice does not wait for receives any more.
+ */
+#include "replay/device/dispatch.h"
+#include "replay/two_host/pair_match.h"
+#include "replay/two_host/pair_priv.h"
+#include "replay/state/recorded.h"
+
+enum { VAIN_MOST = 2 };
+
+uint32_t pair_life_of(const struct pair *p, uint32_t object)
+{
+	return object < p->r->nreplicas ? p->now[object] : 0;
+}
+
+uint32_t pair_other_of(const struct pair *p, uint32_t object)
+{
+	uint32_t life = pair_life_of(p, object);
+
+	return life ? p->of_mine[life - 1] : 0;
+}
+
+enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event *event,
+				  uint32_t index)
+{
+	uint64_t status = IBV_WC_SUCCESS;
+
+	map_get(&p->failed, event_part_key(event->id, index), &status);
+	return (enum ibv_wc_status)status;
+}
+
+static bool takes_receive(const struct wr *wr)
+{
+	return wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static bool is_listening(const struct pair *p, uint64_t life, uint64_t b)
+{
+	(void)b;
+	return p->there[life].listens || p->there[life].gone;
+}
+
+static bool is_gone(const struct pair *p, uint64_t life, uint64_t b)
+{
+	(void)b;
+	return p->there[life].gone;
+}
+
+static bool has_room(const struct pair *p, uint64_t stream, uint64_t n)
+{
+	return p->credits[stream] >= n;
+}
+
+static bool is_closed(const struct pair *p, uint64_t key, uint64_t b)
+{
+	uint64_t at;
+
+	(void)b;
+	return !map_get(&p->key_of, key, &at) || p->keys[at - 1].gone;
+}
+
+/* Datagram queue pair there that @wr goes to: 1 + its index. */
+uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr)
+{
+	const struct object *ah =
+		trace_object_at(p->r->trace, event->process, OBJECT_ah, wr->ah, event->time);
+	const struct ibv_ah_attr *av = NULL;
+	uint64_t at;
+
+	if (ah && map_get(&p->avs, ah->id, &at))
+		av = &p->av[at - 1];
+	if (peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time))
+		return 0;
+	return pair_match_datagram(&p->its, wr->remote_qpn, av);
+}
+
+/* Message @n of a stream of its. */
+static void await_room(struct pair *p, uint32_t life, uint32_t stream, uint64_t n)
+{
+	struct pair_own *own = &p->own[life - 1];
+
+	if (stream && own->vain < VAIN_MOST &&
+	    !pair_await(p, has_room, stream - 1, n, pair_doubt(p)))
+		own->vain++;
+}
+
+static uint32_t find_stream(const struct pair *p, uint32_t other, uint32_t source)
+{
+	uint64_t at;
+
+	return map_get(&p->streams, (uint64_t)(other - 1) << 32 | source, &at) ? (uint32_t)at : 0;
+}
+
+/* Of a connection. */
+static void await_request(struct pair *p, const struct trace_event *event, uint32_t index,
+			  uint32_t life, uint64_t *messages)
+{
+	const struct wr *wr = &event->post->wr[index];
+	enum ibv_wc_status status = pair_status_of(p, event, index);
+	uint32_t other = p->of_mine[life - 1];
+	uint32_t process = p->its.lives[other - 1].process;
+
+	*messages += takes_receive(wr);
+	if (status == IBV_WC_RETRY_EXC_ERR)
+		pair_await(p, is_gone, other - 1, 0, p->r->options->timeout);
+	else if (status == IBV_WC_SUCCESS)
+		pair_await(p, is_listening, other - 1, 0, pair_patience(p));
+	if (status == IBV_WC_REM_ACCESS_ERR)
+		pair_await(p, is_closed, process_key(process, wr->rkey), 0, pair_doubt(p));
+	if (status == IBV_WC_SUCCESS && takes_receive(wr))
+		await_room(p, life, find_stream(p, other, 0), *messages);
+}
+
+/* How many went there by now. */
+static uint64_t *count_datagrams(struct pair *p, uint32_t life, uint32_t other, uint64_t *value)
+{
+	*value = 0;
+	map_get(&p->sent_to, (uint64_t)life << 32 | other, value);
+	return value;
+}
+
+static void await_datagram(struct pair *p, const struct trace_event *event, uint32_t index,
+			   uint32_t life)
+{
+	uint32_t other = pair_target(p, event, &event->post->wr[index]);
+	uint64_t sent;
+
+	if (!other)
+		return;
+	pair_await(p, is_listening, other - 1, 0, pair_patience(p));
+	count_datagrams(p, life, other, &sent);
+	await_room(p, life, find_stream(p, other, p->mine.lives[life - 1].number), sent + 1);
+	map_put(&p->sent_to, (uint64_t)life << 32 | other, sent + 1);
+}
+
+static void before_post(struct pair *p, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+	uint32_t life = post_is_send(post) ? pair_life_of(p, post->object) : 0;
+	bool datagrams = life && p->mine.lives[life - 1].type == IBV_QPT_UD;
+	uint64_t messages;
+
+	if (!life || !(datagrams || p->of_mine[life - 1]))
+		return;
+	messages = p->own[life - 1].sent;
+	for (uint32_t i = 0; i < post_taken(post); i++) {
+		if (datagrams)
+			await_datagram(p, event, i, life);
+		else
+			await_request(p, event, i, life, &messages);
+	}
+	p->own[life - 1].sent = messages;
+}
+
+static bool has_finished(const struct pair *p, uint64_t other, uint64_t n)
+{
+	return p->there[other].done >= n || p->there[other].gone;
+}
+
+/* Nothing that goes may be missed by what the other half has under way. */
+static void before_leaving(struct pair *p, uint32_t object)
+{
+	uint32_t other = pair_other_of(p, object);
+
+	if (other)
+		pair_await(p, has_finished, other - 1, p->its.lives[other - 1].finished,
+			   p->r->options->timeout);
+}
+
+/* Are there regions of that key in the process that come later? Then nobody knows whose it is. */
+static bool comes_again(const struct pair *p, const struct object *mr)
+{
+	const struct object *o;
+
+	for (uint32_t i = mr->id + 1; (o = trace_object(p->r->trace, i)); i++)
+		if (o->kind == OBJECT_mr && o->process == mr->process && o->rkey == mr->rkey)
+			return true;
+	return false;
+}
+
+static void before_closing(struct pair *p, uint32_t object)
+{
+	const struct object *mr = trace_object(p->r->trace, object);
+
+	if (!mr || mr->kind != OBJECT_mr || comes_again(p, mr))
+		return;
+	for (size_t i = 0; i < p->its.nuses; i++) {
+		const struct pair_use *use = &p->its.uses[i];
+		uint32_t mine = p->of_its[use->life];
+
+		if (use->rkey == mr->rkey && mine && p->mine.lives[mine - 1].process == mr->process)
+			pair_await(p, has_finished, use->life, use->last, p->r->options->timeout);
+	}
+}
+
+/* All queue pairs and regions of process @process; @what: for each of them. */
+static void each_object(struct pair *p, uint32_t process, void (*what)(struct pair *, uint32_t))
+{
+	for (uint32_t i = p->r->nmade; i-- > 0;) {
+		uint32_t id = p->r->made[i];
+		const struct object *o = trace_object(p->r->trace, id);
+
+		if (o->process == process && p->r->replicas[id].handle &&
+		    (o->kind == OBJECT_qp || o->kind == OBJECT_mr))
+			what(p, id);
+	}
+}
+
+static void before_end_of(struct pair *p, uint32_t object)
+{
+	before_leaving(p, object);
+	before_closing(p, object);
+}
+
+static bool is_call(const struct trace_event *event)
+{
+	return (event->kind == TRACE_CALL || event->kind == TRACE_RETURN) && !event->inner &&
+	       !event->call->ours && !event->call->depth && !event->call->failed &&
+	       event->call->end >= 0;
+}
+
+/* The state that it moves a queue pair to; -1: none. */
+static int64_t state_of(const struct call *call)
+{
+	int64_t state = -1;
+
+	if (call->verb == VERB_modify_qp && !args_parse(call->args))
+		args_get(call->args, ARG(attr.qp_state), &state);
+	return state;
+}
+
+static void before_call(struct pair *p, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	int64_t state = event->kind == TRACE_CALL ? state_of(call) : -1;
+
+	if (state == IBV_QPS_RESET || state == IBV_QPS_ERR)
+		before_leaving(p, call->object);
+	if (event->kind != TRACE_RETURN)
+		return;
+	if (call->verb == VERB_destroy_qp)
+		before_leaving(p, call->object);
+	else if (call->verb == VERB_dereg_mr || call->verb == VERB_rereg_mr)
+		before_closing(p, call->object);
+}
+
+void pair_before(struct replay *r, const struct trace_event *event)
+{
+	struct pair *p = r->pair;
+
+	if (!p)
+		return;
+	__atomic_add_fetch(&p->steps, 1, __ATOMIC_RELAXED);
+	if (event->kind == TRACE_POST && !event->inner)
+		before_post(p, event);
+	else if (event->kind == TRACE_EXIT)
+		each_object(p, event->process, before_end_of);
+	else if (is_call(event))
+		before_call(p, event);
+}
+
+/* How many messages of stream @i may come. */
+static uint64_t count_room(struct pair *p, size_t i)
+{
+	struct pair_needs *needs = &p->needs[i];
+
+	if (needs->direct)
+		return p->posted[needs->queue];
+	while (needs->met < needs->n && needs->posted[needs->met] <= p->posted[needs->queue])
+		needs->met++;
+	return needs->met == needs->n ? UINT64_MAX : needs->met;
+}
+
+/* Is it the stream of a life that has begun, and has not ended? */
+static bool is_open(const struct pair *p, size_t i)
+{
+	uint32_t life = p->mine.streams[i].life;
+
+	return pair_life_of(p, p->mine.lives[life].object) == life + 1;
+}
+
+static void tell_room(struct pair *p, uint32_t queue)
+{
+	for (uint32_t i = 0; i < p->mine.nstreams; i++)
+		if (p->needs[i].queue == queue && is_open(p, i))
+			pair_tell_count(p, &p->credit, i, count_room(p, i));
+}
+
+static void tell_life(struct pair *p, enum pair_message message, uint32_t object)
+{
+	uint32_t life = pair_life_of(p, object);
+
+	if (life)
+		pair_tell(p, message, (uint64_t[]){ life - 1 }, 1);
+}
+
+static void tell_made(struct pair *p, uint32_t object)
+{
+	const struct replica *replica = replica_of(p->r, object);
+
+	for (uint32_t life = pair_life_of(p, object); replica->number && life;
+	     life = p->own[life - 1].next)
+		pair_tell(p, PAIR_MADE, (uint64_t[]){ life - 1, replica->number }, 2);
+	if (pair_life_of(p, object))
+		tell_room(p, p->own[pair_life_of(p, object) - 1].queue);
+}
+
+static void tell_key(struct pair *p, uint32_t object)
+{
+	const struct object *o = trace_object(p->r->trace, object);
+	const struct replica *mr = replica_of(p->r, object);
+
+	if (mr && mr->handle)
+		pair_tell(p, PAIR_KEY,
+			  (uint64_t[]){ o->process, o->rkey, mr->rkey, mr->base_there,
+					mr->base_here },
+			  5);
+}
+
+/* The keys of a region may change: the recorded ones are in the outputs. */
+static void tell_new_key(struct pair *p, const struct call *call)
+{
+	const struct object *o = trace_object(p->r->trace, call->object);
+	const struct replica *mr = replica_of(p->r, call->object);
+	int64_t rkey;
+
+	if (mr && mr->handle && !args_parse(call->out) && args_get(call->out, ARG(mr.rkey), &rkey))
+		pair_tell(p, PAIR_KEY,
+			  (uint64_t[]){ o->process, (uint32_t)rkey, mr->rkey, mr->base_there,
+					mr->base_here },
+			  5);
+}
+
+static void tell_gone(struct pair *p, uint32_t object)
+{
+	const struct object *o = trace_object(p->r->trace, object);
+
+	tell_life(p, PAIR_GONE, object);
+	if (o && o->kind == OBJECT_mr)
+		pair_tell(p, PAIR_CLOSED, (uint64_t[]){ o->process, o->rkey }, 2);
+}
+
+static void begin_life(struct pair *p, uint32_t object)
+{
+	uint32_t life = pair_life_of(p, object);
+	const struct replica *replica = replica_of(p->r, object);
+
+	if (!life || !p->own[life - 1].next)
+		return;
+	p->now[object] = p->own[life - 1].next;
+	p->posted[object] = 0;
+	if (replica->qp)
+		p->own[p->now[object] - 1].base = replica->qp->out[SIDE_SEND].tail;
+}
+
+static void after_modify(struct pair *p, const struct call *call)
+{
+	switch (state_of(call)) {
+	case IBV_QPS_RTR:
+		tell_life(p, PAIR_LISTEN, call->object);
+		break;
+	case IBV_QPS_ERR:
+		tell_life(p, PAIR_GONE, call->object);
+		break;
+	case IBV_QPS_RESET:
+		tell_life(p, PAIR_GONE, call->object);
+		begin_life(p, call->object);
+		break;
+	default:
+		break;
+	}
+}
+
+static void after_call(struct pair *p, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	bool begins = event->kind == TRACE_CALL;
+
+	switch (recorded_verb(call)) {
+	case VERB_create_qp:
+	case VERB_create_qp_ex:
+		if (begins && replica_of(p->r, call->object))
+			tell_made(p, call->object);
+		break;
+	case VERB_modify_qp:
+		if (begins && replica_of(p->r, call->object))
+			after_modify(p, call);
+		break;
+	case VERB_reg_mr:
+	case VERB_reg_mr_iova:
+	case VERB_reg_mr_iova2:
+		if (begins)
+			tell_key(p, call->object);
+		break;
+	case VERB_rereg_mr:
+		if (begins)
+			tell_new_key(p, call);
+		break;
+	case VERB_destroy_qp:
+	case VERB_dereg_mr:
+		if (!begins)
+			tell_gone(p, call->object);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A window is bound by a request: it has its new key there and here. */
+static void tell_window(struct pair *p, const struct trace_event *event, const struct wr *wr)
+{
+	const struct object *mw =
+		trace_object_at(p->r->trace, event->process, OBJECT_mw, wr->bind_mw, event->time);
+	const struct object *mr =
+		trace_object_at(p->r->trace, event->process, OBJECT_mr, wr->bind_mr, event->time);
+	const struct replica *window = mw ? replica_of(p->r, mw->id) : NULL;
+	const struct replica *region = mr && wr->bind_mr ? replica_of(p->r, mr->id) : NULL;
+
+	if (window && window->handle && region && region->handle)
+		pair_tell(p, PAIR_KEY,
+			  (uint64_t[]){ event->process, wr->bind_rkey,
+					((struct ibv_mw *)window->handle)->rkey, region->base_there,
+					region->base_here },
+			  5);
+}
+
+static void after_post(struct pair *p, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+
+	if (!post->object || post->object >= p->r->nreplicas)
+		return;
+	for (uint32_t i = 0; post_is_send(post) && i < post_taken(post); i++)
+		if (post->wr[i].opcode == IBV_WR_BIND_MW)
+			tell_window(p, event, &post->wr[i]);
+	if (post_is_send(post))
+		return;
+	p->posted[post->object] += post_taken(post);
+	tell_room(p, post->object);
+}
+
+static void after_poll(struct pair *p, const struct trace_event *event)
+{
+	for (uint32_t i = 0; i < event->poll->nwc; i++) {
+		uint32_t object = event->poll->wc[i].qp, life = pair_life_of(p, object);
+		const struct replica *replica = replica_of(p->r, object);
+
+		if (life && p->of_mine[life - 1] && replica->qp)
+			pair_tell_count(p, &p->done, life - 1,
+					replica->qp->out[SIDE_SEND].head - p->own[life - 1].base);
+	}
+}
+
+void pair_after(struct replay *r, const struct trace_event *event)
+{
+	struct pair *p = r->pair;
+
+	if (!p)
+		return;
+	if (event->kind == TRACE_POST && !event->inner)
+		after_post(p, event);
+	else if (event->kind == TRACE_POLL && !event->inner)
+		after_poll(p, event);
+	else if (is_call(event))
+		after_call(p, event);
+}

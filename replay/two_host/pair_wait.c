@@ -1,0 +1,57 @@
+/*
+ * Waiting for the other replay
+ *
+ * It tells how many steps it has done. As long as that grows nobody here gives up, whether he waits
+ * for the other replay or for his own device; only when it stands still does a time-out run.
+ */
+#include "replay/two_host/pair_priv.h"
+#include "replay/report/pace.h"
+
+#define SECOND 1000000000ll /* ns */
+
+/*
+ * It may wait for its own device meanwhile, which takes its whole time-out; so what it will do for
+ * sure is waited for longer than that.
+ */
+int64_t pair_patience(const struct pair *p)
+{
+	return 2 * p->r->options->timeout + SECOND;
+}
+
+int64_t pair_doubt(const struct pair *p)
+{
+	return p->r->options->timeout / 4;
+}
+
+static bool has_ended(const struct pair *p)
+{
+	return p->its_end || p->err || *p->bye;
+}
+
+bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, int64_t patience)
+{
+	unsigned int turns = 0;
+	int64_t since = wire_now(), now;
+	bool so, over;
+
+	do {
+		now = wire_now();
+		pthread_mutex_lock(&p->lock);
+		so = is_so(p, a, b);
+		since = p->moved > since ? p->moved : since;
+		over = so || has_ended(p) || now - since > patience;
+		pthread_mutex_unlock(&p->lock);
+	} while (!over && pace_wait(&turns, INT64_MAX));
+	return so;
+}
+
+bool pair_moves(void *arg)
+{
+	struct pair *p = arg;
+	bool moves;
+
+	pthread_mutex_lock(&p->lock);
+	moves = !has_ended(p) && wire_now() - p->moved < p->r->options->timeout;
+	pthread_mutex_unlock(&p->lock);
+	return moves;
+}

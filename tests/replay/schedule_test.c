@@ -1,0 +1,368 @@
+/*
+ * What steps wait for: queue pair 1 completes on CQ 4, its peer 2 on CQ 5, both without a shared
+ * receive queue; 3 is a queue pair for datagrams.
+ */
+#include <infiniband/verbs.h>
+
+#include "replay/schedule/schedule.h"
+#include "tests/test.h"
+
+enum { QP = 1, PEER, DATAGRAMS, CQ, PEER_CQ, OBJECTS, PLAYERS = 9 };
+
+static struct relation of[OBJECTS] = {
+	[QP] = { .send_cq = CQ, .recv_cq = CQ, .receives = QP, .peer = PEER },
+	[PEER] = { .send_cq = PEER_CQ, .recv_cq = PEER_CQ, .receives = PEER, .peer = QP },
+	[DATAGRAMS] = { .send_cq = CQ, .recv_cq = CQ, .receives = DATAGRAMS, .unreliable = true },
+};
+static struct relations relations = { .of = of, .nobjects = OBJECTS };
+static struct schedule *schedule;
+
+static int begin_score(void **state)
+{
+	(void)state;
+	return schedule_new(&relations, OBJECTS, PLAYERS, (struct scoring){ .counts = true },
+			    &schedule);
+}
+
+static int end_score(void **state)
+{
+	(void)state;
+	schedule_free(schedule);
+	return 0;
+}
+
+FIXTURE(begin_score, end_score);
+
+static struct step schedule_event(struct trace_event event)
+{
+	struct step step;
+
+	schedule_step(schedule, &(struct ordered){ &event, NULL }, &step);
+	return step;
+}
+
+static struct step schedule_post(uint32_t thread, enum verb verb, uint32_t object)
+{
+	static const struct wr wr = { .opcode = IBV_WR_SEND };
+	const struct post p = { .verb = verb, .object = object, .nwr = 1, .wr = &wr };
+
+	return schedule_event(
+		(struct trace_event){ .kind = TRACE_POST, .id = { thread, 1 }, .post = &p });
+}
+
+static struct step poll_one(uint32_t thread, uint32_t cq, struct wc wc)
+{
+	const struct poll p = { .object = cq, .ret = 1, .nwc = 1, .wc = &wc };
+
+	return schedule_event(
+		(struct trace_event){ .kind = TRACE_POLL, .id = { thread, 1 }, .poll = &p });
+}
+
+static struct step schedule_arming(uint32_t thread, uint32_t cq)
+{
+	const struct notify n = { .object = cq };
+
+	return schedule_event(
+		(struct trace_event){ .kind = TRACE_NOTIFY, .id = { thread, 1 }, .notify = &n });
+}
+
+static struct step schedule_call(uint32_t thread, enum verb verb)
+{
+	const struct call c = { .verb = verb };
+
+	return schedule_event(
+		(struct trace_event){ .kind = TRACE_CALL, .id = { thread, 1 }, .call = &c });
+}
+
+static bool waits_for(const struct step *step, uint32_t player, uint64_t seq)
+{
+	for (uint32_t i = 0; i < step->nwaits; i++)
+		if (step->waits[i].player == player && step->waits[i].seq >= seq)
+			return true;
+	return false;
+}
+
+static void assert_backwards(const struct step *step)
+{
+	for (uint32_t i = 0; i < step->nwaits; i++)
+		assert_true(step->waits[i].seq < step->seq);
+}
+
+TEST(a_thread_waits_for_nothing_of_its_own)
+{
+	struct step s;
+
+	schedule_post(1, VERB_post_recv, QP);
+	s = schedule_post(1, VERB_post_recv, QP);
+	assert_int_equal(s.nwaits, 0);
+}
+
+/* A made peer sends before the event what it told of, and before polls what these got. */
+TEST(an_event_waits_for_the_polls_before_it)
+{
+	struct step event;
+
+	poll_one(2, CQ, (struct wc){ .qp = QP, .request = { 2, 1 } });
+	event = schedule_call(1, VERB_get_cq_event);
+	assert_true(waits_for(&event, EVERY_PLAYER, event.seq - 1));
+}
+
+TEST(a_send_waits_for_the_receives_before_it)
+{
+	struct step receive = schedule_post(2, VERB_post_recv, PEER),
+		    send = schedule_post(1, VERB_post_send, QP);
+
+	assert_int_equal(send.nwaits, 1);
+	assert_true(waits_for(&send, 2, receive.seq));
+}
+
+/* Message n takes receive n: what was posted beyond that may come later here. */
+TEST(a_send_waits_for_the_receive_that_it_takes)
+{
+	struct step receives[4], send;
+
+	for (int i = 0; i < 4; i++)
+		receives[i] = schedule_post(2, VERB_post_recv, PEER);
+	send = schedule_post(1, VERB_post_send, QP);
+	assert_int_equal(send.nwaits, 1);
+	assert_int_equal(send.waits[0].seq, receives[0].seq);
+	send = schedule_post(1, VERB_post_send, QP);
+	assert_int_equal(send.waits[0].seq, receives[1].seq);
+}
+
+TEST(a_send_before_its_receive_waits_for_those_that_are_there)
+{
+	struct step receive = schedule_post(2, VERB_post_recv, PEER), send;
+
+	schedule_post(1, VERB_post_send, QP);
+	send = schedule_post(3, VERB_post_send, QP);
+	assert_true(waits_for(&send, 2, receive.seq));
+}
+
+/* Each row loses the count, or makes it worth nothing. */
+static struct step fail_post(uint32_t thread, enum verb verb, uint32_t object)
+{
+	static const struct wr wr = { .opcode = IBV_WR_SEND };
+	const struct post p = { .verb = verb, .object = object, .ret = 12, .nwr = 1, .wr = &wr };
+
+	return schedule_event(
+		(struct trace_event){ .kind = TRACE_POST, .id = { thread, 1 }, .post = &p });
+}
+
+static void refuse_receive(void)
+{
+	fail_post(2, VERB_post_recv, PEER);
+}
+
+static void refuse_send(void)
+{
+	fail_post(1, VERB_post_send, QP);
+}
+
+static void fail_request(void)
+{
+	poll_one(2, PEER_CQ,
+		 (struct wc){ .qp = PEER, .status = IBV_WC_LOC_LEN_ERR, .request = { 2, 1 } });
+}
+
+static void stop_queue(void)
+{
+	of[PEER].stopped = true;
+	schedule_post(2, VERB_post_recv, PEER);
+	of[PEER].stopped = false;
+}
+
+static void forget_peer(void)
+{
+	of[PEER].peer = 0;
+}
+
+static void share_receives(void)
+{
+	of[PEER].receives = CQ;
+}
+
+/* Completions that are early might find no room. */
+static void narrow_queue(void)
+{
+	of[PEER_CQ].promised = 3;
+	of[PEER_CQ].room = 2;
+}
+
+static void (*const uncounted[])(void) = { refuse_receive, refuse_send,    fail_request, stop_queue,
+					   forget_peer,    share_receives, narrow_queue };
+
+TEST(a_send_waits_for_all_receives_where_they_cannot_be_counted)
+{
+	const struct relation peer = of[PEER], cq = of[PEER_CQ];
+
+	for (size_t i = 0; i < sizeof(uncounted) / sizeof(*uncounted); i++) {
+		struct step last, send;
+
+		schedule_free(schedule);
+		assert_int_equal(begin_score(NULL), 0);
+		schedule_post(2, VERB_post_recv, PEER);
+		uncounted[i]();
+		last = schedule_post(2, VERB_post_recv, of[PEER].receives);
+		send = schedule_post(1, VERB_post_send, QP);
+		of[PEER] = peer;
+		of[PEER_CQ] = cq;
+		assert_true(waits_for(&send, 2, last.seq));
+	}
+}
+
+/* More than are kept at first. */
+TEST(a_thousand_receives_are_counted)
+{
+	uint64_t first = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		struct step receive = schedule_post(2, VERB_post_recv, PEER);
+
+		first = first ? first : receive.seq;
+	}
+	for (int i = 0; i < 1000; i++) {
+		struct step send = schedule_post(1, VERB_post_send, QP);
+
+		assert_int_equal(send.waits[0].seq, first + (uint64_t)i);
+	}
+}
+
+TEST(nobody_waits_twice_for_the_same)
+{
+	struct step change = schedule_call(2, VERB_reg_mr), s;
+
+	s = schedule_post(1, VERB_post_recv, QP);
+	assert_true(waits_for(&s, 2, change.seq));
+	s = schedule_post(1, VERB_post_recv, QP);
+	assert_int_equal(s.nwaits, 0);
+}
+
+TEST(a_send_does_not_wait_for_what_is_elsewhere)
+{
+	struct step s;
+
+	schedule_post(2, VERB_post_send, PEER);
+	poll_one(2, PEER_CQ, (struct wc){ .qp = PEER, .request = { 2, 1 } });
+	s = schedule_post(1, VERB_post_send, QP);
+	assert_int_equal(s.nwaits, 0);
+}
+
+TEST(posts_of_two_threads_to_a_queue_are_a_chain)
+{
+	struct step first = schedule_post(1, VERB_post_send, QP),
+		    second = schedule_post(2, VERB_post_send, QP);
+
+	assert_true(waits_for(&second, 1, first.seq));
+}
+
+TEST(a_post_waits_for_the_poll_that_made_room)
+{
+	struct step poll, next;
+
+	schedule_post(1, VERB_post_send, QP);
+	poll = poll_one(2, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+	next = schedule_post(1, VERB_post_send, QP);
+	assert_true(waits_for(&next, 2, poll.seq));
+}
+
+/* A few threads are told apart; of more, the latest poll stands for all. */
+TEST(a_post_waits_for_the_polls_of_all_threads_that_made_room)
+{
+	for (uint32_t pollers = 1; pollers < PLAYERS - 1; pollers++) {
+		struct step polls[PLAYERS], next;
+
+		end_score(NULL);
+		assert_int_equal(begin_score(NULL), 0);
+		for (uint32_t i = 0; i < pollers; i++)
+			schedule_post(1, VERB_post_send, QP);
+		for (uint32_t i = 0; i < pollers; i++) {
+			polls[i] =
+				poll_one(2 + i, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+		}
+		next = schedule_post(1, VERB_post_send, QP);
+		for (uint32_t i = 0; i < pollers; i++)
+			assert_true(waits_for(&next, 2 + i, polls[i].seq) ||
+				    waits_for(&next, EVERY_PLAYER, polls[pollers - 1].seq));
+		assert_true(pollers <= 3 ? !waits_for(&next, EVERY_PLAYER, 1)
+					 : waits_for(&next, EVERY_PLAYER, 1));
+	}
+}
+
+TEST(a_poll_waits_for_the_post_of_another_thread)
+{
+	struct step send = schedule_post(1, VERB_post_send, QP);
+	struct step poll = poll_one(2, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+
+	assert_true(waits_for(&poll, 1, send.seq));
+}
+
+TEST(a_send_waits_until_the_queue_of_its_peer_is_armed)
+{
+	struct step armed = schedule_arming(2, PEER_CQ),
+		    send = schedule_post(1, VERB_post_send, QP);
+
+	assert_true(waits_for(&send, 2, armed.seq));
+}
+
+TEST(a_destroy_waits_for_all_and_all_wait_for_it)
+{
+	struct step send = schedule_post(1, VERB_post_send, QP),
+		    destroy = schedule_call(2, VERB_dereg_mr);
+	struct step next = schedule_post(3, VERB_post_recv, PEER);
+
+	assert_true(waits_for(&destroy, EVERY_PLAYER, send.seq));
+	assert_true(waits_for(&next, 2, destroy.seq));
+}
+
+TEST(a_creation_waits_for_no_traffic)
+{
+	struct step s;
+
+	schedule_post(1, VERB_post_send, QP);
+	s = schedule_call(2, VERB_reg_mr);
+	assert_int_equal(s.nwaits, 0);
+}
+
+TEST(a_send_to_an_unknown_place_waits_for_all)
+{
+	struct step send, receive = schedule_post(2, VERB_post_recv, PEER);
+
+	send = schedule_post(1, VERB_post_send, DATAGRAMS);
+	assert_true(waits_for(&send, EVERY_PLAYER, receive.seq));
+}
+
+/* So there is always one that can go on, whatever the events are. */
+TEST(waits_name_earlier_steps)
+{
+	unsigned int dice = 1;
+
+	for (int i = 0; i < 20000; i++) {
+		uint32_t thread = 1 + (dice = dice * 1103515245 + 12345) / 65536 % PLAYERS;
+		uint32_t object = 1 + dice / 1024 % (OBJECTS - 1);
+		struct step s;
+
+		switch (dice / 16 % 6) {
+		case 0:
+			s = schedule_post(thread, VERB_post_send, object);
+			break;
+		case 1:
+			s = schedule_post(thread, VERB_post_recv, object);
+			break;
+		case 2:
+			s = poll_one(thread, object,
+				     (struct wc){ .qp = 1 + object % 3, .request = { 1, 1 } });
+			break;
+		case 3:
+			s = schedule_arming(thread, object);
+			break;
+		case 4:
+			s = schedule_call(thread, VERB_reg_mr);
+			break;
+		default:
+			s = schedule_call(thread, VERB_modify_qp);
+			break;
+		}
+		assert_backwards(&s);
+	}
+}
