@@ -144,7 +144,7 @@ forged_bundles_are_refused() {
 # From no bytes at all it would be read for ever.
 holes_without_end_are_refused() {
 	forge endless holes.bundle &&
-		refuses 3 "has holes" timeout 60 "$VERBATIM" unbundle -l holes.bundle
+		refuses 3 "is sparse" timeout 60 "$VERBATIM" unbundle -l holes.bundle
 }
 # 1 GiB of zeros are 33 kB of zstd.
 it_ends_in_time() {
@@ -157,11 +157,11 @@ a_bundle_of_more_than_the_disk_has_is_refused() {
 	forge huge huge.bundle && refuses 4 "it needs" "$VERBATIM" unbundle huge.bundle
 }
 what_is_there_is_left_alone() {
-	refuses 4 "is there already" "$VERBATIM" bundle t.db &&
-		refuses 4 "is there already" "$VERBATIM" unbundle t.bundle &&
+	refuses 4 "already exists" "$VERBATIM" bundle t.db &&
+		refuses 4 "already exists" "$VERBATIM" unbundle t.bundle &&
 		ln -s nowhere link &&
-		refuses 4 "is there already" "$VERBATIM" bundle -o link t.db &&
-		refuses 4 "is there already" "$VERBATIM" unbundle -d link t.bundle
+		refuses 4 "already exists" "$VERBATIM" bundle -o link t.db &&
+		refuses 4 "already exists" "$VERBATIM" unbundle -d link t.bundle
 }
 a_full_disk_leaves_nothing() {
 	mkdir -p small && mount -t tmpfs -o size=64k none small || return

@@ -79,7 +79,7 @@ mistyped_word_is_answered_with_the_nearest() {
 }
 help_says_limits_and_default() {
 	"$VERBATIM" record --help | tr -s ' \n' ' ' >out
-	says '--ring-size SIZE most .* (256k to 1G; default: 4M) \[VERBATIM_RING_SIZE\]' out
+	says '--ring-size SIZE maximum .* (256k to 1G; default: 4M) \[VERBATIM_RING_SIZE\]' out
 }
 
 installed_files_are_where_the_pages_say() {

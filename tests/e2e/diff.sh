@@ -116,7 +116,7 @@ one_run_a_side_gives_no_verdict_on_times() {
 	json base1.db signal1.db && is "$(jq -c '[.changes[] | select(.section == "time") |
 		.verdict] | unique' json)" '["unclear"]' &&
 		"$VERBATIM" diff base1.db base2.db >text && says 'not distinguishable' text &&
-		says '1 run a side' text
+		says 'one run per side' text
 }
 several_runs_give_times_with_their_bounds() {
 	json base?.db -- base?.db && is "$(jq '[.changes[] | select(.section == "time") |

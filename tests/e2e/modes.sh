@@ -111,7 +111,7 @@ bad_sessions_are_refused() {
 	: >d/session; collect d 2>err; is $? 3 && says "another version" err || return
 	head -c 8192 /dev/urandom >d/session; collect d 2>err; is $? 3 || return
 	collect "$VERBATIM" 2>err; is $? 3 && says "is not the directory of a session" err || return
-	chmod 777 d; collect d 2>err; is $? 4 && says "nobody else" err || return
+	chmod 777 d; collect d 2>err; is $? 4 && says "must not be writable by others" err || return
 	collect 2>err; is $? 2 || return
 	collect d d 2>err; is $? 2 && [ ! -e t.db ]
 }

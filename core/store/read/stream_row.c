@@ -46,25 +46,27 @@ static int find_verb(struct stream *s, sqlite3_stmt *stmt, const struct args *ar
 	return verb;
 }
 
-static struct args *read_args(sqlite3_stmt *stmt, int column)
+static int read_args(sqlite3_stmt *stmt, int column, struct args **ret_args)
 {
 	const char *json = (const char *)sqlite3_column_text(stmt, column);
 
-	return json ? args_new(json, strlen(json)) : NULL;
+	*ret_args = json ? args_new(json, strlen(json)) : NULL;
+	return json && !*ret_args ? log_err(-ENOMEM, "read calls") : 0;
 }
 
 int stream_read_call(struct stream *s, struct open_call *open)
 {
 	sqlite3_stmt *stmt = s->calls;
 	struct call *call = &open->call;
-	int verb;
+	int verb, err;
 
 	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
 	if (sqlite3_column_bytes(stmt, 11) > ARGS_MAX || sqlite3_column_bytes(stmt, 12) > ARGS_MAX)
 		return log_err(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
 			       s->thread, open->id.n);
-	call->args = read_args(stmt, 11);
-	call->out = read_args(stmt, 12);
+	err = read_args(stmt, 11, &call->args) ?: read_args(stmt, 12, &call->out);
+	if (err)
+		return err;
 	verb = find_verb(s, stmt, call->args);
 	if (verb < 0)
 		return log_err(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
