@@ -12,7 +12,7 @@ screen() { awk '/^t\.db: / { on = 1 } /^$|^verbatim: / { on = 0 } on' "$1"; }
 sorted() {
 	awk '/^t\.db: / { off = 1 } /^$/ { off = 0 } !off' "$1" |
 		grep -v \
-			-e '^verbatim: \|^`verbatim explain\|^$' \
+			-e '^verbatim: \|^See `verbatim explain\|^$' \
 			-e '^  and .* like it$\|^  in [0-9]* processes: \|more from there$' |
 		sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed after it//' |
 		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"

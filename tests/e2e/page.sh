@@ -125,7 +125,7 @@ try "a missing trace" refused 4 'none.db' -o x.html none.db
 try "a missing base" refused 4 'none.db' -o x.html -c none.db bw.db
 try "what is no trace" refused 3 'noise.db' -o x.html noise.db
 try "two traces" refused 2 'pingpong.db' -o x.html bw.db pingpong.db
-try "over its trace" refused 2 'written over' -o bw.db bw.db
-try "over its base" refused 2 'written over' -o pingpong.db -c pingpong.db bw.db
+try "over its trace" refused 2 'is an input trace' -o bw.db bw.db
+try "over its base" refused 2 'is an input trace' -o pingpong.db -c pingpong.db bw.db
 try "no folder" refused 4 'none/x.html' -o none/x.html bw.db
 exit $failed

@@ -8,7 +8,7 @@ record() { "$VERBATIM" record -q "$@"; }
 
 help_says_what_is_recorded() {
 	"$VERBATIM" record --help | tr -s '\n' ' ' >out
-	says "command line with all arguments" out && says "Not the environment" out &&
+	says "command line with all arguments" out && says "It does not have the environment" out &&
 		says "machine's name" out &&
 		says "private data of connections" out && says "mode 0600" out
 }
@@ -54,7 +54,7 @@ VERBATIM_REPLAY_KEY|(not shown)'
 
 the_page_has_the_list_of_variables() {
 	is "variables of verbatim-record(1)" \
-		"$(sed -n '/^Of its environment/,/^\.El/p' "$root/docs/man/verbatim-record.1" |
+		"$(sed -n '/^Only these environment variables/,/^\.El/p' "$root/docs/man/verbatim-record.1" |
 			grep -oE '[A-Z0-9]+_[^ ,]+' | sort)" \
 		"$(sed -n '/recorded\[\] = {/,/^};/p' "$root/core/wire/variable.c" |
 			grep -oE '"[^"]*"' | tr -d '"' | sort)"

@@ -38,7 +38,7 @@ v4=00000000000000000000ffffc0a80107 local=fe800000000000000002c90300fed671
 
 the_kind_counts() {
 	record ibv_rc_pingpong -g 3 && replay t.db && is "$(named attr.ah_attr)" "6 $v4" &&
-		says 'note: GID index 3 of verbatim0 is index 6 of verbatim0 here' out
+		says 'note: GID index 3 of verbatim0 is index 6 of verbatim0 in the replay' out
 }
 so_it_does_for_link_local_ones() {
 	record ibv_rc_pingpong -g 1 && replay t.db && is "$(named attr.ah_attr)" "1 $local" &&

@@ -98,7 +98,7 @@ other_devices_and_entries() {
 		'\$.flags', 0, '\$.entry_size', 32) WHERE verb = 'ibv_query_gid'" &&
 		is queries "$(sqlite3 d.db "SELECT count(*) > 0 FROM call WHERE ret = 61")" 1 &&
 		timeout 60 "$VERBATIM" replay --device soft --persona none d.db >out 2>&1 &&
-		says '^no divergence' out && says 'an index beyond a table of the port here' out
+		says '^no divergence' out && says 'an index beyond a table of this port' out
 }
 # Its queue pairs are connected within the kernel: that is said before anything is done.
 iwarp_is_said_first() {

@@ -23,7 +23,7 @@ with_less_room() { # key
 shorter_queues() { # program...
 	record "$@" || { cat "$tmp/log"; return 1; }
 	VERBATIM_SOFT_PERSONA=$tmp/small replay "$t" || { cat "$tmp/out"; return 1; }
-	says ' here is 16, recorded ' "$tmp/out" &&
+	says ' is 16 in the replay, recorded ' "$tmp/out" &&
 		says ' x a queue shorter than the recorded one' "$tmp/out"
 }
 try "receives wait for room in a shorter queue" shorter_queues "$apps/posts" receives

@@ -46,7 +46,7 @@ a_builder_that_is_not_there_leaves_its_batch() {
 ibv_wr_abort|7|0" || return
 	"$VERBATIM" check t.db >out
 	is "$(tr -s " \n" " " <out | grep -om1 "which lack [^.]*" | head -1)" \
-		"which lack IBV_WR_RDMA_WRITE, and that was built; nothing of its batch was posted"
+		"which lack IBV_WR_RDMA_WRITE, but it was built; nothing of its batch was posted"
 }
 
 # Of the format before there was the table.

@@ -17,6 +17,13 @@
 /* Limits, more than a program needs: what it writes must not fill our memory. */
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
 
+#define EMPTY_MAX (1ull << 48) /* a thread would count for years: beyond, it is damage */
+
+static uint64_t believe_count(uint64_t empty)
+{
+	return empty <= EMPTY_MAX ? empty : 0;
+}
+
 /* Find or make the counter; NULL without memory, or if there are too many. */
 static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 {
@@ -67,16 +74,17 @@ int polls_count(struct writer *writer, struct thread_log *log, const struct even
 		int64_t time, uint64_t *ret_empty)
 {
 	struct poll_counter *counter = find_counter(log, event->cq);
+	uint64_t empty = believe_count(event->empty);
 
 	*ret_empty = 0;
 	if (!counter)
 		return not_found(writer, log);
 	if (counter->dead && event->head.ticks > counter->died)
 		next_life(writer, log, counter);
-	*ret_empty = event->empty - (event->empty >= counter->seen ? counter->seen : 0);
-	counter->seen = event->empty;
-	if (event->empty > counter->empty)
-		counter->empty = event->empty;
+	*ret_empty = empty - (empty >= counter->seen ? counter->seen : 0);
+	counter->seen = empty;
+	if (empty > counter->empty)
+		counter->empty = empty;
 	counter->polls++;
 	counter->completions += event->nwc;
 	counter->last = time;
@@ -137,7 +145,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 	counter = find_counter(log, event->cq);
 	if (!counter)
 		return not_found(writer, log);
-	if (event->empty > counter->empty)
+	if (believe_count(event->empty) > counter->empty)
 		counter->empty = event->empty;
 	counter->dead = true;
 	counter->died = event->head.ticks;
@@ -150,7 +158,8 @@ int polls_final(struct writer *writer, struct thread_log *log, const struct ring
 {
 	for (int i = 0; i < RING_POLLS; i++) {
 		uint64_t cq = atomic_load_explicit(&head->polls[i].cq, memory_order_relaxed);
-		uint64_t empty = atomic_load_explicit(&head->polls[i].empty, memory_order_relaxed);
+		uint64_t empty = believe_count(
+			atomic_load_explicit(&head->polls[i].empty, memory_order_relaxed));
 		struct poll_counter *counter;
 
 		if (cq <= RING_POLLS_GONE || !empty)

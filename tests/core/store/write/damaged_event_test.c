@@ -3,6 +3,7 @@
  * the writer counts each as damaged, and takes what is just possible.
  */
 #include <errno.h>
+#include <sqlite3.h>
 
 #include "core/store/write/writer.h"
 #include "tests/core/store/make_events.h"
@@ -208,4 +209,38 @@ TEST(wait_of_ages_is_damaged)
 	fields[1].value = 1ull << 62;
 	assert_int_equal(tell_event(EVENT_WAITED, WORDS(event_waited), fields, 2), -EBADMSG);
 	end_program();
+}
+
+static int64_t count_empty(void)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+	int64_t empty;
+
+	assert_int_equal(writer_finish(writer), 0);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT sum(empty) FROM poll_count", -1, &stmt, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	empty = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	unlink(path);
+	return empty;
+}
+
+/* Their sum must not overflow. */
+TEST(empty_polls_of_ages_are_not_counted)
+{
+	struct field fields[] = { { FIELD(event_poll, cq), 0x10 },
+				  { FIELD(event_poll, empty), 1ull << 48 } };
+
+	begin_program();
+	assert_int_equal(tell_event(EVENT_POLL, WORDS(event_poll), fields, 2), 0);
+	fields[0].value = 0x20;
+	fields[1].value++;
+	assert_int_equal(tell_event(EVENT_POLL, WORDS(event_poll), fields, 2), 0);
+	make_end(&m);
+	assert_int_equal(count_empty(), 1ll << 48);
 }
