@@ -9,7 +9,7 @@ record() { "$VERBATIM" record -q "$@"; }
 help_says_what_is_recorded() {
 	"$VERBATIM" record --help | tr -s '\n' ' ' >out
 	says "command line with all arguments" out && says "It does not have the environment" out &&
-		says "machine's name" out &&
+		says "name and kernel of this machine" out &&
 		says "private data of connections" out && says "mode 0600" out
 }
 

@@ -9,7 +9,7 @@ start() {
 	local what=$1; shift
 	: >err
 	"$VERBATIM" record -q --stop-on="$what" -o t.db -- "$app" "$@" >out 2>err & recorder=$!
-	await grep -q 'is stopped there' err || { cat err; return 1; }
+	await grep -q 'is stopped here' err || { cat err; return 1; }
 	pid=$(sed -n 's/.*pid \([0-9]*\) is stopped here, in its thread \([0-9]*\):.*/\1/p' err)
 	tid=$(sed -n 's/.*pid \([0-9]*\) is stopped here, in its thread \([0-9]*\):.*/\2/p' err)
 	grep -q '^State:.T' "/proc/$pid/task/$tid/status" && grep -q '^State:.T' "/proc/$pid/status"
@@ -49,7 +49,7 @@ only_the_first_stops() {
 		is "$(grep -c 'is stopped' err)" 1
 }
 
-stops_has() { [ "$(grep -c 'is stopped there' err)" -ge "$1" ]; }
+stops_has() { [ "$(grep -c 'is stopped here' err)" -ge "$1" ]; }
 each_stops_where_that_is_asked_for() {
 	bare verb 3 && start error,every verb 3 && kill -CONT "$pid" &&
 		await stops_has 2 && kill -CONT "$pid" && await stops_has 3 &&

@@ -94,7 +94,7 @@ terminals_that_cannot_are_refused() {
 		is "status with $each" $? 4 && says "batch" drawn || return
 	done 2>/dev/null
 	top $recorder >drawn 2>told </dev/null
-	is "without a terminal" $? 4 && says "no terminal" told && go_on && wait $recorder
+	is "without a terminal" $? 4 && says "not a terminal" told && go_on && wait $recorder
 }
 live_shows_the_same() {
 	terminal 80 bash -c '"$VERBATIM" record --live -o t.db -- '"$pingpong"' >out 2>err' >drawn
@@ -159,7 +159,7 @@ several_recorders_are_named() {
 		says '2 recorders are running: give the PID of one' told &&
 		says " $one: a.db, of sh -c .*: one" told &&
 		says " $two: b.db, of sh -c .*: two" told &&
-		says 'a.db is recorded as a whole' other
+		says 'a.db is not a flight recording' other
 }
 a_recorder_that_is_killed_is_told() {
 	start_recording "$pingpong" "touch over" || return
@@ -167,7 +167,7 @@ a_recorder_that_is_killed_is_told() {
 	await test -s samples && kill -KILL $recorder
 	wait $pid; status=$?
 	go_on && await test -e over || return # or it would take what the next program waits for
-	is "status" $status 4 && says "has gone: .verbatim info t.db" told &&
+	is "status" $status 4 && says "has died: see .verbatim info t.db" told &&
 		"$VERBATIM" info t.db >info
 }
 a_page_that_is_cut_off_does_no_harm() {
