@@ -82,7 +82,7 @@ leaves_before() { # status command...
 }
 record() { "$VERBATIM" record -o t.db "$@"; }
 empty_recording_leaves_the_trace_of_before() {
-	leaves_before 0 record true && says 'the trace that was there before' err &&
+	leaves_before 0 record true && says 'is still the previous t' err &&
 		leaves_before 5 record sh -c 'exit 5' && leaves_before 127 record ./nothing &&
 		leaves_before 126 record "$tmp" && leaves_before 4 record -d nothing0 true &&
 		leaves_before 4 eval '(ulimit -f 20; record true)'
