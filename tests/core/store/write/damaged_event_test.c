@@ -230,17 +230,23 @@ static int64_t count_empty(void)
 	return empty;
 }
 
-/* Their sum must not overflow. */
+/* Their sum must not overflow, whichever way they come: a poll, a destroyed CQ, the ring's head. */
 TEST(empty_polls_of_ages_are_not_counted)
 {
-	struct field fields[] = { { FIELD(event_poll, cq), 0x10 },
-				  { FIELD(event_poll, empty), 1ull << 48 } };
+	struct field polls[] = { { FIELD(event_poll, cq), 0x10 },
+				 { FIELD(event_poll, empty), 1ull << 48 } };
+	struct field counts[] = { { FIELD(event_count, tid), 101 },
+				  { FIELD(event_count, cq), 0x30 },
+				  { FIELD(event_count, empty), (1ull << 48) + 1 } };
 
 	begin_program();
-	assert_int_equal(tell_event(EVENT_POLL, WORDS(event_poll), fields, 2), 0);
-	fields[0].value = 0x20;
-	fields[1].value++;
-	assert_int_equal(tell_event(EVENT_POLL, WORDS(event_poll), fields, 2), 0);
+	assert_int_equal(tell_event(EVENT_POLL, WORDS(event_poll), polls, 2), 0);
+	polls[0].value = 0x20;
+	polls[1].value++;
+	assert_int_equal(tell_event(EVENT_POLL, WORDS(event_poll), polls, 2), 0);
+	assert_int_equal(tell_event(EVENT_COUNT, WORDS(event_count), counts, 3), 0);
+	m.out.head->polls[0].cq = 0x40;
+	m.out.head->polls[0].empty = (1ull << 48) + 1;
 	make_end(&m);
 	assert_int_equal(count_empty(), 1ll << 48);
 }
