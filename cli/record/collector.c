@@ -216,22 +216,28 @@ static uint64_t next_ticks(struct collector *c)
 	return first;
 }
 
-/* How long the threads that have something need for as many events as may come at once. */
-static int find_fullest(const struct collector *c, uint64_t *ret_step_ns)
+static int find_fullest(const struct collector *c)
 {
-	unsigned int threads = 1;
 	int fullest = 0;
-	uint64_t step;
 
 	for (unsigned int i = 0; i < c->nfeeds; i++) {
 		int percent = feed_fill(&c->feeds[i]);
 
 		fullest = percent > fullest ? percent : fullest;
-		threads += percent > 0;
 	}
-	step = c->at_once / threads * EVENT_NS;
-	*ret_step_ns = step < EVENT_NS ? EVENT_NS : step < STEP_NS ? step : STEP_NS;
 	return fullest;
+}
+
+/* In ticks: how long the threads that have written need for as many events as may come at once. */
+static uint64_t choose_step(const struct collector *c)
+{
+	uint64_t threads = 0, step;
+
+	for (unsigned int i = 0; i < c->nfeeds; i++)
+		threads += feed_fill(&c->feeds[i]) > 0;
+	step = c->at_once * EVENT_NS / (threads ? threads : 1);
+	step = step < EVENT_NS ? EVENT_NS : step < STEP_NS ? step : STEP_NS;
+	return ticks_of(&c->session->clock, step);
 }
 
 /*
@@ -242,10 +248,8 @@ static int drain_evenly(struct collector *c, uint64_t now)
 {
 	const struct clock *clock = &c->session->clock;
 	const uint64_t start = clock_monotonic();
-	uint64_t step_ns, step, far = ticks_of(clock, FAR_NS);
-	int fullest = find_fullest(c, &step_ns), err = 0;
-
-	step = ticks_of(clock, step_ns);
+	const uint64_t step = choose_step(c), far = ticks_of(clock, FAR_NS);
+	int fullest = find_fullest(c), err = 0;
 
 	while (!err && clock_monotonic() - start < EVEN_NS) {
 		uint64_t first = next_ticks(c);
