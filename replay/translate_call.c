@@ -191,18 +191,15 @@ static void raise_size(const struct translation *t, enum arg arg, uint32_t *size
  */
 static void raise_caps(struct translation *t, bool ex, struct ibv_qp_cap *cap)
 {
-#define CAP(member) \
-	(ex ? ARG(qp_init_attr_ex.cap.member) : ARG(qp_init_attr.cap.member)), &cap->member
 	if (!can_lower(t))
 		return;
 	t->cap = cap;
 	t->asked = *cap;
-	raise_size(t, CAP(max_send_wr));
-	raise_size(t, CAP(max_recv_wr));
-	raise_size(t, CAP(max_send_sge));
-	raise_size(t, CAP(max_recv_sge));
-	raise_size(t, CAP(max_inline_data));
-#undef CAP
+	raise_size(t, ARG_EX(ex, qp_init_attr, cap.max_send_wr), &cap->max_send_wr);
+	raise_size(t, ARG_EX(ex, qp_init_attr, cap.max_recv_wr), &cap->max_recv_wr);
+	raise_size(t, ARG_EX(ex, qp_init_attr, cap.max_send_sge), &cap->max_send_sge);
+	raise_size(t, ARG_EX(ex, qp_init_attr, cap.max_recv_sge), &cap->max_recv_sge);
+	raise_size(t, ARG_EX(ex, qp_init_attr, cap.max_inline_data), &cap->max_inline_data);
 }
 
 static void create_qp(struct translation *t, uint64_t *a)

@@ -46,34 +46,32 @@ static bool is_linked(const struct refused *r, enum arg arg)
 	return args_number(r->event->call->args, arg) != 0;
 }
 
-/* A member of what is asked for, under either name of the argument. */
-#define QP(ex, member)  ((ex) ? ARG(qp_init_attr_ex.member) : ARG(qp_init_attr.member))
-#define SRQ(ex, member) ((ex) ? ARG(srq_init_attr_ex.member) : ARG(srq_init_attr.member))
-#define CQ(ex, member)  ((ex) ? ARG(init_attr.member) : ARG(member))
-
 bool refused_qp(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_qp;
 	const struct device *device = device_of(r);
-	bool srq = is_linked(r, QP(ex, srq));
+	bool srq = is_linked(r, ARG_EX(ex, qp_init_attr, srq));
 	int64_t bytes;
 
-	if (!is_linked(r, QP(ex, send_cq)) && !is_linked(r, QP(ex, recv_cq))) {
+	if (!is_linked(r, ARG_EX(ex, qp_init_attr, send_cq)) &&
+	    !is_linked(r, ARG_EX(ex, qp_init_attr, recv_cq))) {
 		snprintf(text, size, "no CQ");
 		return true;
 	}
-	if (device &&
-	    (value_exceeds(r, QP(ex, cap.max_send_wr), device->max_qp_wr, "max_qp_wr", text,
-			   size) ||
-	     value_exceeds(r, QP(ex, cap.max_send_sge), device->max_sge, "max_sge", text, size)))
+	if (device && (value_exceeds(r, ARG_EX(ex, qp_init_attr, cap.max_send_wr),
+				     device->max_qp_wr, "max_qp_wr", text, size) ||
+		       value_exceeds(r, ARG_EX(ex, qp_init_attr, cap.max_send_sge), device->max_sge,
+				     "max_sge", text, size)))
 		return true;
 	if (device && !srq &&
-	    (value_exceeds(r, QP(ex, cap.max_recv_wr), device->max_qp_wr, "max_qp_wr", text,
-			   size) ||
-	     value_exceeds(r, QP(ex, cap.max_recv_sge), device->max_sge, "max_sge", text, size)))
+	    (value_exceeds(r, ARG_EX(ex, qp_init_attr, cap.max_recv_wr), device->max_qp_wr,
+			   "max_qp_wr", text, size) ||
+	     value_exceeds(r, ARG_EX(ex, qp_init_attr, cap.max_recv_sge), device->max_sge,
+			   "max_sge", text, size)))
 		return true;
-	if (!args_get(r->event->call->args, QP(ex, cap.max_inline_data), &bytes) || !bytes ||
-	    !device)
+	if (!args_get(r->event->call->args, ARG_EX(ex, qp_init_attr, cap.max_inline_data),
+		      &bytes) ||
+	    !bytes || !device)
 		return false;
 	snprintf(text, size,
 		 "within the device's limits, except possibly max_inline_data %" PRId64 ", which "
@@ -84,15 +82,15 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 
 bool refused_cq(const struct refused *r, char *text, size_t size)
 {
-	bool ex = r->event->call->verb == VERB_create_cq_ex;
+	enum arg arg = r->event->call->verb == VERB_create_cq_ex ? ARG(init_attr.cqe) : ARG(cqe);
 	const struct device *device = device_of(r);
 	int64_t cqe;
 
-	if (args_get(r->event->call->args, CQ(ex, cqe), &cqe) && cqe < 1) {
+	if (args_get(r->event->call->args, arg, &cqe) && cqe < 1) {
 		snprintf(text, size, "cqe is %" PRId64, cqe);
 		return true;
 	}
-	return device && value_exceeds(r, CQ(ex, cqe), device->max_cqe, "max_cqe", text, size);
+	return device && value_exceeds(r, arg, device->max_cqe, "max_cqe", text, size);
 }
 
 /* The fields of completions beyond the standard ones: no query tells which a device has. */
@@ -126,10 +124,10 @@ bool refused_srq(const struct refused *r, char *text, size_t size)
 	bool ex = r->event->call->verb != VERB_create_srq;
 	const struct device *device = device_of(r);
 
-	return device && (value_exceeds(r, SRQ(ex, attr.max_wr), device->max_srq_wr, "max_srq_wr",
-					text, size) ||
-			  value_exceeds(r, SRQ(ex, attr.max_sge), device->max_srq_sge,
-					"max_srq_sge", text, size));
+	return device && (value_exceeds(r, ARG_EX(ex, srq_init_attr, attr.max_wr),
+					device->max_srq_wr, "max_srq_wr", text, size) ||
+			  value_exceeds(r, ARG_EX(ex, srq_init_attr, attr.max_sge),
+					device->max_srq_sge, "max_srq_sge", text, size));
 }
 
 /* ibv_reg_mr(3): who may write from afar must be allowed to write here. */

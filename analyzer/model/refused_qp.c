@@ -118,11 +118,6 @@ bool refused_attribute(const struct refused *r, char *text, size_t size)
 #define ADDRESS(r, member) \
 	((r)->event->call->verb == VERB_modify_qp ? ARG(attr.ah_attr.member) : ARG(attr.member))
 
-static bool read_address(const struct refused *r, enum arg arg, int64_t *ret_value)
-{
-	return args_get(r->event->call->args, arg, ret_value);
-}
-
 /* "fe80::1, RoCE v1, sgid_index 0 of port 1" */
 static const char *name_source(const struct refused *r, char *text, size_t size)
 {
@@ -130,8 +125,8 @@ static const char *name_source(const struct refused *r, char *text, size_t size)
 	int64_t port = port_of(r), index = 0;
 	char address[48];
 
-	read_address(r, ADDRESS(r, port_num), &port);
-	read_address(r, ADDRESS(r, grh.sgid_index), &index);
+	args_get(r->event->call->args, ADDRESS(r, port_num), &port);
+	args_get(r->event->call->args, ADDRESS(r, grh.sgid_index), &index);
 	gid = device_find_gid(device_of(r), (uint32_t)port, (uint32_t)index);
 	if (gid)
 		snprintf(text, size, "%s, %s, sgid_index %" PRId64 " of port %" PRId64,
@@ -147,8 +142,8 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 	int64_t port_num, global, index = 0;
 	const struct device_port *port;
 
-	if (!read_address(r, ADDRESS(r, port_num), &port_num) ||
-	    !read_address(r, ADDRESS(r, is_global), &global))
+	if (!args_get(r->event->call->args, ADDRESS(r, port_num), &port_num) ||
+	    !args_get(r->event->call->args, ADDRESS(r, is_global), &global))
 		return false;
 	port = device_find_port(device, (uint32_t)port_num);
 	if (device && device->known && (port_num < 1 || port_num > device->phys_port_cnt)) {
@@ -163,7 +158,7 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 			 port_num);
 		return true;
 	}
-	read_address(r, ADDRESS(r, grh.sgid_index), &index);
+	args_get(r->event->call->args, ADDRESS(r, grh.sgid_index), &index);
 	if (!global || !device || !device->all_gids ||
 	    device_find_gid(device, (uint32_t)port_num, (uint32_t)index))
 		return false;
@@ -178,7 +173,7 @@ bool refused_resolution(const struct refused *r, char *text, size_t size)
 	uint8_t gid[DEVICE_GID];
 	int64_t global = 0;
 
-	read_address(r, ADDRESS(r, is_global), &global);
+	args_get(r->event->call->args, ADDRESS(r, is_global), &global);
 	if (!global || !raw || !gid_parse(raw, gid))
 		return false;
 	snprintf(text, size, "%s did not respond from %s", gid_text(gid, peer),

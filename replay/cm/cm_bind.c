@@ -13,14 +13,6 @@
 static const char other_family[] = "an address of a family other than IP";
 static const char in_use[] = "an address of a program that is not in the trace";
 
-int64_t cm_task_number(const struct cm_task *t, enum arg arg)
-{
-	int64_t value = 0;
-
-	args_get(t->args, arg, &value);
-	return value;
-}
-
 static void free_place(struct replay *r, struct cm_place *place)
 {
 	if (place && place->keeper) {
@@ -147,8 +139,8 @@ int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeou
 static int join_group(struct cm_task *t, struct sockaddr_storage *address)
 {
 	struct rdma_cm_join_mc_attr_ex attr = {
-		.comp_mask = (uint32_t)cm_task_number(t, ARG(mc_join_attr.comp_mask)),
-		.join_flags = (uint32_t)cm_task_number(t, ARG(mc_join_attr.join_flags)),
+		.comp_mask = (uint32_t)args_number(t->args, ARG(mc_join_attr.comp_mask)),
+		.join_flags = (uint32_t)args_number(t->args, ARG(mc_join_attr.join_flags)),
 		.addr = (struct sockaddr *)address,
 	};
 

@@ -24,9 +24,9 @@ static struct rdma_event_channel *find_channel(const struct cm_task *t)
 {
 	const struct object *o =
 		trace_object_at(t->r->trace, t->event->process, OBJECT_cm_channel,
-				(uint64_t)cm_task_number(t, ARG(channel)), t->event->time);
+				args_number(t->args, ARG(channel)), t->event->time);
 
-	return cm_channel_of(t->r, cm_task_number(t, ARG(channel)) && o ? o->id : 0);
+	return cm_channel_of(t->r, args_number(t->args, ARG(channel)) && o ? o->id : 0);
 }
 
 static int create_channel(struct cm_task *t)
@@ -47,7 +47,7 @@ static int destroy_channel(struct cm_task *t)
 
 static enum rdma_port_space port_space(const struct cm_task *t, enum arg arg)
 {
-	int64_t ps = cm_task_number(t, arg);
+	uint64_t ps = args_number(t->args, arg);
 
 	return ps ? (enum rdma_port_space)ps : RDMA_PS_TCP;
 }
@@ -85,7 +85,8 @@ static int bind_addr(struct cm_task *t)
 
 static int resolve_addr(struct cm_task *t)
 {
-	return cm_resolve(t, ARG(src_addr), ARG(dst_addr), (int)cm_task_number(t, ARG(timeout_ms)));
+	return cm_resolve(t, ARG(src_addr), ARG(dst_addr),
+			  (int)args_number(t->args, ARG(timeout_ms)));
 }
 
 /* The rest of rdma_create_ep() are calls inside it; its addresses may be in none. */
@@ -97,14 +98,14 @@ static int create_ep(struct cm_task *t)
 
 	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
 		return ret;
-	if (cm_task_number(t, ARG(res.ai_flags)) & RAI_PASSIVE)
+	if (args_number(t->args, ARG(res.ai_flags)) & RAI_PASSIVE)
 		return cm_bind(t, ARG(res.ai_src_addr));
 	return cm_resolve(t, ARG(res.ai_src_addr), ARG(res.ai_dst_addr), MS);
 }
 
 static int resolve_route(struct cm_task *t)
 {
-	return t->lib->resolve_route(t->end->id, (int)cm_task_number(t, ARG(timeout_ms)));
+	return t->lib->resolve_route(t->end->id, (int)args_number(t->args, ARG(timeout_ms)));
 }
 
 /* Networks are slow, and devices patient: who asked before somebody listened was heard. */
@@ -145,7 +146,7 @@ static int note_listener(struct cm_task *t)
 
 static int listen_end(struct cm_task *t)
 {
-	int ret = t->lib->listen(t->end->id, (int)cm_task_number(t, ARG(backlog)));
+	int ret = t->lib->listen(t->end->id, (int)args_number(t->args, ARG(backlog)));
 
 	if (!ret && note_listener(t))
 		return log_err(-ENOMEM, "note a port");
@@ -246,7 +247,7 @@ static int establish_end(struct cm_task *t)
 static uint8_t read_private(const struct cm_task *t, uint8_t data[CM_DATA])
 {
 	const char *hex = args_text(t->args, ARG(private_data));
-	size_t length = (size_t)cm_task_number(t, ARG(private_data_len));
+	size_t length = (size_t)args_number(t->args, ARG(private_data_len));
 
 	memset(data, 0, CM_DATA);
 	for (size_t i = 0; hex && i < length && i < CM_DATA && strlen(hex) >= 2 * i + 2; i++)
@@ -265,7 +266,7 @@ static int reject_end(struct cm_task *t)
 
 static int notify_end(struct cm_task *t)
 {
-	return t->lib->notify(t->end->id, (enum ibv_event_type)cm_task_number(t, ARG(event)));
+	return t->lib->notify(t->end->id, (enum ibv_event_type)args_number(t->args, ARG(event)));
 }
 
 static int disconnect_end(struct cm_task *t)
@@ -286,17 +287,17 @@ static int set_option(struct cm_task *t)
 {
 	uint8_t value[CM_DATA] = { 0 };
 	const char *hex = args_text(t->args, ARG(optval));
-	size_t length = (size_t)cm_task_number(t, ARG(optlen));
+	size_t length = (size_t)args_number(t->args, ARG(optlen));
 
-	if (cm_task_number(t, ARG(level)) != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
+	if (args_number(t->args, ARG(level)) != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
 		outcome_tolerated(t->r->outcome, option);
 		t->needless = true;
 		return 0;
 	}
 	for (size_t i = 0; i < length && strlen(hex) >= 2 * i + 2; i++)
 		sscanf(hex + 2 * i, "%2hhx", &value[i]);
-	return t->lib->set_option(t->end->id, RDMA_OPTION_ID, (int)cm_task_number(t, ARG(optname)),
-				  value, length);
+	return t->lib->set_option(t->end->id, RDMA_OPTION_ID,
+				  (int)args_number(t->args, ARG(optname)), value, length);
 }
 
 static int migrate_id(struct cm_task *t)
@@ -444,7 +445,7 @@ int cm_call(struct replay *r, const struct trace_event *event)
 	if (err)
 		return err;
 	if (!makes_end(call->verb))
-		t.end = cm_end_at(r, event, (uint64_t)cm_task_number(&t, ARG(id)), event->time);
+		t.end = cm_end_at(r, event, args_number(t.args, ARG(id)), event->time);
 	why = why_not(&t);
 	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not taken */
 		outcome_tolerated(r->outcome, gave_up);

@@ -191,9 +191,6 @@ int cm_resolve(struct cm_task *t, enum arg from, enum arg to, int timeout_ms);
 int cm_join(struct cm_task *t);
 int cm_leave(struct cm_task *t);
 
-/* An argument; 0 if it is not there. */
-int64_t cm_task_number(const struct cm_task *t, enum arg arg);
-
 /* cm_call.c */
 int cm_call(struct replay *r, const struct trace_event *event);
 

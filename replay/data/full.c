@@ -49,11 +49,9 @@ static void note_queue_pair(struct replica_qp *qp, const struct call *call,
 	qp->out[SIDE_SEND].length = here->max_send_wr;
 	qp->out[SIDE_RECV].length = here->max_recv_wr;
 	qp->out[SIDE_SEND].length_there =
-		(uint32_t)args_number(call->out, ex ? ARG(qp_init_attr_ex.cap.max_send_wr)
-						    : ARG(qp_init_attr.cap.max_send_wr));
+		(uint32_t)args_number(call->out, ARG_EX(ex, qp_init_attr, cap.max_send_wr));
 	qp->out[SIDE_RECV].length_there =
-		(uint32_t)args_number(call->out, ex ? ARG(qp_init_attr_ex.cap.max_recv_wr)
-						    : ARG(qp_init_attr.cap.max_recv_wr));
+		(uint32_t)args_number(call->out, ARG_EX(ex, qp_init_attr, cap.max_recv_wr));
 	qp->signals_all = signals_all;
 }
 

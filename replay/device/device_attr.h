@@ -16,8 +16,8 @@ enum device_likeness {
 };
 
 /*
- * Compare @here with the attributes in @in of @there. What differs is
- * written into @text: "fw_ver 1.2 there, 1.3 here, ...".
+ * Compare @here with the attributes that argument @in of @there has. What differs is written into
+ * @text: "fw_ver 1.2 there, 1.3 here, ...".
  */
 enum device_likeness device_attr_compare(const struct args *there, enum arg in,
 					 const struct ibv_device_attr *here, char *text,

@@ -49,7 +49,7 @@ void devices_close(struct devices *devices);
 const struct device *devices_role(struct devices *devices, const char *name);
 
 /*
- * What ibv_query_device() told of recorded device @name: the attributes in @in of @out.
+ * What ibv_query_device() told of recorded device @name: argument @in of @out has the attributes.
  * Takes a reference.
  */
 void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,

@@ -73,12 +73,11 @@ static void add_promise(struct relations *relations, const struct trace_event *e
 static void note_promises(struct relations *relations, const struct trace_event *event,
 			  const struct relation *of, bool shared)
 {
-#define CAP(member) (ex ? ARG(qp_init_attr_ex.cap.member) : ARG(qp_init_attr.cap.member))
 	bool ex = event->call->verb == VERB_create_qp_ex;
 
-	add_promise(relations, event, of->send_cq, CAP(max_send_wr));
-	add_promise(relations, event, of->recv_cq, shared ? ARG_NONE : CAP(max_recv_wr));
-#undef CAP
+	add_promise(relations, event, of->send_cq, ARG_EX(ex, qp_init_attr, cap.max_send_wr));
+	add_promise(relations, event, of->recv_cq,
+		    shared ? ARG_NONE : ARG_EX(ex, qp_init_attr, cap.max_recv_wr));
 }
 
 static void note_queue(struct relations *relations, const struct trace_event *event)

@@ -33,13 +33,9 @@ static int add_plan(struct replay *r, const struct trace_event *event, const str
 		return -ENOMEM;
 	plan->object = call->object;
 	plan->process = trace_object(r->trace, call->object)->process;
-	plan->type = (enum ibv_qp_type)args_number(in, ex ? ARG(qp_init_attr_ex.qp_type)
-							  : ARG(qp_init_attr.qp_type));
-	plan->depth = (uint32_t)args_number(out, ex ? ARG(qp_init_attr_ex.cap.max_send_wr)
-						    : ARG(qp_init_attr.cap.max_send_wr));
-	plan->srq = srq_of(
-		r, event,
-		(uint64_t)args_number(in, ex ? ARG(qp_init_attr_ex.srq) : ARG(qp_init_attr.srq)));
+	plan->type = (enum ibv_qp_type)args_number(in, ARG_EX(ex, qp_init_attr, qp_type));
+	plan->depth = (uint32_t)args_number(out, ARG_EX(ex, qp_init_attr, cap.max_send_wr));
+	plan->srq = srq_of(r, event, args_number(in, ARG_EX(ex, qp_init_attr, srq)));
 	r->far->plans[call->object] = plan;
 	return 0;
 }

@@ -114,10 +114,8 @@ static int learn_create(struct pass *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	bool ex = call->verb == VERB_create_qp_ex;
-	uint64_t type = args_number(call->args,
-				    ex ? ARG(qp_init_attr_ex.qp_type) : ARG(qp_init_attr.qp_type));
-	uint64_t handle =
-		args_number(call->args, ex ? ARG(qp_init_attr_ex.srq) : ARG(qp_init_attr.srq));
+	uint64_t type = args_number(call->args, ARG_EX(ex, qp_init_attr, qp_type));
+	uint64_t handle = args_number(call->args, ARG_EX(ex, qp_init_attr, srq));
 	const struct object *srq = handle ? trace_object_at(s->r->trace, event->process, OBJECT_srq,
 							    handle, call->begin)
 					  : NULL;

@@ -45,6 +45,9 @@ const struct json_node *args_root(const struct args *args);
 enum arg { ARG_NONE, ARG_COUNT = sizeof(struct arg_tree) };
 #define ARG(path) ((enum arg)offsetof(struct arg_tree, path))
 
+/* A member of @of, or of its extended twin: ARG_EX(ex, qp_init_attr, cap.max_send_wr). */
+#define ARG_EX(is_ex, of, member) ((is_ex) ? ARG(of##_ex.member) : ARG(of.member))
+
 /* "attr.qp_state", and its last part, "qp_state"; NULL of ARG_NONE, which nothing has. */
 const char *arg_path(enum arg arg);
 const char *arg_name(enum arg arg);
