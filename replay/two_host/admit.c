@@ -84,6 +84,12 @@ static void note_refusal(struct admit *a, const char *name, const char *why)
 	a->refused++;
 }
 
+static void welcome_peer(struct admit *a, const struct visitor *v)
+{
+	a->wire = v->wire;
+	log_note("replay: connected to the other replay at %s", v->name);
+}
+
 /* One that is done: joined, and let in or not. */
 static void judge_visitor(struct admit *a)
 {
@@ -100,7 +106,7 @@ static void judge_visitor(struct admit *a)
 	if (v->err && !a->wire)
 		note_refusal(a, v->name, v->why);
 	else if (!v->err && !a->wire)
-		a->wire = v->wire;
+		welcome_peer(a, v);
 	else if (!v->err)
 		wire_close(v->wire);
 }

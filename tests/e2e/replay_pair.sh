@@ -138,11 +138,12 @@ a_peer_that_dies_is_noticed() {
 	"$VERBATIM" replay --device soft --peer "$at" --pace x0.001 "$c" >"$tmp/peer" 2>&1 &
 	victim=$!
 	await both_connected || return
-	kill -KILL $victim $(pgrep -P $victim)
+	# first the one that replays: it is told to end, and says so, when the first one goes
+	kill -KILL $(pgrep -P $victim) $victim
 	wait $listener
 	is listener $? 4 && says 'the other replay has closed the connection' "$tmp/listen.err"
 }
-both_connected() { ! listens "${at##*:}"; } # which it does until the key is proven
+both_connected() { grep -q 'connected to the other replay' "$tmp/listen.err"; }
 
 a_peer_that_is_told_to_end_says_so() {
 	local victim

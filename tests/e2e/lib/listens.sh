@@ -5,13 +5,13 @@
 #	until listens $port; do kill -0 $server && pause || exit; done
 #	no_pause			before a program begins, which would inherit a descriptor
 listens() {
-	local table address state hex
+	local table hex sockets
 	printf -v hex %04X "$1"
 	for table in /proc/net/tcp /proc/net/tcp6; do
 		[ -r $table ] || continue
-		while read -r _ address _ state _; do
-			[[ $address == *:$hex && $state == 0A ]] && return
-		done <$table
+		# in one go: `read` seeks back after each line, and a socket that comes meanwhile moves all
+		mapfile sockets <$table
+		[[ " ${sockets[*]}" =~ :\ [0-9A-F]+:$hex\ [0-9A-F]+:[0-9A-F]+\ 0A\  ]] && return
 	done
 	return 1
 }
