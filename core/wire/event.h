@@ -329,7 +329,7 @@ struct event_thread {
 	uint32_t npolls;
 	char comm[16];
 	uint64_t dropped, drop_first, drop_last; /* struct ring_head */
-	uint64_t in_handlers, uncounted, filtered;
+	uint64_t in_handlers, uncounted, filtered, ended;
 	/* struct ring_polls polls[npolls], of CQs that still exist */
 };
 

@@ -50,6 +50,7 @@ struct ring_head {
 	uint64_t image;         /* of the program: another one after exec */
 	_Atomic uint32_t idle;  /* its owner has ended, another thread may take it (EVENT_THREAD) */
 	_Atomic uint64_t closed; /* ticks when the thread ended and no other takes it; else 0 */
+	_Atomic uint64_t ended;  /* ticks when the owner ended, whether or not another takes it */
 	uint64_t narrow;         /* bytes of the first area; equal to bytes: the only one */
 	/* written by the thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */

@@ -137,6 +137,7 @@ static const struct named metas[] = {
 	{ "memory", IDENTITY_NONE },
 	{ "waits", IDENTITY_NONE },
 	{ "strict", IDENTITY_NONE },
+	{ "thread_ends", IDENTITY_NONE },
 	{ "fingerprint", IDENTITY_NONE },
 	{ "recorder", IDENTITY_NONE },
 	{ "recorder_start", IDENTITY_NONE },

@@ -31,16 +31,16 @@ static const struct {
 	const char *key;
 	enum rule rule;
 } rules[] = {
-	{ "version", ALL_OF },       { "command", ALL_OF },        { "device", OR_MIXED },
-	{ "clock", ALL_OF },         { "damaged", SUM },           { "kernel", ALL_OF },
-	{ "host", ALL_OF },          { "machine", ALL_OF },        { "sqlite", ALL_OF },
-	{ "excerpt", ALL_OF },       { "snapshot", ALL_OF },       { "copies_on_fork", IF_SAME },
-	{ "memory", IF_SAME },       { "waits", IF_SAME },         { "strict", IF_SAME },
-	{ "fingerprint", IF_SAME },  { "recorder_boot", IF_SAME }, { "payload", OR_MIXED },
-	{ "payload_seed", IF_SAME }, { "filter", ALL_OF },         { "one_of", MOST },
-	{ "ring_budget", MOST },     { "withheld_rings", SUM },    { "withheld_threads", SUM },
-	{ "waits_given_up", SUM },   { "gone_thread", SUM },       { "gone_process", SUM },
-	{ "gone_stack", SUM },
+	{ "version", ALL_OF },       { "command", ALL_OF },       { "device", OR_MIXED },
+	{ "clock", ALL_OF },         { "damaged", SUM },          { "kernel", ALL_OF },
+	{ "host", ALL_OF },          { "machine", ALL_OF },       { "sqlite", ALL_OF },
+	{ "excerpt", ALL_OF },       { "snapshot", ALL_OF },      { "copies_on_fork", IF_SAME },
+	{ "memory", IF_SAME },       { "waits", IF_SAME },        { "strict", IF_SAME },
+	{ "thread_ends", IF_SAME },  { "fingerprint", IF_SAME },  { "recorder_boot", IF_SAME },
+	{ "payload", OR_MIXED },     { "payload_seed", IF_SAME }, { "filter", ALL_OF },
+	{ "one_of", MOST },          { "ring_budget", MOST },     { "withheld_rings", SUM },
+	{ "withheld_threads", SUM }, { "waits_given_up", SUM },   { "gone_thread", SUM },
+	{ "gone_process", SUM },     { "gone_stack", SUM },
 };
 
 static const char *meta_of(const struct merge *merge, size_t i, const char *key)

@@ -174,6 +174,7 @@ static void place_processes(struct trace *whole, const struct joint_part *part)
 
 		*t = part->trace->threads[i];
 		t->id = joint_number(t->id, part->ids.threads);
+		t->end = place_time(part, t->end);
 		t->process = joint_number(t->process, part->ids.processes);
 	}
 }

@@ -410,6 +410,7 @@ int live_refresh(struct live *live, bool last)
 			continue; /* forgotten: it has ended, and all was read */
 		live->trace->threads[i].process = log->process;
 		live->trace->threads[i].events = log->n;
+		live->trace->threads[i].end = log->gone ?: log->last;
 	}
 	if (!err)
 		trace_read_loss(live->trace);

@@ -235,6 +235,8 @@ struct thread {
 	const char *comm;
 	uint64_t events;
 	uint64_t carried; /* events up to this one are also in the trace before; 0: none */
+	int64_t end;      /* when it ended, if that is after its last event, else when that was; */
+			  /* INT64_MIN: not known */
 };
 
 struct frame {

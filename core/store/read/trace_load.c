@@ -63,8 +63,9 @@ static struct rare *add_rare(struct trace *trace, enum trace_event_kind kind, ui
 	" exe, cmdline, thread, n, status, ending, (SELECT f.stack FROM fork f"           \
 	" WHERE f.thread = fork_thread AND f.n = fork_n), memlock, memlock_most, nofile," \
 	" nofile_most, coalesce(ipc_lock, -1), page_size FROM process"
-#define THREAD_SQL \
-	"SELECT id, process, tid, comm, events, n FROM thread LEFT JOIN carried c ON c.thread = id"
+#define THREAD_SQL                                                  \
+	"SELECT id, process, tid, comm, events, n, end FROM thread" \
+	" LEFT JOIN carried c ON c.thread = id"
 #define MODULE_SQL "SELECT id, path, build_id FROM module"
 
 static int read_process_row(struct trace *trace, sqlite3_stmt *stmt)
@@ -126,6 +127,7 @@ static int read_thread(struct trace *trace, sqlite3_stmt *stmt)
 	t->comm = sql_strdup(stmt, 3);
 	t->events = (uint64_t)sqlite3_column_int64(stmt, 4);
 	t->carried = (uint64_t)sqlite3_column_int64(stmt, 5);
+	t->end = trace_meta(trace, "thread_ends") ? sql_time_or(stmt, 6, INT64_MIN) : INT64_MIN;
 	return 0;
 }
 

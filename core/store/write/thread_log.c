@@ -128,7 +128,10 @@ int thread_log_store(struct writer *writer, struct thread_log *log)
 	if (log->last > writer->last)
 		writer->last = log->last;
 	return WRITER_RUN(writer, thread_is, "uiiu", log->id, log->settled,
-			  log->last == INT64_MIN ? log->start : log->last, log->process);
+			  log->gone                ? log->gone
+			  : log->last == INT64_MIN ? log->start
+						   : log->last,
+			  log->process);
 }
 
 uint64_t thread_logs_open(const struct writer *writer)
@@ -239,6 +242,16 @@ static int cover_filtered(struct writer *writer, struct thread_log *log,
 			    "that the filter left out");
 }
 
+/* The ring's page is the program's to write to: an end before the last event is none. */
+static void note_end(struct writer *writer, struct thread_log *log, const struct ring_head *head)
+{
+	uint64_t ticks = atomic_load_explicit(&head->ended, memory_order_relaxed);
+	int64_t time = ticks ? writer_time(writer, ticks, INT64_MIN) : INT64_MIN;
+
+	if (time > log->last)
+		log->gone = time;
+}
+
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
 {
 	struct thread_log *log = writer->logs[thread - 1];
@@ -246,6 +259,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	if (writer->err || log->ended)
 		return writer->err;
 	log->ended = true;
+	note_end(writer, log, head);
 	batch_close(log->batch);
 	if (writer_thread_lost(writer, thread, head) || cover_late(writer, log) ||
 	    cover_handlers(writer, log, head) || cover_uncounted(writer, log, head) ||

@@ -464,6 +464,7 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 	before.in_handlers = next->in_handlers;
 	before.uncounted = next->uncounted;
 	before.filtered = next->filtered;
+	before.ended = next->ended;
 	before.ticks = head->ticks;
 	memcpy(before.polls, polls, next->npolls * sizeof(*polls));
 	after.tid = next->tid;

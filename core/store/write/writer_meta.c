@@ -39,6 +39,7 @@ int writer_describe_run(struct writer *writer, const struct writer_info *info)
 		{ "memory", info->memory ? "yes" : "" },
 		{ "waits", info->waits ? "yes" : "" },
 		{ "strict", info->strict ? "yes" : "" },
+		{ "thread_ends", "yes" },
 		{ "payload_seed", seed },
 		{ "payload", payload_text(info->payload.keep, payload) },
 	};

@@ -58,6 +58,7 @@ struct thread_log {
 	uint64_t followed;   /* the live reader has not read chunks that begin after it */
 	uint32_t base;       /* seq of the event before its first: rings are used again */
 	int64_t start, last; /* ns */
+	int64_t gone;        /* when the thread ended; 0: not known */
 	bool ended;
 	struct batch *batch; /* NULL when the thread has ended */
 	struct payloads payloads;

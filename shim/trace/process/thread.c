@@ -96,6 +96,7 @@ static void write_thread(struct event_thread *event)
 	event->in_handlers = atomic_exchange(&head->in_handlers, 0);
 	event->uncounted = atomic_exchange(&head->uncounted, 0);
 	event->filtered = atomic_exchange(&head->filtered, 0);
+	event->ended = atomic_exchange(&head->ended, 0);
 	event->npolls = take_polls(head, (struct ring_polls *)(event + 1));
 	head->owner = event->tid;
 	atomic_store_explicit(&head->inside, 0, memory_order_relaxed);

@@ -407,6 +407,7 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 {
 	struct slot *slot;
 
+	atomic_store_explicit(&ring->head->ended, ticks, memory_order_relaxed);
 	recording_lock();
 	slot = find_head(ring->head);
 	if (slot) {
