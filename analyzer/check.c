@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/rules/alike.h"
 #include "analyzer/rules/evidence.h"
@@ -125,6 +126,11 @@ static void on_unreached(void *arg, const struct model_unreached *unreached)
 	tell_unreached(arg, unreached);
 }
 
+static void on_inside(void *arg, const struct model_inside *inside)
+{
+	tell_inside(arg, inside);
+}
+
 static void on_device(void *arg, const struct model_device *device)
 {
 	tell_device(arg, device);
@@ -188,6 +194,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.misuse = on_misuse,
 		.retire = on_retire,
 		.unreached = on_unreached,
+		.inside = on_inside,
 		.device = on_device,
 		.foreign = on_foreign,
 		.arg = checker,
@@ -200,6 +207,10 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		return log_err(-ENOMEM, "findings");
 	for (int i = 0; options && i < RULE_COUNT; i++)
 		check->findings->off[i] = options->mute[i];
+	if (options) {
+		check->findings->no_hazards = options->no_hazards;
+		check->findings->fail_on = options->fail_on;
+	}
 	err = trace_is_live(check->trace) ? 0 : evidence_gaps(check->trace, check->findings);
 	choose_functions(checker);
 	if (checker->post[0])
@@ -311,10 +322,20 @@ int check_gaps(struct checker *checker)
 	return err ? err : more && findings->events;
 }
 
+bool check_is_failure(const struct findings *findings, char severity)
+{
+	static const char order[] = "HWE";
+	const char *at = strchr(order, severity);
+
+	return at && *at && at >= strchr(order, findings->fail_on ?: 'W');
+}
+
 bool check_is_bad(const struct findings *findings)
 {
-	return findings_count(findings, 'E') || findings_count(findings, 'W') ||
-	       facts_bad(findings->facts);
+	for (const char *severity = "EWH"; *severity; severity++)
+		if (check_is_failure(findings, *severity) && findings_count(findings, *severity))
+			return true;
+	return facts_bad(findings->facts);
 }
 
 const struct findings *check_findings(const struct checker *checker)

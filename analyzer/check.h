@@ -13,6 +13,8 @@
 struct check_options {
 	bool mute[RULE_COUNT];
 	bool mute_fact[FACT_COUNT]; /* told, but it makes no exit status 1 */
+	bool no_hazards;
+	char fail_on; /* the least severity that makes it fail: 'E', 'W', 'H'; 0: 'W' */
 };
 
 /*
@@ -34,7 +36,10 @@ int check_event(struct checker *checker, const struct trace_event *event);
  * checked, so that they might be judged otherwise; or -errno after log_err().
  */
 int check_gaps(struct checker *checker);
-/* Are there findings of severity error or warning, or facts that are bad, and not muted? */
+/* Do findings of @severity make the check fail? */
+bool check_is_failure(const struct findings *findings, char severity);
+
+/* Are there findings that make it fail, or facts that are bad, and not muted? */
 bool check_is_bad(const struct findings *findings);
 
 /* Those so far, borrowed. */

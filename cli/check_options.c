@@ -59,6 +59,16 @@ static void apply_preset(struct check_settings *settings)
 
 	for (int i = 0; only && i < RULE_COUNT; i++)
 		settings->check.mute[i] |= rules[i].severity != only;
+	settings->check.no_hazards |= only;
+}
+
+static void apply_fail_on(struct check_settings *settings)
+{
+	static const char severities[] = {
+		[FAIL_ERROR] = 'E', [FAIL_WARNING] = 'W', [FAIL_HAZARD] = 'H'
+	};
+
+	settings->check.fail_on = severities[settings->fail_on];
 }
 
 int check_settings_open(const char *command, struct check_settings *settings,
@@ -68,6 +78,7 @@ int check_settings_open(const char *command, struct check_settings *settings,
 	int err;
 
 	apply_preset(settings);
+	apply_fail_on(settings);
 	err = known_open(settings->suppress, settings->baseline, complaint, ret_known);
 	if (err == -EINVAL)
 		return cli_misuse(command, "%s", complaint);

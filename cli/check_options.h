@@ -7,11 +7,15 @@
 #include "analyzer/report/known.h"
 #include "cli/options.h"
 
+/* In the order of --fail-on. */
+enum check_fail { FAIL_DEFAULT, FAIL_ERROR, FAIL_WARNING, FAIL_HAZARD };
+
 enum check_preset { PRESET_NONE, PRESET_ERRORS, PRESET_ALL, PRESET_PERFORMANCE };
 
 struct check_settings {
 	struct check_options check;
-	unsigned int preset; /* enum check_preset */
+	unsigned int preset;  /* enum check_preset */
+	unsigned int fail_on; /* enum check_fail */
 	const char *suppress, *baseline, *write_baseline;
 };
 
@@ -26,6 +30,9 @@ option_parse check_parse_mute;
 	  "check rules of one kind only, or report all in full",                            \
 	  CHOICE_AT(settings, field.preset), .least = PRESET_ERRORS,                        \
 	  .otherwise = "all, with performance and information in brief" },                  \
+	{ "fail-on", 0, "error|warning|hazard",                                             \
+	  "the least severity that makes the exit status 1",                                \
+	  CHOICE_AT(settings, field.fail_on), .least = FAIL_ERROR, .preset = "warning" },   \
 	{ "suppress", 0, "FILE", "ignore findings that match a line of this file",          \
 	  TEXT_AT(settings, field.suppress) },                                              \
 	{ "baseline", 0, "FILE", "ignore the findings in this baseline",                    \

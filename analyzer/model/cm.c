@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analyzer/model/control.h"
+#include "analyzer/model/inside.h"
 #include "analyzer/model/model_state.h"
 #include "core/wire/log.h"
 
@@ -152,7 +153,7 @@ static int call_begins(struct model *model, const struct trace_event *event)
 		event_is_acked(model, event);
 	if (verb_infos[event->call->verb].effect == EFFECT_DESTROY && event->call->args)
 		return control_destroy_begins(model, event);
-	return 0;
+	return event->call->args ? inside_begins(model, event) : 0;
 }
 
 static int call_returns(struct model *model, const struct trace_event *event)
@@ -160,10 +161,9 @@ static int call_returns(struct model *model, const struct trace_event *event)
 	const struct call *call = event->call;
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
-	if (effect == EFFECT_DESTROY) {
-		control_destroy_returns(model, event);
-		return 0;
-	}
+	inside_returns(model, event);
+	if (effect == EFFECT_DESTROY)
+		return control_destroy_returns(model, event);
 	if (call->failed)
 		return 0;
 	if (effect == EFFECT_CREATE)

@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "analyzer/model/batch.h"
+#include "analyzer/model/device.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/hot.h"
+#include "analyzer/model/inside.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/qp_events.h"
@@ -179,6 +181,10 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	keys_note_parents(model, life, p->call);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, ARG(ret.length), &bytes))
 		life->bytes = (uint64_t)bytes;
+	if (kind == OBJECT_mr)
+		hot_registered(model, life);
+	if (kind == OBJECT_context && device_opened(&life->device, p->call))
+		return log_err(-ENOMEM, "model of live objects");
 	lives_add(&model->lives, life);
 	err = kind == OBJECT_qp || kind == OBJECT_wq || kind == OBJECT_srq
 		      ? qp_created(life, p->call->verb, p->args, p->out)
@@ -411,6 +417,8 @@ int control_call(struct model *model, const struct trace_event *event)
 		call_uses(model, &p);
 	if (p.args && effect == EFFECT_DESTROY)
 		err = control_destroy_begins(model, event);
+	else if (p.args)
+		err = inside_begins(model, event);
 	if (effect == EFFECT_ACK)
 		events_are_acked(model, &p);
 	if (!err && p.call->verb == VERB_get_cq_event && p.args)
@@ -428,10 +436,8 @@ int control_return(struct model *model, const struct trace_event *event)
 	int err;
 
 	hot_call(model, event);
-	if (effect == EFFECT_DESTROY) {
-		control_destroy_returns(model, event);
-		return 0;
-	}
+	if (effect == EFFECT_DESTROY)
+		return control_destroy_returns(model, event);
 	if (event->call->verb == VERB_get_cq_event) {
 		err = wait_ends(model, event);
 		if (err)

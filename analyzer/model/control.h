@@ -20,7 +20,7 @@ struct life *control_element(struct model *model, const struct trace_event *even
 
 /* The same for one that destroys. */
 int control_destroy_begins(struct model *model, const struct trace_event *event);
-void control_destroy_returns(struct model *model, const struct trace_event *event);
+int control_destroy_returns(struct model *model, const struct trace_event *event);
 
 /*
  * End the destroys of @process that have not returned and never will; with

@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include "analyzer/model/batch.h"
+#include "analyzer/model/hot.h"
+#include "analyzer/model/inside.h"
+#include "analyzer/model/lost.h"
 #include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queues.h"
@@ -78,7 +81,7 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 	see_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;
-	return 0;
+	return model->inside ? inside_destroyed(model, life, &life->ending) : 0;
 }
 
 /* Objects left in a closed context can no longer be destroyed. All are told while all are known. */
@@ -103,7 +106,7 @@ static void close_children(struct model *model, struct life *context)
 	}
 }
 
-static void destroy_ends(struct model *model, struct pending *pending, const struct call *call)
+static int destroy_ends(struct model *model, struct pending *pending, const struct call *call)
 {
 	struct model_destroy *destroy = &pending->destroy;
 	struct life *life = pending->life;
@@ -121,9 +124,16 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 	if (call->failed && life->hashed) {
 		life->state = LIFE_LIVE;
 		life->refused = destroy->moment;
+		inside_spared(model, &destroy->moment);
 		misuse_forget(life);
-		return;
+		return 0;
 	}
+	if (life->kind == OBJECT_mr)
+		hot_deregistered(model, life);
+	if (life->kind == OBJECT_mr && model->lost)
+		lost_forget(model, life->process, life->number);
+	if (life->kind == OBJECT_qp && lost_destroyed(model, life, &destroy->moment))
+		return log_err(-ENOMEM, "receives of a queue pair that was destroyed");
 	if (life->kind == OBJECT_context)
 		close_children(model, life);
 	if (life->kind == OBJECT_qp)
@@ -132,6 +142,7 @@ static void destroy_ends(struct model *model, struct pending *pending, const str
 		for (struct life_link *link = life->children; link; link = link->next_child)
 			link->child->orphaned = destroy->moment;
 	lives_bury(&model->lives, life, LIFE_GONE);
+	return 0;
 }
 
 /*
@@ -154,9 +165,10 @@ static void usurp_object(struct model *model, const struct trace_event *event)
 		own->usurped = true;
 }
 
-void control_destroy_returns(struct model *model, const struct trace_event *event)
+int control_destroy_returns(struct model *model, const struct trace_event *event)
 {
 	struct pending **at, *pending;
+	int err;
 
 	for (at = &model->pending; (pending = *at); at = &pending->next) {
 		struct event_id id = pending->destroy.moment.id;
@@ -164,11 +176,12 @@ void control_destroy_returns(struct model *model, const struct trace_event *even
 		if (id.thread != event->id.thread || id.n != event->id.n)
 			continue;
 		*at = pending->next;
-		destroy_ends(model, pending, event->call);
+		err = destroy_ends(model, pending, event->call);
 		free(pending);
-		return;
+		return err;
 	}
 	usurp_object(model, event);
+	return 0;
 }
 
 static void drop_pending(struct model *model, struct pending **at)

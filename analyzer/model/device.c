@@ -58,6 +58,8 @@ static void take_port(struct device *device, const struct call *call)
 			port->gid_tbl_len = (uint32_t)n->number;
 		else if (is_named(n, "pkey_tbl_len"))
 			port->pkey_tbl_len = (uint32_t)n->number;
+		else if (is_named(n, "max_msg_sz"))
+			port->max_msg_sz = (uint32_t)n->number;
 		else if (is_named(n, "lid"))
 			port->lid = (uint16_t)n->number;
 		else if (is_named(n, "lmc"))
@@ -195,6 +197,24 @@ int device_learn(struct device **device, const struct call *call)
 	default:
 		return 0;
 	}
+}
+
+int device_opened(struct device **device, const struct call *call)
+{
+	if (!*device)
+		*device = make_device();
+	if (!*device)
+		return -ENOMEM;
+	args_get(call->out, ARG(ret.num_comp_vectors), &(*device)->comp_vectors);
+	return 0;
+}
+
+bool device_lacks_gid(const struct device *device, uint32_t port, uint32_t index)
+{
+	static const uint8_t none[DEVICE_GID];
+	const struct device_gid *gid = device_find_gid(device, port, index);
+
+	return gid ? !memcmp(gid->raw, none, DEVICE_GID) : device && device->all_gids;
 }
 
 bool device_is_siw(const struct device *device)

@@ -30,6 +30,7 @@ struct device_port {
 	bool ethernet;
 	uint32_t active_mtu; /* enum ibv_mtu */
 	uint32_t gid_tbl_len, pkey_tbl_len;
+	uint32_t max_msg_sz; /* 0: not known */
 	uint16_t lid;
 	uint8_t lmc;
 };
@@ -44,6 +45,7 @@ struct device {
 	unsigned int refs;
 	bool known; /* the limits are */
 	int64_t vendor_id;
+	int64_t comp_vectors; /* num_comp_vectors of the context; 0: not known */
 #define DEVICE_MEMBER(name) int64_t name;
 	EACH_DEVICE_LIMIT(DEVICE_MEMBER)
 #undef DEVICE_MEMBER
@@ -56,6 +58,9 @@ struct device {
 /* Take what @call, a query that succeeded, tells. Makes *@device. 0 or -ENOMEM. */
 int device_learn(struct device **device, const struct call *call);
 
+/* A context was opened. Makes *@device. 0 or -ENOMEM. */
+int device_opened(struct device **device, const struct call *call);
+
 /* One more reference to *@device, which is made if need be; NULL without memory. */
 struct device *device_get(struct device **device);
 
@@ -65,6 +70,9 @@ void device_put(struct device *device);
 /* Has one of its ports that address? -1: none of its addresses is known. Accept NULL. */
 int device_has_gid(const struct device *device, const uint8_t gid[DEVICE_GID]);
 int device_has_lid(const struct device *device, uint16_t lid);
+
+/* Is that place of the GID table empty, as far as it was read? Accepts NULL. */
+bool device_lacks_gid(const struct device *device, uint32_t port, uint32_t index);
 
 /* NULL: not known. All accept NULL for @device. */
 const struct device_port *device_find_port(const struct device *device, uint32_t port);

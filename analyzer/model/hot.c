@@ -25,6 +25,21 @@ static int make_room(struct model *model, uint32_t process)
 	return 0;
 }
 
+static bool is_poster(const struct hot *hot, uint32_t thread)
+{
+	for (uint32_t i = 0; i < hot->nposters; i++)
+		if (hot->posters[i] == thread)
+			return true;
+	return false;
+}
+
+static void note_poster(struct hot *hot, uint32_t thread)
+{
+	hot->thread = thread;
+	if (hot->nposters < HOT_THREADS && !is_poster(hot, thread))
+		hot->posters[hot->nposters++] = thread;
+}
+
 int hot_post(struct model *model, const struct trace_event *event)
 {
 	struct hot *hot;
@@ -32,10 +47,17 @@ int hot_post(struct model *model, const struct trace_event *event)
 	if (event->process >= model->nhots && make_room(model, event->process))
 		return -ENOMEM;
 	hot = &model->hots[event->process];
-	hot->thread = event->id.thread;
+	if (hot->thread != event->id.thread)
+		note_poster(hot, event->id.thread);
 	hot->until = event->time;
 	if (++hot->posts == HOT_POSTS)
 		hot->since = event->time;
+	if (post_is_send(event->post) && !hot->sends++)
+		hot->first_send = event->time;
+	hot->registered += hot->waiting_registered;
+	hot->register_ns = sql_to_time(hot->register_ns + hot->waiting_register_ns);
+	hot->waiting_registered = 0;
+	hot->waiting_register_ns = 0;
 	hot->calls += hot->waiting_calls;
 	hot->ns = sql_to_time(hot->ns + hot->waiting_ns);
 	hot->waiting_calls = 0;
@@ -62,14 +84,36 @@ void hot_call(struct model *model, const struct trace_event *event)
 	if (event->process >= model->nhots || !is_slow(call->verb) || call->end < 0)
 		return;
 	hot = &model->hots[event->process];
-	if (hot->posts < HOT_POSTS || hot->thread != event->id.thread)
+	if (!hot->sends || !is_poster(hot, event->id.thread))
 		return;
-	hot->waiting_calls++;
-	hot->waiting_ns = sql_to_time(hot->waiting_ns + took);
-	if (took < hot->longest_ns)
+	if (verb_infos[call->verb].object == OBJECT_mr) {
+		hot->waiting_registered++;
+		hot->waiting_register_ns = sql_to_time(hot->waiting_register_ns + took);
+	}
+	if (hot->posts >= HOT_POSTS) {
+		hot->waiting_calls++;
+		hot->waiting_ns = sql_to_time(hot->waiting_ns + took);
+	}
+	if (took < hot->longest_ns ||
+	    (hot->posts < HOT_POSTS && verb_infos[call->verb].object != OBJECT_mr))
 		return;
 	hot->longest_ns = took;
 	hot->longest = moment_of(event);
+}
+
+void hot_registered(struct model *model, struct life *mr)
+{
+	if (mr->process < model->nhots)
+		mr->made_after = model->hots[mr->process].sends;
+}
+
+void hot_deregistered(struct model *model, const struct life *mr)
+{
+	struct hot *hot = mr->process < model->nhots ? &model->hots[mr->process] : NULL;
+
+	if (hot && mr->made_after && hot->sends > mr->made_after &&
+	    hot->sends - mr->made_after <= HOT_BRIEF)
+		hot->brief++;
 }
 
 void hot_forget(struct model *model, uint32_t process)

@@ -3,8 +3,9 @@
  * Registrations and new queue pairs while a program is at work.
  *
  * A process is in steady state from its HOT_POSTS-th post to its last: what comes
- * before is set-up, what comes after tear-down. Only calls of the thread that posts
- * count, as only they keep it from posting.
+ * before is set-up, what comes after tear-down. Only calls of threads that post
+ * count, as only they keep it from posting. Registrations count from the first send
+ * on, too: a program that never makes HOT_POSTS posts registers its memory before that.
  *
  * One thread.
  */
@@ -12,21 +13,29 @@
 
 #include "analyzer/model/lives.h"
 
-enum { HOT_POSTS = 1000 };
+enum { HOT_POSTS = 1000, HOT_BRIEF = 4, HOT_THREADS = 8 };
 
 struct model;
 struct trace_event;
 
 struct hot {
 	uint64_t posts;
-	uint32_t thread;      /* of the last post */
-	int64_t since, until; /* steady state */
-	uint64_t calls;       /* in it, and their time */
+	uint32_t thread;                         /* of the last post */
+	uint32_t posters[HOT_THREADS], nposters; /* threads that have posted: the first few */
+	int64_t since, until;                    /* steady state */
+	uint64_t calls;                          /* in it, and their time */
 	int64_t ns;
 	struct moment longest;
 	int64_t longest_ns;
 	uint64_t waiting_calls; /* since the last post */
 	int64_t waiting_ns;
+	uint64_t sends;      /* posts of them */
+	int64_t first_send;  /* when */
+	uint64_t registered; /* registrations and their ends since, with a post behind them, */
+	int64_t register_ns; /* and their time */
+	uint64_t waiting_registered;
+	int64_t waiting_register_ns;
+	uint64_t brief; /* regions that were gone HOT_BRIEF sends after they were made */
 };
 
 /* A post of the application. 0 or -ENOMEM. */
@@ -34,6 +43,10 @@ int hot_post(struct model *model, const struct trace_event *event);
 
 /* A control verb of the application has returned. */
 void hot_call(struct model *model, const struct trace_event *event);
+
+/* A region was registered, or deregistered. */
+void hot_registered(struct model *model, struct life *mr);
+void hot_deregistered(struct model *model, const struct life *mr);
 
 /* The process has ended. */
 void hot_forget(struct model *model, uint32_t process);

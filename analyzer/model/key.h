@@ -41,6 +41,7 @@ struct key_bind {
 struct key_invalid {
 	struct moment at; /* the request, or the poll that told; zeroed: nothing */
 	uint32_t index;   /* of the request in its list */
+	int opcode;       /* of it: LOCAL_INV or SEND_WITH_INV */
 	uint64_t qp;      /* address of the queue pair, which may be the peer's */
 	bool certain;     /* the receive that it came with was polled */
 	bool failed;      /* the request failed, so that it is not known */

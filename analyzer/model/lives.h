@@ -37,11 +37,12 @@ struct life {
 	enum life_state state;
 	uint32_t process;
 	uint64_t handle;
-	uint32_t number; /* as in struct object */
-	uint32_t id;     /* the same; 0: not known */
-	uint64_t bytes;  /* of an MR */
-	uint64_t addr;   /* of an MR that pins memory: the program's address; pinned.h */
-	uint64_t pinned; /* bytes of its pages; 0: nothing */
+	uint32_t number;     /* as in struct object */
+	uint32_t id;         /* the same; 0: not known */
+	uint64_t bytes;      /* of an MR */
+	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
+	uint64_t pinned;     /* bytes of its pages; 0: nothing */
+	uint64_t made_after; /* of an MR: sends that its process had posted before; hot.h */
 	char name[LIFE_NAME];
 	bool inherited; /* made by a process that this one was forked from */
 	bool usurped;   /* a process forked from its own has destroyed it */

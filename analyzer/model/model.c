@@ -19,8 +19,10 @@
 #include "analyzer/model/foreign.h"
 #include "analyzer/model/handles.h"
 #include "analyzer/model/hot.h"
+#include "analyzer/model/inside.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
+#include "analyzer/model/lost.h"
 #include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
@@ -116,6 +118,9 @@ void model_free(struct model *model)
 	peer_fini(&model->peers);
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
+	inside_end(model, 0);
+	while (model->lost)
+		lost_forget(model, model->lost->process, 0);
 	free(model->hots);
 	free(model->left);
 	free(model->in_cm);
@@ -361,6 +366,7 @@ static int on_call(struct model *model, const struct trace_event *event)
 		return err < 0 ? err : 0;
 	if (!returns)
 		return control_call(model, event);
+	inside_returns(model, event);
 	foreign_check(model, event);
 	err = control_return(model, event);
 	return err ? err : pinned_return(model, event);
@@ -452,6 +458,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	model->now = time;
 	wake_end(model, process, time);
 	control_end(model, process, time, how != MODEL_UNKNOWN);
+	inside_end(model, process);
 	model->watcher.end(model->watcher.arg, &end);
 	n = lives_of(&model->lives, process, &lives);
 	if (n < 0)
@@ -472,5 +479,6 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	if (map_get(&model->fork_of, process, &forked))
 		free_fork(model, (struct forked *)forked);
 	hot_forget(model, process);
+	lost_forget(model, process, 0);
 	return 0;
 }

@@ -61,8 +61,12 @@ struct model {
 	unsigned int nleft;      /* of all time */
 	struct hot *hots;        /* by process */
 	uint32_t nhots;
-	unsigned int doubt; /* enum queue_doubt: of every queue that is made */
-	int64_t whole_from; /* before it posts may be missing */
+	struct lost_pool *lost;     /* lost.h */
+	struct inside_call *inside; /* inside.h: calls that have not returned, */
+	struct inside_met *met;     /* and those of them whose object is destroyed */
+	uint64_t compared;          /* buffers: overlap.h */
+	unsigned int doubt;         /* enum queue_doubt: of every queue that is made */
+	int64_t whole_from;         /* before it posts may be missing */
 };
 
 /* Also finds dying and dead objects; NULL if there is none. */

@@ -435,9 +435,14 @@ void qp_modified(struct life *life, const struct trace_event *event)
 	if (qp->changing)
 		qp->changing--;
 	qp->settled = event->time;
-	if (event->call->failed)
-		return;
 	state = qp_read_change(life, args).to;
+	qp->refused = (struct moment){ 0 };
+	if (event->call->failed) {
+		qp->refused = moment;
+		qp->refused_to = state;
+		qp->refused_error = (int)event->call->ret;
+		return;
+	}
 	if (life->kind == OBJECT_qp && state == ABI_QPS_RESET) {
 		qp->set = qp->polled = 0;
 		qp->reset = event->time;

@@ -50,6 +50,7 @@ void queue_put(struct queue *queue)
 	queue_clear(queue);
 	queue_cq_put(queue->cq);
 	free(queue->refusal);
+	free(queue->overlaps);
 	unique_fini(&queue->wr_ids);
 	unique_fini(&queue->buffers);
 	free(queue);
@@ -304,6 +305,7 @@ struct peer_work queues_work(const struct life *qp)
 		return (struct peer_work){ .known = false };
 	return (struct peer_work){ .known = true,
 				   .sends = sq->posted,
+				   .writes = sq->writes,
 				   .receives = rq->posted,
 				   .room = rq->outstanding,
 				   .received = rq->completed };

@@ -23,6 +23,7 @@
 #include "analyzer/model/unique.h"
 
 struct model;
+struct overlaps;
 
 enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
@@ -141,16 +142,20 @@ struct queue {
 	uint32_t with_ah;                /* outstanding requests that name an AH */
 	uint32_t run;                    /* unsignalled requests since the last signalled one */
 	uint64_t posted, completed;      /* requests of all time */
+	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
+	int64_t polled;                  /* when the last completed; 0: none has */
 	uint64_t messages;     /* since it was last reset: receives, or sends that take one */
 	bool draining;         /* the program has put it into ERR itself, and ... */
 	uint64_t drained_from; /* ... so many had completed then */
 	struct moment drain;
-	struct unique wr_ids;  /* of signalled requests */
-	struct unique buffers; /* that the device writes to, by address */
+	struct unique wr_ids;      /* of signalled requests */
+	struct unique buffers;     /* that the device writes to, by address */
+	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
 	struct queue_stats stats;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
-	int easy_sges; /* a request with more SGEs, or an inline one, is looked at */
-	bool beyond;   /* it was told that it holds more than it can */
+	int easy_sges;    /* a request with more SGEs, or an inline one, is looked at */
+	bool beyond;      /* it was told that it holds more than it can */
+	bool buffer_told; /* STRAIN_BUFFER */
 	/* the only thread that does it; 0: none, UINT32_MAX: several */
 	uint32_t poster, poller;
 };

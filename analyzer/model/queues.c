@@ -17,7 +17,9 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/hot.h"
+#include "analyzer/model/lost.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/overlap.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/strain.h"
@@ -81,9 +83,13 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		request.message = ++queue->messages;
 	queue->run = request.signalled ? 0 : queue->run + 1;
 	queue->posted++;
+	queue->writes += queue->send && wr->opcode == ABI_WR_RDMA_WRITE;
 	queue->stats.signalled += request.signalled;
 	if (queue_push(queue, &model->busy, &request, wr->sge))
 		return -ENOMEM;
+	overlap_pushed(model, queue);
+	if (model->lost && !queue->send && wr->nsge && queue->owner)
+		lost_posted(model, queue, &wr->sge[0]);
 	if (!queue->wr_ids.off && request.signalled &&
 	    unique_add(&queue->wr_ids, request.wr_id, queue->high) == UNIQUE_TWICE)
 		strain_twice(&model->watcher, queue, false);
@@ -281,6 +287,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 		return;
 	note_thread(&queue->poller, event->id.thread);
 	queue->completed++;
+	queue->polled = event->time;
 	queue_retire(queue, (uint32_t)at);
 }
 

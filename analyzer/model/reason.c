@@ -237,6 +237,8 @@ static const struct reason_row {
 	{ VERB_create_srq_ex, -1, 0, refused_srq },
 	{ VERB_create_srq_ex, -1, ENOMEM, refused_memlock },
 	{ VERB_create_srq_ex, -1, ENOMEM, refused_otherwise },
+	{ VERB_rdma_connect, -1, EINVAL, refused_connect },
+	{ VERB_rdma_accept, -1, EINVAL, refused_connect },
 	{ VERB_reg_mr, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova2, -1, EINVAL, refused_access },

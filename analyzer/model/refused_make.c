@@ -80,6 +80,23 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+/* Its own member of the context: ibv_query_device() does not have it. */
+static bool vector_exceeds(const struct refused *r, char *text, size_t size)
+{
+	enum arg arg = r->event->call->verb == VERB_create_cq_ex ? ARG(init_attr.comp_vector)
+								 : ARG(comp_vector);
+	const struct life *context = r->object;
+	int64_t vector;
+
+	if (!context || context->kind != OBJECT_context || !context->device ||
+	    context->device->comp_vectors <= 0 || !args_get(r->event->call->args, arg, &vector) ||
+	    (vector >= 0 && vector < context->device->comp_vectors))
+		return false;
+	snprintf(text, size, "comp_vector is %" PRId64 ", the device has %" PRId64 ", from 0 on",
+		 vector, context->device->comp_vectors);
+	return true;
+}
+
 bool refused_cq(const struct refused *r, char *text, size_t size)
 {
 	enum arg arg = r->event->call->verb == VERB_create_cq_ex ? ARG(init_attr.cqe) : ARG(cqe);
@@ -90,7 +107,26 @@ bool refused_cq(const struct refused *r, char *text, size_t size)
 		snprintf(text, size, "cqe is %" PRId64, cqe);
 		return true;
 	}
+	if (vector_exceeds(r, text, size))
+		return true;
 	return device && value_exceeds(r, arg, device->max_cqe, "max_cqe", text, size);
+}
+
+static bool count_exceeds(const struct refused *r, enum arg arg, char *text, size_t size)
+{
+	int64_t value;
+
+	if (!args_get(r->event->call->args, arg, &value) || value <= 7)
+		return false;
+	snprintf(text, size, "%s is %" PRId64 ", the maximum is 7", arg_name(arg), value);
+	return true;
+}
+
+/* rdma_connect(3), rdma_accept(3): counts of 3 bits, as InfiniBand has them. */
+bool refused_connect(const struct refused *r, char *text, size_t size)
+{
+	return count_exceeds(r, ARG(conn_param.retry_count), text, size) ||
+	       count_exceeds(r, ARG(conn_param.rnr_retry_count), text, size);
 }
 
 /* The fields of completions beyond the standard ones: no query tells which a device has. */

@@ -5,6 +5,7 @@
 #include "analyzer/model/refused.h"
 
 bool refused_qp(const struct refused *r, char *text, size_t size);
+bool refused_connect(const struct refused *r, char *text, size_t size);
 bool refused_cq(const struct refused *r, char *text, size_t size);
 bool refused_fields(const struct refused *r, char *text, size_t size);
 bool refused_srq(const struct refused *r, char *text, size_t size);

@@ -136,6 +136,14 @@ static const char *name_source(const struct refused *r, char *text, size_t size)
 	return text;
 }
 
+/* Is the address of the peer all zeros? */
+static bool is_nowhere(const struct refused *r)
+{
+	const char *raw = args_text(r->event->call->args, ADDRESS(r, grh.dgid.raw));
+
+	return raw && strspn(raw, "0") == strlen(raw);
+}
+
 bool refused_path(const struct refused *r, char *text, size_t size)
 {
 	const struct device *device = device_of(r);
@@ -159,10 +167,10 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 		return true;
 	}
 	args_get(r->event->call->args, ADDRESS(r, grh.sgid_index), &index);
-	if (!global || !device || !device->all_gids ||
-	    device_find_gid(device, (uint32_t)port_num, (uint32_t)index))
+	if (!global || !device_lacks_gid(device, (uint32_t)port_num, (uint32_t)index))
 		return false;
-	snprintf(text, size, "port %" PRId64 " has no GID at sgid_index %" PRId64, port_num, index);
+	snprintf(text, size, "port %" PRId64 " has no GID at sgid_index %" PRId64 "%s", port_num,
+		 index, is_nowhere(r) ? ", and dgid is ::" : "");
 	return true;
 }
 

@@ -21,6 +21,8 @@
 #include "analyzer/model/queue.h"
 #include "core/base/map.h"
 
+enum { FEW = 8 }; /* unsignalled requests: fewer need no completion */
+
 static bool is_certain(const struct queue *queue)
 {
 	return !queue->doubt && queue->limits.known && queue->owner &&
@@ -171,6 +173,7 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 		return 0;
 	/* nothing will complete, so it is settled */
 	queue->refusal->open = false;
+	queue->beyond = true;
 	strain.moment = queue->refusal->at;
 	strain.limit = queue->refusal->limit;
 	tell_strain(watcher, queue, &strain);
@@ -236,6 +239,7 @@ void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool
 
 	if (!strain.earlier || !is_certain(queue))
 		return;
+	queue->buffer_told |= buffer;
 	strain.moment = queue_moment(queue, last);
 	tell_strain(watcher, queue, &strain);
 }
@@ -295,6 +299,18 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 	return 0;
 }
 
+/*
+ * Has it as many unsignalled requests as it has room for? Of a program that ended by itself half of
+ * that is enough, if it has never signalled any.
+ */
+static bool is_unsignalled(const struct queue *queue, bool killed)
+{
+	uint32_t room = queue->limits.given ? room_of(queue) : UINT32_MAX;
+
+	return queue->run >= room || (!killed && queue->run == queue->posted && queue->run >= FEW &&
+				      queue->run >= room / 2);
+}
+
 void strain_end(const struct model_watcher *watcher, struct queue *queue, bool killed)
 {
 	struct model_strain strain = { .kind = STRAIN_GIVEN_UP, .refusal = queue->refusal };
@@ -307,11 +323,11 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 		tell_strain(watcher, queue, &strain);
 		return;
 	}
-	if (!killed || !queue->send || !queue->limits.given || queue->run < room_of(queue) ||
-	    queue->signalled || !is_certain(queue))
+	if (!queue->send || queue->signalled || queue->beyond || !is_certain(queue) ||
+	    !is_unsignalled(queue, killed))
 		return;
 	last = queue_at(queue, queue->count - 1);
-	strain.kind = STRAIN_STUCK;
+	strain.kind = killed ? STRAIN_STUCK : STRAIN_FULL;
 	strain.limit = room_of(queue);
 	strain.index = last->index;
 	strain.moment = queue_moment(queue, last);

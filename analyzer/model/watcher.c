@@ -12,7 +12,8 @@
 	X(destroy)   \
 	X(leak)      \
 	X(key)       \
-	X(modify) X(misfit) X(strain) X(unreached) X(wait) X(batch) X(misuse) X(device) X(foreign)
+	X(modify)    \
+	X(misfit) X(strain) X(unreached) X(wait) X(batch) X(misuse) X(inside) X(device) X(foreign)
 
 /* clang-format off */
 #define NOTHING(fact)                                                                            \

@@ -8,6 +8,7 @@
 #include "analyzer/model/transition.h"
 
 struct key;
+struct model_inside;
 struct peer;
 
 enum { MODEL_SHOWN = 8 };
@@ -72,6 +73,7 @@ struct model_complete {
 enum model_strain_kind {
 	STRAIN_BEYOND,   /* accepted, with more outstanding than the device said it takes */
 	STRAIN_STUCK,    /* full of unsignalled requests, and one more; or its process was killed */
+	STRAIN_FULL,     /* full of unsignalled requests, and no more before it ended */
 	STRAIN_SGE,      /* a request has more SGEs than the queue takes: .number, .limit */
 	STRAIN_INLINE,   /* or more inline bytes */
 	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
@@ -245,6 +247,7 @@ struct model_watcher {
 	/* alive or dying, it is about to be dead or forgotten, for any reason; may be NULL */
 	void (*leave)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
+	void (*inside)(void *arg, const struct model_inside *inside); /* inside.h */
 	void (*device)(void *arg, const struct model_device *device);
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
 	void *arg;

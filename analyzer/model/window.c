@@ -9,9 +9,12 @@
  */
 #include "analyzer/model/window.h"
 
+#include <stdio.h>
+
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 
 /* Is the request that invalidates @key done? Its queue must still be what it was then. */
 static bool is_done(const struct model *model, const struct key *key)
@@ -42,6 +45,17 @@ enum window_state window_state(const struct model *model, const struct key *key)
 	return key->invalid.certain || (!key->invalid.failed && is_done(model, key))
 		       ? WINDOW_INVALID
 		       : WINDOW_INVALIDATING;
+}
+
+const char *window_invalid_text(const struct key *key, int64_t time, char text[WINDOW_TEXT])
+{
+	const char *opcode = enum_name(enum_find("ibv_wr_opcode"), key->invalid.opcode);
+	char id[32], when[32];
+
+	snprintf(text, WINDOW_TEXT, "%s %s, %s before, invalidated it", opcode ?: "a request",
+		 event_id_text(key->invalid.at.id, id),
+		 words_span(time - key->invalid.at.time, when));
+	return text;
 }
 
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey)
@@ -75,9 +89,9 @@ void window_invalidate(struct model *model, const struct trace_event *event,
 	if (!key || key->state != KEY_LIVE)
 		return;
 	key->state = KEY_CHANGING;
-	key->invalid = (struct key_invalid){ .at = moment_of(event),
-					     .index = i,
-					     .qp = event->post->handle };
+	key->invalid = (struct key_invalid){
+		.at = moment_of(event), .index = i, .opcode = wr->opcode, .qp = event->post->handle
+	};
 }
 
 void window_kept(struct model *model, const struct trace_event *event,
@@ -104,8 +118,10 @@ void window_told(struct model *model, const struct trace_event *event, const str
 
 	if (!key)
 		return;
-	if (!key->invalid.at.id.thread)
+	if (!key->invalid.at.id.thread) {
 		key->invalid.at = moment_of(event);
+		key->invalid.opcode = ABI_WR_SEND_WITH_INV;
+	}
 	key->invalid.certain = true;
 	key->state = KEY_CHANGING;
 }

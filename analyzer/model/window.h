@@ -24,6 +24,11 @@ enum window_state {
 
 enum window_state window_state(const struct model *model, const struct key *key);
 
+enum { WINDOW_TEXT = 96 };
+
+/* "IBV_WR_LOCAL_INV 1:51, 64 ms before, invalidated it", of a key that is WINDOW_INVALID */
+const char *window_invalid_text(const struct key *key, int64_t time, char text[WINDOW_TEXT]);
+
 /* The window @key has the key @rkey at once; whether the bind succeeds is not waited for. */
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey);
 

@@ -64,6 +64,8 @@ const char *report_fingerprint(const struct report *report, const struct finding
 
 	hash_begin(&hash, 0);
 	add_text(&hash, rules[finding->rule].id);
+	if (finding->site->hazard) /* one that is in a baseline hides no error */
+		add_text(&hash, "hazard");
 	add_where(&hash, finding->where);
 	if (finding->nsteps)
 		add_place(&hash, report, finding->steps[0].moment.stack);

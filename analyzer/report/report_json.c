@@ -12,6 +12,7 @@
 #include "analyzer/report/fingerprint.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentence.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
@@ -293,6 +294,17 @@ static void put_also(struct text *t, const struct finding *finding)
 	text_char(t, ']');
 }
 
+/* As in SARIF and in table `finding`. */
+static void put_says(struct text *t, const struct finding *finding)
+{
+	struct text says = { 0 };
+
+	sentence_finding(&says, finding);
+	put_text(t, "message", says.at);
+	t->failed |= says.failed;
+	text_fini(&says);
+}
+
 static void put_finding(struct text *t, const struct report *report, const struct finding *finding)
 {
 	const struct rule *rule = &rules[finding->rule];
@@ -302,7 +314,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	text_char(t, '{');
 	put_text(t, "rule", rule->id);
 	put_text(t, "name", rule->name);
-	put_text(t, "severity", rule_severity(rule->severity));
+	put_text(t, "severity", rule_severity(finding_severity(finding)));
 	put_event(t, "event", finding->event);
 	put_number(t, "time", finding->time);
 	put_process(t, finding->process);
@@ -310,7 +322,11 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	put_also(t, finding);
 	put_text(t, "where", finding->where);
 	put_text(t, "object", finding->object);
-	put_text(t, "message", finding->says);
+	put_says(t, finding);
+	if (finding->site->hazard) {
+		put_text(t, "breaks_when", finding->breaks);
+		put_text(t, "settled_by", finding->settles);
+	}
 	put_number(t, "count", (int64_t)finding->site->count);
 	put_text(t, "fingerprint", report_fingerprint(report, finding, fingerprint));
 	open_array(t, "steps");
@@ -332,6 +348,7 @@ static void put_rules(struct text *t, const struct findings *findings)
 		put_bool(t, "muted", findings->off[i]);
 		put_bool(t, "checked", findings_checked(findings, (enum rule_id)i));
 		put_number(t, "findings", (int64_t)findings->rules[i]);
+		put_number(t, "hazards", (int64_t)findings->hazards[i]);
 		text_char(t, '}');
 	}
 	text_char(t, ']');
@@ -418,6 +435,7 @@ int report_json(const struct report *report)
 	put_number(&t, "events", (int64_t)findings->events);
 	put_number(&t, "errors", (int64_t)findings_count(findings, 'E'));
 	put_number(&t, "warnings", (int64_t)findings_count(findings, 'W'));
+	put_number(&t, "hazards", (int64_t)findings_count(findings, 'H'));
 	put_number(&t, "suppressed", (int64_t)known_count(findings, FINDING_SUPPRESSED));
 	put_number(&t, "in_baseline", (int64_t)known_count(findings, FINDING_BASELINE));
 	put_bool(&t, "bad", check_is_bad(findings));

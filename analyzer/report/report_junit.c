@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/check.h"
 #include "analyzer/report/junit.h"
 #include "analyzer/model/words.h"
 #include "analyzer/report/report.h"
@@ -52,15 +53,16 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 	const struct findings *findings = report->findings;
 	const struct rule *rule = &rules[id];
 	const char *partly = find_why(findings, id, true);
-	uint64_t n = findings_new(findings, id);
-	bool fails = n && strchr("EW", rule->severity);
+	uint64_t n = findings_new(findings, id), hazards = findings_new_hazards(findings, id);
+	bool fails = (n && check_is_failure(findings, rule->severity)) ||
+		     (hazards && check_is_failure(findings, 'H'));
 	char *text = print_findings(report, id);
 	char name[64], sum[64], family[16];
 	struct text why = { 0 };
 
 	snprintf(name, sizeof(name), "%s %s", rule->id, rule->name);
 	snprintf(family, sizeof(family), "%.*s", (int)strcspn(rule->id, "-"), rule->id);
-	words_count(n, "finding", sum);
+	words_count(n ?: hazards, n ? "finding" : "hazard", sum);
 	if (partly) {
 		text_addf(&why, "checked in part, because ");
 		junit_line(&why, partly);

@@ -22,6 +22,7 @@
 
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentence.h"
 #include "analyzer/report/told.h"
 #include "core/base/json.h"
 #include "core/wire/log.h"
@@ -284,6 +285,16 @@ static void put_known(struct sarif *s, unsigned int known)
 			      known & FINDING_BASELINE ? "unchanged" : "new");
 }
 
+static void put_says(struct sarif *s, const struct finding *f)
+{
+	struct text text = { 0 };
+
+	sentence_finding(&text, f);
+	put_message(&s->json, "message", text.at);
+	s->json.out->failed |= text.failed;
+	text_fini(&text);
+}
+
 static void put_result(struct sarif *s, const struct finding *f)
 {
 	const struct rule *rule = &rules[f->rule];
@@ -292,8 +303,8 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_open(&s->json, NULL, '{');
 	json_put_text(&s->json, "ruleId", rule->id);
 	json_put_int(&s->json, "ruleIndex", f->rule);
-	json_put_text(&s->json, "level", name_level(rule->severity));
-	put_message(&s->json, "message", f->says);
+	json_put_text(&s->json, "level", name_level(finding_severity(f)));
+	put_says(s, f);
 	put_locations(s, f);
 	put_fingerprint(s, report_fingerprint(s->report, f, fingerprint));
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));

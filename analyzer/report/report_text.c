@@ -19,8 +19,10 @@
 #include "analyzer/model/words.h"
 #include "analyzer/report/groups.h"
 #include "analyzer/report/report.h"
+#include "analyzer/report/sentence.h"
 #include "analyzer/report/wrap.h"
 #include "core/base/printable.h"
+#include "core/base/text.h"
 
 static const char *base_name(const char *path)
 {
@@ -158,6 +160,15 @@ static void print_others(FILE *out, const struct finding *finding)
 		fprintf(out, " and %zu more", finding->nalso - OTHERS);
 }
 
+static void print_says(FILE *out, const struct finding *finding)
+{
+	struct text text = { 0 };
+
+	sentence_finding(&text, finding);
+	wrap_text(out, 2, 2, text.at ? text.at : "");
+	text_fini(&text);
+}
+
 static void print_head(const struct report *report, const struct finding *finding)
 {
 	const struct process *process = trace_process(report->trace, finding->process);
@@ -167,7 +178,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	char id[32], when[32], text[PROCESS_TEXT];
 	FILE *out = report->out;
 
-	fprintf(out, "\n%c %s %s  %s  %s  %s", rule->severity, rule->id, rule->name,
+	fprintf(out, "\n%c %s %s  %s  %s  %s", finding_severity(finding), rule->id, rule->name,
 		event_id_text(finding->event, id), judge_span(finding->time, when),
 		process_id_text(finding->process, text));
 	if (process) {
@@ -180,7 +191,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	print_others(out, finding);
 	print_named(out, "\n  ", finding->where, "   ");
 	print_named(out, "", finding->object, "\n  ");
-	wrap_text(out, 2, 2, finding->says ? finding->says : "");
+	print_says(out, finding);
 }
 
 /* Once per rule: repeated for each finding it would hide what differs. */
@@ -201,7 +212,7 @@ void report_finding(const struct report *report, const struct finding *finding, 
 	bool last = finding->of_site == site->kept;
 
 	print_head(report, finding);
-	if (!report->full && strchr("PI", rules[finding->rule].severity))
+	if (!report->full && strchr("PI", finding_severity(finding)))
 		return;
 	if (site->group || finding->of_site == 1)
 		for (unsigned int i = 0; i < finding->nsteps; i++)

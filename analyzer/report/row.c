@@ -7,27 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/report/sentence.h"
 #include "analyzer/report/told.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
 struct stored_finding row_of(const struct report *report, const struct finding *f,
-			     char fingerprint[FINGERPRINT])
+			     char fingerprint[FINGERPRINT], struct text *says)
 {
 	struct trace_clock clock =
 		trace_clock(report->trace, trace_part_of(report->trace, f->process));
 	const struct rule *rule = &rules[f->rule];
 
+	sentence_finding(says, f);
 	return (struct stored_finding){ .rule = rule->id,
 					.name = rule->name,
-					.severity = rule_severity(rule->severity),
+					.severity = rule_severity(finding_severity(f)),
 					.event = trace_part_event(report->trace, f->event),
 					.time = trace_clock_back(&clock, f->time),
 					.process = trace_part_process(report->trace, f->process),
 					.place = f->where,
 					.object = f->object,
-					.message = f->says,
+					.message = says->at,
 					.fingerprint = report_fingerprint(report, f, fingerprint),
 					.count = finding_times(f) };
 }
@@ -101,11 +103,13 @@ int rows_init(struct rows *rows, const struct report *report, size_t part)
 	err = row_each_fact(report, part, keep_row, rows);
 	for (size_t i = 0; i < findings->n && !err; i++) {
 		char fingerprint[FINGERPRINT];
-		struct stored_finding row = row_of(report, findings->all[i], fingerprint);
+		struct text says = { 0 };
+		struct stored_finding row = row_of(report, findings->all[i], fingerprint, &says);
 
 		if (!findings->all[i]->known &&
 		    trace_part_of(report->trace, findings->all[i]->process) == part)
 			err = keep_row(rows, &row);
+		text_fini(&says);
 	}
 	return err;
 }

@@ -3,11 +3,12 @@
  * Facts and findings as rows of table `finding`. One thread.
  */
 #include "analyzer/report/fingerprint.h"
+#include "core/base/text.h"
 #include "core/store/db/finding.h"
 
-/* A finding's row; its texts are borrowed of the finding, of @fingerprint and of the rules. */
+/* A finding's row; its texts are borrowed of the finding, @fingerprint, @says and the rules. */
 struct stored_finding row_of(const struct report *report, const struct finding *finding,
-			     char fingerprint[FINGERPRINT]);
+			     char fingerprint[FINGERPRINT], struct text *says);
 
 /*
  * Give @take a row for each fact of trace @part that is neither muted nor known, valid during the

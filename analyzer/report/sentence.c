@@ -1,5 +1,5 @@
 /*
- * Facts as sentences
+ * Facts and findings as sentences
  */
 #include "analyzer/report/sentence.h"
 
@@ -134,4 +134,13 @@ void sentence_error(struct text *t, struct trace *trace, const struct first_erro
 		text_addf(t, "; %s", cause->key);
 	if (cause && cause->peer)
 		text_addf(t, "; peer: %s", cause->peer);
+}
+
+void sentence_finding(struct text *t, const struct finding *finding)
+{
+	text_addf(t, "%s", finding->says ? finding->says : "");
+	if (finding->breaks)
+		text_addf(t, " Breaks when %s.", finding->breaks);
+	if (finding->settles)
+		text_addf(t, " To settle it: %s.", finding->settles);
 }

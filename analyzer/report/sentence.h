@@ -1,9 +1,11 @@
 #pragma once
 /*
- * Facts as sentences, added to a text. One thread.
+ * Facts and findings as sentences, added to a text. One thread.
  */
 #include "analyzer/facts/facts.h"
 #include "core/base/text.h"
+
+struct finding;
 
 /* "process 2 (server)" */
 void sentence_process(struct text *t, struct trace *trace, uint32_t id);
@@ -17,3 +19,6 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 /* All of a completion in error. @cause may be NULL. */
 void sentence_error(struct text *t, struct trace *trace, const struct first_error *error,
 		    const struct cause *cause);
+
+/* What happened; of a hazard also when it breaks, and what would settle it. */
+void sentence_finding(struct text *t, const struct finding *finding);

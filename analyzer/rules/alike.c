@@ -57,6 +57,7 @@ static uint64_t make_key(const struct alike *alike, const struct finding *findin
 	struct hash hash;
 
 	hash_begin(&hash, (uint64_t)finding->rule);
+	hash_add(&hash, &finding->site->hazard, sizeof(finding->site->hazard));
 	add_text(&hash, finding->where);
 	add_text(&hash, process ? process->exe : NULL);
 	for (unsigned int i = 0; i < finding->nsteps; i++) {

@@ -39,7 +39,33 @@ void cm_001_channel(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
-/* CM-001: a queue pair. ibv_destroy_qp() can still destroy it, and no harm is done then. */
+/* CM-001: a queue pair that ibv_destroy_qp() has destroyed all the same. */
+void cm_001_late(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *qp = destroy->object;
+	const struct moment *gone = &qp->orphaned;
+	struct finding *finding;
+	char id[32];
+
+	if (qp->kind != OBJECT_qp || !gone->id.thread || !destroy->returned || destroy->failed)
+		return;
+	finding = judge_hazard(check, RULE_CM_001, gone, qp, "id");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "Its identifier was destroyed before %s, which ibv_destroy_qp() destroyed at "
+		     "%s: rdma_destroy_id(3) forbids that order.",
+		     qp->name, event_id_text(destroy->moment.id, id));
+	finding_text(&finding->breaks,
+		     "librdmacm is another version, which may free what the queue pair uses (its "
+		     "CQs and SRQ, if rdma_create_qp() made them), or the program calls "
+		     "rdma_destroy_qp() with the identifier that is gone");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "identifier gone", gone);
+	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+/* CM-001: a queue pair that was never destroyed. */
 void cm_001_qp(struct check *check, const struct model_leak *leak)
 {
 	const struct moment *moment = &leak->object->orphaned;

@@ -16,6 +16,8 @@ static void finding_free(struct finding *finding)
 	free(finding->where);
 	free(finding->object);
 	free(finding->says);
+	free(finding->breaks);
+	free(finding->settles);
 	free(finding->also);
 	free(finding);
 }
@@ -58,12 +60,13 @@ uint64_t findings_key(uint64_t a, uint64_t b, uint64_t c)
 	return fact_key(a, b, c);
 }
 
-static struct finding_site *find_site(struct findings *findings, enum rule_id rule, uint64_t key)
+static struct finding_site *find_site(struct findings *findings, enum rule_id rule, uint64_t key,
+				      bool hazard)
 {
 	struct finding_site **list = &findings->sites[(key ^ rule) & 255], *site;
 
 	for (site = *list; site; site = site->next)
-		if (site->key == key && site->rule == rule)
+		if (site->key == key && site->rule == rule && site->hazard == hazard)
 			return site;
 	site = calloc(1, sizeof(*site));
 	if (!site) {
@@ -72,6 +75,7 @@ static struct finding_site *find_site(struct findings *findings, enum rule_id ru
 	}
 	site->key = key;
 	site->rule = rule;
+	site->hazard = hazard;
 	site->next = *list;
 	*list = site;
 	return site;
@@ -98,34 +102,58 @@ static struct finding *keep_finding(struct findings *findings, struct finding_si
 }
 
 static struct finding_site *count_finding(struct findings *findings, enum rule_id rule,
-					  uint64_t key, bool counts)
+					  uint64_t key, bool hazard, bool counts)
 {
 	struct finding_site *site;
 
-	if (findings->carried || findings->off[rule] || findings->skip[rule])
+	if (findings->carried || findings->off[rule] || findings->skip[rule] ||
+	    (hazard && findings->no_hazards))
 		return NULL;
-	findings->rules[rule] += counts;
-	site = find_site(findings, rule, key);
+	(hazard ? findings->hazards : findings->rules)[rule] += counts;
+	site = find_site(findings, rule, key, hazard);
 	if (site)
 		site->count += counts;
 	return site;
 }
 
-struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key)
+static struct finding *add_finding(struct findings *findings, enum rule_id rule, uint64_t key,
+				   bool hazard)
 {
-	struct finding_site *site = count_finding(findings, rule, key, true);
+	struct finding_site *site = count_finding(findings, rule, key, hazard, true);
 
 	return site && site->kept < FINDINGS_SHOWN ? keep_finding(findings, site) : NULL;
+}
+
+struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key)
+{
+	return add_finding(findings, rule, key, false);
+}
+
+struct finding *findings_add_hazard(struct findings *findings, enum rule_id rule, uint64_t key)
+{
+	return add_finding(findings, rule, key, true);
+}
+
+static struct finding *group_finding(struct findings *findings, enum rule_id rule, uint64_t key,
+				     bool hazard, bool counts)
+{
+	struct finding_site *site = count_finding(findings, rule, key, hazard, counts);
+
+	if (site && !site->group)
+		site->group = keep_finding(findings, site);
+	return site ? site->group : NULL;
 }
 
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
 			       bool counts)
 {
-	struct finding_site *site = count_finding(findings, rule, key, counts);
+	return group_finding(findings, rule, key, false, counts);
+}
 
-	if (site && !site->group)
-		site->group = keep_finding(findings, site);
-	return site ? site->group : NULL;
+struct finding *findings_group_hazard(struct findings *findings, enum rule_id rule, uint64_t key,
+				      bool counts)
+{
+	return group_finding(findings, rule, key, true, counts);
 }
 
 void findings_hide(struct findings *findings, struct finding *finding, const struct finding *teller)
@@ -228,17 +256,35 @@ bool findings_checked(const struct findings *findings, enum rule_id rule)
 	return findings->seen & wanted && !findings->off[rule] && !findings->skip[rule];
 }
 
-uint64_t findings_new(const struct findings *findings, enum rule_id rule)
+char finding_severity(const struct finding *finding)
 {
-	uint64_t n = findings->rules[rule];
+	return finding->site->hazard ? 'H' : rules[finding->rule].severity;
+}
 
-	for (size_t i = 0; i < findings->n && n; i++)
-		if (findings->all[i]->rule == rule && findings->all[i]->known)
-			n -= finding_times(findings->all[i]);
+/* Of @n findings of @rule, or hazards, those that are not known. */
+static uint64_t count_new(const struct findings *findings, enum rule_id rule, bool hazard,
+			  uint64_t n)
+{
+	for (size_t i = 0; i < findings->n && n; i++) {
+		const struct finding *f = findings->all[i];
+
+		if (f->rule == rule && f->site->hazard == hazard && f->known)
+			n -= finding_times(f);
+	}
 	for (const struct finding *f = findings->hidden; f; f = f->hidden)
-		if (f->rule == rule && f->teller->known)
+		if (f->rule == rule && f->site->hazard == hazard && f->teller->known)
 			n -= finding_times(f);
 	return n;
+}
+
+uint64_t findings_new(const struct findings *findings, enum rule_id rule)
+{
+	return count_new(findings, rule, false, findings->rules[rule]);
+}
+
+uint64_t findings_new_hazards(const struct findings *findings, enum rule_id rule)
+{
+	return count_new(findings, rule, true, findings->hazards[rule]);
 }
 
 static int by_rule(const void *a, const void *b)
@@ -262,7 +308,9 @@ uint64_t findings_count(const struct findings *findings, char severity)
 	uint64_t n = 0;
 
 	for (int i = 0; i < RULE_COUNT; i++)
-		if (rules[i].severity == severity)
+		if (severity == 'H')
+			n += findings_new_hazards(findings, (enum rule_id)i);
+		else if (rules[i].severity == severity)
 			n += findings_new(findings, (enum rule_id)i);
 	return n;
 }

@@ -2,6 +2,10 @@
 /*
  * What the rules found, in the order it happened.
  *
+ * A finding is a mistake that the trace proves. A hazard is one that did no harm here: the trace
+ * shows the mistake, and what it would take to break the program, or shows it but for a piece of
+ * evidence. Both are of a rule; a hazard has the severity 'H' whatever the rule's is.
+ *
  * A site is one place in the program that breaks one rule. At most
  * FINDINGS_SHOWN of its findings are stored; all of them are counted.
  *
@@ -26,6 +30,7 @@ struct finding_step {
 struct finding_site {
 	uint64_t key;
 	enum rule_id rule;
+	bool hazard;
 	uint64_t count; /* findings of this site */
 	unsigned int kept;
 	struct finding *group; /* of findings_group() */
@@ -41,6 +46,8 @@ struct finding {
 	char *where;  /* "ibv_modify_qp(): qp" */
 	char *object; /* "qp2" */
 	char *says;
+	char *breaks;  /* of a hazard: "the peer sends before qp1 is destroyed" */
+	char *settles; /* what would prove it, or that it is none: "record --memory"; or NULL */
 	unsigned int nsteps;
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
@@ -68,16 +75,19 @@ struct findings {
 	size_t n;
 	struct unchecked *unchecked;
 	size_t nunchecked;
-	bool off[RULE_COUNT];       /* muted */
-	bool skip[RULE_COUNT];      /* not checked at all: see unchecked */
-	uint64_t rules[RULE_COUNT]; /* findings of each, including those that are not stored */
-	bool carried;               /* the current events are those of the trace before this one */
-	bool blind;                 /* some completions are not in the trace */
-	bool bypassed;              /* posts or polls went round what is recorded */
-	bool fork_not_known;        /* what the kernel does at a fork; it has been told */
-	uint64_t events;            /* read */
-	unsigned int seen;          /* kinds of these: bits, by enum trace_event_kind */
-	int64_t last;               /* time of the last */
+	bool off[RULE_COUNT];         /* muted */
+	bool skip[RULE_COUNT];        /* not checked at all: see unchecked */
+	bool no_hazards;              /* muted */
+	char fail_on;                 /* the least severity that is bad: 'E', 'W', 'H'; 0: 'W' */
+	uint64_t rules[RULE_COUNT];   /* findings of each, including those that are not stored */
+	uint64_t hazards[RULE_COUNT]; /* likewise */
+	bool carried;        /* the current events are those of the trace before this one */
+	bool blind;          /* some completions are not in the trace */
+	bool bypassed;       /* posts or polls went round what is recorded */
+	bool fork_not_known; /* what the kernel does at a fork; it has been told */
+	uint64_t events;     /* read */
+	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
+	int64_t last;        /* time of the last */
 	struct finding_site *sites[256];
 	struct finding *hidden; /* not in `all`, though a site may still add to them */
 	const char *part;       /* which of several traces is looked at for gaps; NULL */
@@ -93,12 +103,17 @@ void findings_free(struct findings *findings);
  */
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key);
 
+/* The same for a hazard, whose @breaks the caller fills, too. */
+struct finding *findings_add_hazard(struct findings *findings, enum rule_id rule, uint64_t key);
+
 /*
  * The one finding that stands for all of the site @key, made by the first call; may be NULL.
  * @counts: it is one more finding, and not just one more word about them.
  */
 struct finding *findings_group(struct findings *findings, enum rule_id rule, uint64_t key,
 			       bool counts);
+struct finding *findings_group_hazard(struct findings *findings, enum rule_id rule, uint64_t key,
+				      bool counts);
 
 /* @finding, which is to be taken out of `all`, is told by @teller. */
 void findings_hide(struct findings *findings, struct finding *finding,
@@ -119,19 +134,23 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 
 void findings_forget_unchecked(struct findings *findings);
 
+/* 'H', or the severity of its rule. */
+char finding_severity(const struct finding *finding);
+
 /* How many findings it stands for: the last that is kept of a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
 
 /* Was there anything in the trace for @rule to look at, and was it looked at? */
 bool findings_checked(const struct findings *findings, enum rule_id rule);
 
-/* Findings of @rule that are not known. */
+/* Findings of @rule that are not known; and hazards. */
 uint64_t findings_new(const struct findings *findings, enum rule_id rule);
+uint64_t findings_new_hazards(const struct findings *findings, enum rule_id rule);
 
 /* Bring what was not checked into one order, in whatever order it was noticed. */
 void findings_sort_unchecked(struct findings *findings);
 
-/* Findings of @severity that are not muted and not known. */
+/* Findings of @severity, 'H' hazards, that are not muted and not known. */
 uint64_t findings_count(const struct findings *findings, char severity);
 
 /* A key for findings_add(), from the values that identify a site. */

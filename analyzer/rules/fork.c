@@ -121,19 +121,25 @@ void fork_003(struct check *check, const struct model_use *use)
 }
 
 /* A finding of @rule at @fork, with its place filled in. */
-static struct finding *add_fork(struct check *check, enum rule_id rule,
-				const struct trace_event *fork)
+static struct finding *place_fork(struct check *check, enum rule_id rule, bool hazard,
+				  const struct trace_event *fork)
 {
 	struct moment moment = moment_of(fork);
-	struct finding *finding =
-		findings_add(check->findings, rule,
-			     findings_key(moment.stack, moment.stack ? 0 : moment.process, 0));
+	uint64_t key = findings_key(moment.stack, moment.stack ? 0 : moment.process, 0);
+	struct finding *finding = hazard ? findings_add_hazard(check->findings, rule, key)
+					 : findings_add(check->findings, rule, key);
 
 	if (!finding)
 		return NULL;
 	finding_at(finding, &moment);
 	finding_text(&finding->where, "%s()", fork->fork->how ? fork->fork->how : "fork");
 	return finding;
+}
+
+static struct finding *add_fork(struct check *check, enum rule_id rule,
+				const struct trace_event *fork)
+{
+	return place_fork(check, rule, false, fork);
 }
 
 /* Did it make a child with a copy of the memory? */
@@ -262,6 +268,7 @@ void fork_004(struct check *check, const struct trace_event *fork)
 }
 
 struct in_flight {
+	bool sends; /* only those that will have a completion */
 	uint64_t n;
 	const struct queue *queue; /* of the first */
 	struct queue_request first;
@@ -271,7 +278,8 @@ static bool count_request(void *arg, const struct queue *queue, const struct que
 {
 	struct in_flight *in_flight = arg;
 
-	if (queue->doubt || request->done)
+	if (queue->doubt || request->done ||
+	    (in_flight->sends && (!queue->send || !request->signalled)))
 		return false;
 	if (!in_flight->n++) {
 		in_flight->queue = queue;
@@ -287,35 +295,70 @@ static bool may_fork(const struct fork_event *fork)
 		(fork->how && (!strcmp(fork->how, "system") || !strcmp(fork->how, "popen"))));
 }
 
+static void say_in_flight(struct finding *finding, const struct trace_event *fork,
+			  const struct in_flight *in_flight, const char *kernel)
+{
+	struct moment forked = moment_of(fork);
+	struct moment posted = { .id = queue_id(&in_flight->first),
+				 .verb = VERB_COUNT,
+				 .process = fork->process,
+				 .stack = in_flight->first.stack,
+				 .time = in_flight->first.time };
+	char id[32];
+
+	finding_text(&finding->says,
+		     "Process %u called %s() while %" PRIu64 " %s outstanding, one since %s%s.",
+		     fork->process, fork->fork->how ? fork->fork->how : "fork", in_flight->n,
+		     in_flight->sends ? "sends were" : "work requests were",
+		     event_id_text(posted.id, id), kernel);
+	finding_step(finding, "posted", &posted);
+	finding_step(finding, "forked", &forked);
+}
+
+/*
+ * Where the kernel copies, or fork support is on, it does no harm here. Receives do not count then:
+ * a server that forks has some posted at all times.
+ */
+static void tell_in_flight(struct check *check, const struct trace_event *fork)
+{
+	bool kept = model_fork_safety(check->model, fork->process) == FORK_KEPT;
+	struct in_flight in_flight = { .sends = true };
+	struct finding *finding;
+
+	queues_each(check->model, fork->process, count_request, &in_flight);
+	finding = in_flight.n ? place_fork(check, RULE_FORK_006, true, fork) : NULL;
+	if (!finding)
+		return;
+	say_in_flight(finding, fork, &in_flight, "");
+	if (kept)
+		finding_text(&finding->breaks,
+			     "a buffer is not alone in its pages: fork support keeps these from "
+			     "the child, with whatever else is in them");
+	else
+		finding_text(&finding->breaks,
+			     "the kernel is older than 5.12 and fork support is off: the first "
+			     "write to a page that both processes have moves it away from the "
+			     "device");
+}
+
 /* FORK-006 */
 void fork_006(struct check *check, const struct trace_event *fork)
 {
 	struct in_flight in_flight = { 0 };
-	struct moment moment, posted;
 	struct finding *finding;
-	char id[32];
 
-	if (!may_fork(fork->fork) || !model_pinned(check->model, fork->process)->regions ||
-	    model_fork_safety(check->model, fork->process) != FORK_UNSAFE)
+	if (!may_fork(fork->fork) || !model_pinned(check->model, fork->process)->regions)
 		return;
+	if (model_fork_safety(check->model, fork->process) != FORK_UNSAFE) {
+		tell_in_flight(check, fork);
+		return;
+	}
 	queues_each(check->model, fork->process, count_request, &in_flight);
 	finding = in_flight.n ? add_fork(check, RULE_FORK_006, fork) : NULL;
-	if (!finding)
-		return;
-	posted = (struct moment){ .id = queue_id(&in_flight.first),
-				  .verb = VERB_COUNT,
-				  .process = fork->process,
-				  .stack = in_flight.first.stack,
-				  .time = in_flight.first.time };
-	moment = moment_of(fork);
-	finding_text(
-		&finding->says,
-		"Process %u called %s() while %" PRIu64 " work requests were outstanding, one "
-		"since %s: this kernel does not copy registered pages, and fork support is off.",
-		fork->process, fork->fork->how ? fork->fork->how : "fork", in_flight.n,
-		event_id_text(posted.id, id));
-	finding_step(finding, "posted", &posted);
-	finding_step(finding, "forked", &moment);
+	if (finding)
+		say_in_flight(finding, fork, &in_flight,
+			      ": this kernel does not copy registered pages, and fork support is "
+			      "off");
 }
 
 /* FORK-007: one finding for each process. */

@@ -20,13 +20,10 @@ void judge_where(struct finding *finding, const struct model_use *use)
 		finding_text(&finding->where, "%s(): %s", name, use->path);
 }
 
-struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
-			  const struct life *object, const char *where)
+/* Fill in where it was; accepts NULL, and returns what it was given. */
+static struct finding *place_finding(struct finding *finding, const struct moment *moment,
+				     const struct life *object, const char *where)
 {
-	uint64_t process = moment->stack ? 0 : moment->process;
-	struct finding *finding = findings_add(check->findings, rule,
-					       findings_key(moment->verb, moment->stack, process));
-
 	if (!finding)
 		return NULL;
 	finding_at(finding, moment);
@@ -36,20 +33,40 @@ struct finding *judge_add(struct check *check, enum rule_id rule, const struct m
 	return finding;
 }
 
+static uint64_t key_of_place(const struct moment *moment)
+{
+	return findings_key(moment->verb, moment->stack, moment->stack ? 0 : moment->process);
+}
+
+struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
+			  const struct life *object, const char *where)
+{
+	return place_finding(findings_add(check->findings, rule, key_of_place(moment)), moment,
+			     object, where);
+}
+
+struct finding *judge_hazard(struct check *check, enum rule_id rule, const struct moment *moment,
+			     const struct life *object, const char *where)
+{
+	return place_finding(findings_add_hazard(check->findings, rule, key_of_place(moment)),
+			     moment, object, where);
+}
+
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy)
 {
 	const struct moment *moment = &destroy->moment;
-	struct finding *finding =
-		findings_add(check->findings, rule, findings_key(moment->verb, moment->stack, 0));
+	uint64_t key = findings_key(moment->verb, moment->stack, 0);
 
-	if (!finding)
-		return NULL;
-	finding_at(finding, moment);
-	finding_text(&finding->where, "%s(): %s", verb_infos[moment->verb].name,
-		     object_names[destroy->object->kind]);
-	finding_text(&finding->object, "%s", destroy->object->name);
-	return finding;
+	return place_finding(findings_add(check->findings, rule, key), moment, destroy->object,
+			     object_names[destroy->object->kind]);
+}
+
+struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
+				     const struct model_destroy *destroy)
+{
+	return judge_hazard(check, rule, &destroy->moment, destroy->object,
+			    object_names[destroy->object->kind]);
 }
 
 static uint32_t stack_of(const struct trace_event *event)

@@ -24,9 +24,15 @@ void judge_where(struct finding *finding, const struct model_use *use);
 struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
 			  const struct life *object, const char *where);
 
-/* findings_add() for a destroy, with its place and object filled in. */
+/* The same for a hazard, of which the caller says when it breaks, too. */
+struct finding *judge_hazard(struct check *check, enum rule_id rule, const struct moment *moment,
+			     const struct life *object, const char *where);
+
+/* findings_add() for a destroy, with its place and object filled in; and for a hazard. */
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
 			      const struct model_destroy *destroy);
+struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
+				     const struct model_destroy *destroy);
 
 /*
  * Does a destroy that has not returned wait for an acknowledgement in vain? Where that is not

@@ -1,5 +1,5 @@
 /*
- * MKEY: keys of the other end, and memory that is deregistered too early
+ * MKEY: keys of the other end
  *
  * Of the other end something is known only where its queue pair is in the trace, too, and the two
  * are joined without doubt (analyzer/model/peer.h).
@@ -12,10 +12,11 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/window.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/mkey_text.h"
 
-enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR, REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
+enum { REM_ACCESS_ERR = 10 }; /* enum ibv_wc_status */
 
 static const char *qp_name(const struct check *check, const struct peer *peer)
 {
@@ -219,6 +220,39 @@ void mkey_004_late(struct check *check, const struct model_complete *complete)
 			     judge_span(complete->event->time - key->destroyed.time, when));
 }
 
+/* MKEY-004: the peer had invalidated the key of its window before it refused the request. */
+void mkey_004_invalid(struct check *check, const struct model_complete *complete)
+{
+	const struct peer *peer = blamed_peer(check, complete);
+	char place[TEXT], name[TEXT], process[PROCESS_TEXT], how[WINDOW_TEXT];
+	int64_t time = complete->event->time;
+	struct finding *finding;
+	struct model_key use;
+	const struct key *key;
+
+	if (!peer)
+		return;
+	key = keys_find_rkey(model_keys(check->model), peer->process, peer->context,
+			     complete->request->rkey);
+	if (!key || key->kind != OBJECT_mw || window_state(check->model, key) != WINDOW_INVALID ||
+	    key->invalid.at.time + peer_slack(model_peers(check->model), complete->event->process,
+					      peer->process) >=
+		    time)
+		return;
+	use = describe_request(complete, peer, key);
+	use.fault = KEY_GONE;
+	finding = key_finding(check, RULE_MKEY_004, &use);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s of %s uses rkey 0x%x, which was %s of %s: %s. The request completed with "
+		     "IBV_WC_REM_ACCESS_ERR.",
+		     key_place(&use, place), key_request(use.opcode), use.number,
+		     key_name(check, key, name), process_id_text(key->process, process),
+		     window_invalid_text(key, time, how));
+	finding_step(finding, "invalidated", &key->invalid.at);
+}
+
 /* MKEY-003: the region may be accessed so, but the other queue pair does not allow it. */
 void mkey_003_peer(struct check *check, const struct model_complete *complete)
 {
@@ -244,140 +278,4 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 			     key_place(&use, place), key_request(use.opcode), qp_name(check, peer),
 			     process_id_text(peer->process, process), qp->access,
 			     words_access(missing));
-}
-
-/* Does the device still work at the queue's requests? */
-static bool is_working(const struct queue *queue)
-{
-	int state = queue->owner ? qp_state(queue->owner) : QP_UNKNOWN;
-
-	return state == ABI_QPS_RTS || state == ABI_QPS_SQD;
-}
-
-struct in_flight {
-	const struct key *key;
-	int64_t before; /* posted before */
-	uint64_t n;
-	struct model_key first;
-};
-
-static bool count_request(void *arg, const struct queue *queue, const struct queue_request *request)
-{
-	struct in_flight *found = arg;
-
-	if (!queue->send || queue->doubt || !request->signalled || request->time >= found->before ||
-	    !is_working(queue) || queue->owner->context != found->key->context)
-		return false;
-	for (uint32_t i = 0; i < request->nsge; i++) {
-		const struct sge *sge = queue_sge(queue, request, i);
-
-		if (sge->lkey != found->key->lkey || !sge->length ||
-		    request->flags & ABI_SEND_INLINE)
-			continue;
-		if (!found->n++)
-			found->first = (struct model_key){
-				.at = { .id = queue_id(request),
-					.verb = VERB_post_send,
-					.process = queue->owner->process,
-					.stack = request->stack,
-					.time = request->time },
-				.queue = queue->owner,
-				.index = request->index,
-				.sge = (int)i,
-				.opcode = request->opcode,
-			};
-		return false;
-	}
-	return false;
-}
-
-/*
- * MKEY-005. Of sends that will have a completion: whether others are done the program may know in
- * other ways, and a receive harms nobody until a message comes (mkey_005_late()).
- */
-void mkey_005(struct check *check, const struct model_destroy *destroy)
-{
-	const struct life *mr = destroy->object;
-	struct in_flight found = { .before = destroy->moment.time };
-	char name[64], place[TEXT], id[32], when[32];
-	struct finding *finding;
-
-	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed ||
-	    model_keys(check->model)->shared)
-		return;
-	found.key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
-	if (!found.key || !found.key->lkey)
-		return;
-	queues_each(check->model, mr->process, count_request, &found);
-	if (!found.n)
-		return;
-	finding = judge_destroy(check, RULE_MKEY_005, destroy);
-	if (!finding)
-		return;
-	finding_text(&finding->says,
-		     "%s was deregistered while %" PRIu64 " request%s that use%s it %s "
-		     "outstanding on %s: %s of the %s at %s, %s before, had not completed.",
-		     judge_name(mr, name, sizeof(name)), found.n, found.n == 1 ? "" : "s",
-		     found.n == 1 ? "s" : "", found.n == 1 ? "was" : "were",
-		     found.first.queue->name, key_place(&found.first, place),
-		     key_request(found.first.opcode), event_id_text(found.first.at.id, id),
-		     judge_span(destroy->moment.time - found.first.at.time, when));
-	finding_step(finding, "registered", &mr->created);
-	finding_step(finding, "posted", &found.first.at);
-	finding_step(finding, "deregistered", &destroy->moment);
-}
-
-/* The dead region that made a receive fail: which of its elements, or -1. */
-static int find_lost(struct check *check, const struct model_complete *complete,
-		     const struct key **ret_key)
-{
-	const struct queue_request *request = complete->request;
-
-	for (uint32_t i = 0; i < request->nsge; i++) {
-		const struct sge *sge = queue_sge(complete->queue, request, i);
-		const struct key *key =
-			keys_find_lkey(model_keys(check->model), complete->event->process,
-				       complete->qp->context, sge->lkey);
-
-		*ret_key = key;
-		if (key && key->state == KEY_DEAD && key->destroyed.time >= request->time)
-			return (int)i;
-	}
-	return -1;
-}
-
-/* MKEY-005: a receive failed since its region went while it was outstanding. */
-void mkey_005_late(struct check *check, const struct model_complete *complete)
-{
-	const struct wc *wc = &complete->event->poll->wc[complete->index];
-	const struct queue_request *request = complete->request;
-	char place[TEXT], name[TEXT], id[32], posted[32], when[32];
-	struct model_key use = { .fault = KEY_GONE, .opcode = -1 };
-	struct finding *finding;
-
-	if (wc->status != LOC_PROT_ERR || !request || !complete->qp || complete->queue->doubt ||
-	    wc->candidates > 1 || complete->queue->send)
-		return;
-	use.sge = find_lost(check, complete, &use.key);
-	if (use.sge < 0)
-		return;
-	use.at = (struct moment){ .id = queue_id(request),
-				  .verb = VERB_post_recv,
-				  .process = complete->event->process,
-				  .stack = request->stack,
-				  .time = request->time };
-	use.queue = complete->qp;
-	use.index = request->index;
-	use.number = use.key->lkey;
-	finding = key_finding(check, RULE_MKEY_005, &use);
-	if (finding)
-		finding_text(&finding->says,
-			     "%s of the receive at %s uses lkey 0x%x, which was %s until %s() at "
-			     "%s; the receive was outstanding then, and completed with "
-			     "IBV_WC_LOC_PROT_ERR %s later.",
-			     key_place(&use, place), event_id_text(use.at.id, posted), use.number,
-			     key_name(check, use.key, name),
-			     verb_infos[use.key->destroyed.verb].name,
-			     event_id_text(use.key->destroyed.id, id),
-			     judge_span(complete->event->time - use.key->destroyed.time, when));
 }

@@ -7,8 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyzer/model/key.h"
+#include "analyzer/model/lost.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/rules/judge.h"
+
+enum { LOSERS = 3 }; /* queue pairs: one or two may be those of the end */
 
 /* LIFE-008: what was posted while another thread destroyed it is that thread's mistake. */
 void life_008(struct check *check, const struct model_destroy *destroy)
@@ -89,6 +93,54 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "put into ERR", &qp->sq->drain);
 	finding_step(finding, "destroyed", &destroy->moment);
+}
+
+static void tell_lost(struct check *check, const struct lost_pool *pool, const char *name)
+{
+	const struct moment *moment = &pool->destroyed;
+	struct finding *finding;
+
+	if (pool->queues < LOSERS || !pool->buffers || !pool->others)
+		return;
+	finding = judge_hazard(check, RULE_COMPL_002, moment, NULL, "qp");
+	if (!finding)
+		return;
+	finding_text(&finding->object, "%s", name);
+	finding_text(&finding->says,
+		     "%u queue pairs, %s the first, were destroyed with receives outstanding, and "
+		     "their completions were never polled: %" PRIu64 " buffers of %s were not "
+		     "posted again, while newer queue pairs posted %" PRIu64 " others.",
+		     pool->queues, pool->first, pool->buffers, name, pool->others);
+	finding_text(&finding->breaks,
+		     "it goes on like this: each queue pair takes buffers out of the pool, unless "
+		     "the program gives them back by itself");
+	finding_step(finding, "destroyed last", moment);
+}
+
+/* COMPL-002: the pool is deregistered, or its process ends. */
+void compl_002_pool(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *mr = destroy->object;
+	const struct lost_pool *pool;
+
+	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
+		return;
+	pool = lost_of(check->model, mr->process, mr->number);
+	if (pool)
+		tell_lost(check, pool, mr->name);
+}
+
+void compl_002_end(struct check *check, const struct model_exit *end)
+{
+	const struct lost_pool *pool = NULL;
+
+	while ((pool = lost_next(check->model, end->process, pool))) {
+		const struct key *key =
+			keys_find_lkey(model_keys(check->model), end->process, 0, pool->lkey);
+		const struct object *mr = key ? trace_object(check->trace, key->object) : NULL;
+
+		tell_lost(check, pool, mr && mr->name ? mr->name : "a region");
+	}
 }
 
 static struct finding *add_twice(struct check *check, enum rule_id rule,

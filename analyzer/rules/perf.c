@@ -12,12 +12,14 @@
 #include "analyzer/rules/judge.h"
 
 enum {
-	LEAST = 10000,  /* posts, polls, events: fewer are over in a few milliseconds */
-	MOST = 75,      /* percent of them: a program that does so as a rule */
-	DEEP = 16,      /* outstanding: one that waits for each has nothing to save */
-	HOT_CALLS = 16, /* fewer are a queue pair that is connected late */
-	HOT_SHARE = 5,  /* percent of the time: the noise of two runs is about that */
-	BURSTS = 16,    /* polls of QUEUE_BURST: fewer follow a stop of the program */
+	LEAST = 10000,    /* posts, polls, events: fewer are over in a few milliseconds */
+	MOST = 75,        /* percent of them: a program that does so as a rule */
+	DEEP = 16,        /* outstanding: one that waits for each has nothing to save */
+	HOT_CALLS = 16,   /* fewer are a queue pair that is connected late */
+	HOT_SHARE = 5,    /* percent of the time: the noise of two runs is about that */
+	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
+	BRIEF_SENDS = 8,  /* for so many sends at most one region that is gone soon */
+	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
 };
 
 static bool is_most(uint64_t part, uint64_t all)
@@ -57,35 +59,72 @@ static void add_post(struct finding *finding, const struct queue *queue, uint32_
 	finding_step(finding, "posted last", &last);
 }
 
+static struct finding *add_hot(struct check *check, const struct model_exit *end,
+			       const struct hot *hot)
+{
+	struct finding *finding = findings_add(check->findings, RULE_PERF_001,
+					       findings_key(end->process, hot->longest.stack, 0));
+
+	if (!finding)
+		return NULL;
+	finding_at(finding, &hot->longest);
+	finding_text(&finding->where, "%s()", verb_infos[hot->longest.verb].name);
+	finding_text(&finding->object, "%s", object_names[verb_infos[hot->longest.verb].object]);
+	finding_step(finding, "the longest", &hot->longest);
+	return finding;
+}
+
+/* What the text of both kinds ends with. */
+static const char *share_text(const struct hot *hot, int64_t ns, int64_t time, char text[192])
+{
+	char share[32], whole[32], longest[32], id[32];
+
+	snprintf(text, 192,
+		 "%s of the %s in which the process posted, %" PRId64 " %%; the longest, "
+		 "%s, took %s.",
+		 judge_span(ns, share), judge_span(time, whole),
+		 time / 100 ? ns / (time / 100) : 100, event_id_text(hot->longest.id, id),
+		 judge_span(hot->longest_ns, longest));
+	return text;
+}
+
+/* Is memory registered for single messages, or for a great part of the time? */
+static bool is_register_hot(const struct hot *hot, int64_t time)
+{
+	return (hot->registered >= HOT_CALLS && hot->register_ns >= time / 100 * EARLY_SHARE) ||
+	       (hot->brief >= HOT_CALLS && hot->brief * BRIEF_SENDS >= hot->sends);
+}
+
 /* PERF-001 */
 void perf_001(struct check *check, const struct model_exit *end)
 {
 	const struct hot *hot = hot_of(check->model, end->process);
-	char share[32], whole[32], longest[32], id[32];
+	int64_t steady, sending;
 	struct finding *finding;
-	int64_t time;
+	char text[192];
 
-	if (!hot || hot->posts < HOT_POSTS || hot->calls < HOT_CALLS)
+	if (!hot || !hot->sends)
 		return;
-	time = hot->until - hot->since;
-	if (hot->ns < time / 100 * HOT_SHARE)
-		return;
-	finding = findings_add(check->findings, RULE_PERF_001,
-			       findings_key(end->process, hot->longest.stack, 0));
-	if (!finding)
-		return;
-	finding->event = hot->longest.id;
-	finding->time = hot->longest.time;
-	finding->process = end->process;
-	finding->thread = hot->longest.id.thread;
-	finding_text(&finding->where, "%s()", verb_infos[hot->longest.verb].name);
-	finding_text(&finding->says,
-		     "%" PRIu64 " calls that register memory or create queue pairs took %s of the "
-		     "%s in which the process posted, %" PRId64 " %%; the longest, %s, took %s.",
-		     hot->calls, judge_span(hot->ns, share), judge_span(time, whole),
-		     time / 100 ? hot->ns / (time / 100) : 100, event_id_text(hot->longest.id, id),
-		     judge_span(hot->longest_ns, longest));
-	finding_step(finding, "the longest", &hot->longest);
+	steady = hot->until - hot->since;
+	sending = hot->until - hot->first_send;
+	if (hot->posts >= HOT_POSTS && hot->calls >= HOT_CALLS &&
+	    hot->ns >= steady / 100 * HOT_SHARE) {
+		finding = add_hot(check, end, hot);
+		if (finding)
+			finding_text(&finding->says,
+				     "%" PRIu64 " calls that register memory or create queue pairs "
+				     "took %s",
+				     hot->calls, share_text(hot, hot->ns, steady, text));
+	} else if (is_register_hot(hot, sending)) {
+		finding = add_hot(check, end, hot);
+		if (finding)
+			finding_text(&finding->says,
+				     "%" PRIu64 " regions were deregistered at most %d sends after "
+				     "they had been registered, for %" PRIu64 " sends in total. "
+				     "Registering and deregistering took %s",
+				     hot->brief, HOT_BRIEF, hot->sends,
+				     share_text(hot, hot->register_ns, sending, text));
+	}
 }
 
 static void tell_singles(struct check *check, const struct life *life, const struct queue *queue)

@@ -13,6 +13,7 @@
 #include "analyzer/model/control.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
 static struct finding *add_strain(struct check *check, enum rule_id rule,
@@ -165,12 +166,37 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 	finding_step(finding, "created", &life->created);
 }
 
+/* The program ended before it posted one more. */
+static void tell_unsignalled(struct check *check, const struct model_strain *strain)
+{
+	const struct queue *queue = strain->queue;
+	uint64_t room = strain->limit - queue->outstanding;
+	struct finding *finding = judge_hazard(check, RULE_QUEUE_004, &strain->moment,
+					       strain->object, "wr.send_flags");
+	char name[64], more[WORDS_COUNT];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: the last %u requests were unsignalled, and its send queue holds %" PRIu64
+		     ".",
+		     judge_name(strain->object, name, sizeof(name)), queue->run, strain->limit);
+	finding_text(&finding->breaks,
+		     "it posts %s more: no completion will ever free a slot, and the post fails "
+		     "with ENOMEM",
+		     words_count(room + 1, "request", more));
+	finding_step(finding, "created", &strain->object->created);
+	add_steps(finding, strain);
+}
+
 void queue_004(struct check *check, const struct model_strain *strain)
 {
 	const struct queue *queue = strain->queue;
 	struct finding *finding;
 	char name[64];
 
+	if (strain->kind == STRAIN_FULL)
+		tell_unsignalled(check, strain);
 	if (strain->kind != STRAIN_STUCK)
 		return;
 	finding = add_strain(check, RULE_QUEUE_004, strain);

@@ -35,6 +35,8 @@ int rule_find(const char *id)
 const char *rule_severity(char severity)
 {
 	switch (severity) {
+	case 'H':
+		return "hazard";
 	case 'E':
 		return "error";
 	case 'W':

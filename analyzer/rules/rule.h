@@ -4,6 +4,7 @@
  *
  * Constant data; any thread.
  */
+#include "analyzer/model/inside.h"
 #include "analyzer/model/watcher.h"
 
 struct check;
@@ -22,29 +23,30 @@ enum rule_id {
  * What a rule's function is told of, and with which fact. The raw ones (call to notify) are the
  * application's own events only, not those of a library on its behalf.
  */
-#define EACH_HOOK(X)                                                                             \
-	X(use, struct model_use)             /* an object that is not simply alive was used */   \
-	X(destroy, struct model_destroy)     /* a destroy ended, or never will */                \
-	X(leak, struct model_leak)           /* an object outlived its context or process */     \
-	X(key, struct model_key)             /* a request names a key that does not fit */       \
-	X(modify, struct model_modify)       /* ibv_modify_qp() has returned */                  \
-	X(misfit, struct model_misfit)       /* a post that its queue pair is not ready for */   \
-	X(unreached, struct model_unreached) /* the first request was not answered */            \
-	X(device, struct model_device)       /* a device of a list that was freed is used */     \
-	X(foreign, struct model_foreign)     /* an object of another context was given */        \
-	X(call, struct trace_event)          /* a control verb begins */                         \
-	X(returned, struct trace_event)      /* it has returned */                               \
-	X(post, struct model_post)           /* requests were posted; for each post: be quick */ \
-	X(complete, struct model_complete)   /* a completion was polled; be quick */             \
-	X(strain, struct model_strain)       /* a queue has no room for what it was asked */     \
-	X(retire, struct life)               /* a queue or CQ ends, what it saw still known */   \
-	X(batch, struct model_batch)         /* ibv_next_poll() was out of place */              \
-	X(misuse, struct model_misuse)       /* record --strict has seen what is not allowed */  \
-	X(wait, struct model_wait)           /* for an event that cannot come */                 \
-	X(fork, struct trace_event)          /* in the parent */                                 \
-	X(memory, struct trace_event)        /* registered memory was given back */              \
-	X(end, struct model_exit)            /* a process ended, its objects still known */      \
-	X(finish, struct findings)           /* the last event has been seen */
+#define EACH_HOOK(X)                                                                              \
+	X(use, struct model_use)             /* an object that is not simply alive was used */    \
+	X(destroy, struct model_destroy)     /* a destroy ended, or never will */                 \
+	X(leak, struct model_leak)           /* an object outlived its context or process */      \
+	X(key, struct model_key)             /* a request names a key that does not fit */        \
+	X(modify, struct model_modify)       /* ibv_modify_qp() has returned */                   \
+	X(misfit, struct model_misfit)       /* a post that its queue pair is not ready for */    \
+	X(unreached, struct model_unreached) /* the first request was not answered */             \
+	X(inside, struct model_inside)     /* a call on an object that another thread destroys */ \
+	X(device, struct model_device)     /* a device of a list that was freed is used */        \
+	X(foreign, struct model_foreign)   /* an object of another context was given */           \
+	X(call, struct trace_event)        /* a control verb begins */                            \
+	X(returned, struct trace_event)    /* it has returned */                                  \
+	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
+	X(complete, struct model_complete) /* a completion was polled; be quick */                \
+	X(strain, struct model_strain)     /* a queue has no room for what it was asked */        \
+	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
+	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \
+	X(misuse, struct model_misuse)     /* record --strict has seen what is not allowed */     \
+	X(wait, struct model_wait)         /* for an event that cannot come */                    \
+	X(fork, struct trace_event)        /* in the parent */                                    \
+	X(memory, struct trace_event)      /* registered memory was given back */                 \
+	X(end, struct model_exit)          /* a process ended, its objects still known */         \
+	X(finish, struct findings)         /* the last event has been seen */
 
 #define HOOK_TYPE(hook, fact) typedef void hook##_fn(struct check *check, const fact *hook);
 EACH_HOOK(HOOK_TYPE)

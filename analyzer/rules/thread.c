@@ -2,8 +2,8 @@
  * THREAD: two threads at once
  *
  * The trace has the time when a data verb was called, and not when it returned. A call that begins
- * between the begin and the end of a destroy overlaps it for certain; one that was under way
- * before is not found.
+ * between the begin and the end of a destroy overlaps it for certain; a data verb that was under
+ * way before is not found. Of a control verb the return is known, too.
  */
 #include <stdio.h>
 
@@ -44,4 +44,43 @@ void thread_002(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "destroyed", &destroy->moment);
 	finding_step(finding, "used", &object->met);
+}
+
+/* "and returned 2 ms later", "and never returned" */
+static const char *end_text(const struct model_inside *inside, char text[96])
+{
+	char when[32];
+
+	if (inside->returned >= 0)
+		snprintf(text, 96, "and returned %s later",
+			 judge_span(inside->returned - inside->destroy.time, when));
+	else if (inside->ended < INT64_MAX)
+		snprintf(text, 96, "and its thread ended within it, %s later",
+			 judge_span(inside->ended - inside->destroy.time, when));
+	else
+		snprintf(text, 96, "and never returned");
+	return text;
+}
+
+/* THREAD-002: the call had begun before the destroy. */
+void thread_002_inside(struct check *check, const struct model_inside *inside)
+{
+	const struct life *object = &inside->object;
+	const struct moment *call = &inside->call, *destroy = &inside->destroy;
+	struct finding *finding =
+		judge_add(check, RULE_THREAD_002, destroy, object, object_names[object->kind]);
+	char name[64], id[32], since[32], end[96];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "Thread %u called %s() on %s while thread %u was inside %s(), %s, for %s: "
+		     "the call was under way %s.",
+		     thread_number(destroy->id.thread), verb_infos[destroy->verb].name,
+		     judge_name(object, name, sizeof(name)), thread_number(call->id.thread),
+		     verb_infos[call->verb].name, event_id_text(call->id, id),
+		     judge_span(destroy->time - call->time, since), end_text(inside, end));
+	finding_step(finding, "created", &object->created);
+	finding_step(finding, "called", call);
+	finding_step(finding, "destroyed", destroy);
 }

@@ -342,10 +342,14 @@ static void tell_unsure(struct watch *w, const struct findings *findings)
 static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 {
 	char fingerprint[FINGERPRINT];
-	struct stored_finding row = row_of(&w->report, f, fingerprint);
+	struct text says = { 0 };
+	struct stored_finding row = row_of(&w->report, f, fingerprint, &says);
+	int err;
 
 	row.count = n;
-	return writer_finding(w->options.writer, &row);
+	err = writer_finding(w->options.writer, &row);
+	text_fini(&says);
+	return err;
 }
 
 /* Findings that are new, or whose number has grown, since the last time. */

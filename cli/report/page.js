@@ -458,7 +458,8 @@ function verdictsOfCheck(check) {
 		found.push({rank: 1, kind: 'failed', n: 1, title: 'killed',
 			text: `process ${process.process}: ${process.signal || process.how || ''}`});
 	for (const f of check.findings || [])
-		found.push({rank: f.severity === 'error' ? 1 : f.severity === 'warning' ? 2 : 5,
+		found.push({rank: f.severity === 'error' ? 1 : f.severity === 'warning' ? 2 :
+			f.severity === 'hazard' ? 3 : 5,
 			kind: f.severity, n: f.count, title: `${f.rule} ${f.name}`,
 			text: `${f.message} (${f.event}` + (f.count > 1 ? `, ${formatCount(f.count)} times` :
 				'') + ')'});

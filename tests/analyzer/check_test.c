@@ -261,6 +261,28 @@ TEST(rules_are_found_by_id_and_name)
 }
 
 /* An identifier is stable; a row says all that a reader needs, and looks at something. */
+/* What makes the exit status 1 is chosen by --fail-on. */
+TEST(the_least_severity_that_fails_is_chosen)
+{
+	static const struct {
+		char fail_on;
+		bool error, warning, hazard;
+	} choices[] = { { 0, true, true, false },
+			{ 'E', true, false, false },
+			{ 'W', true, true, false },
+			{ 'H', true, true, true } };
+	struct findings findings = { 0 };
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		findings.fail_on = choices[i].fail_on;
+		assert_int_equal(check_is_failure(&findings, 'E'), choices[i].error);
+		assert_int_equal(check_is_failure(&findings, 'W'), choices[i].warning);
+		assert_int_equal(check_is_failure(&findings, 'H'), choices[i].hazard);
+		assert_false(check_is_failure(&findings, 'P'));
+		assert_false(check_is_failure(&findings, 'I'));
+	}
+}
+
 TEST(every_rule_is_whole)
 {
 	uint64_t looks = 0; /* a bit for each rule that has a function */
@@ -271,7 +293,7 @@ TEST(every_rule_is_whole)
 
 		assert_int_equal(rule_find(r->id), i);
 		assert_int_equal(rule_find(r->name), i);
-		assert_non_null(strchr("EWPI", r->severity));
+		assert_non_null(strchr("EWHPI", r->severity));
 		assert_true(strlen(r->means) > 20 && strlen(r->harm) > 20);
 		assert_true(strlen(r->advice) > 20 && strlen(r->source) > 5);
 	}

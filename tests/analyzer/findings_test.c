@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analyzer/report/known.h"
 #include "analyzer/rules/rule.h"
 #include "tests/test.h"
 
@@ -44,6 +45,44 @@ TEST(each_site_and_each_rule_has_its_own)
 	assert_non_null(findings_add(findings, RULE_MKEY_002, 7));
 	assert_null(findings_add(findings, RULE_MKEY_001, 7));
 	assert_int_equal(findings->n, FINDINGS_SHOWN + 2);
+}
+
+TEST(a_hazard_is_counted_apart_from_findings)
+{
+	struct finding *finding = findings_add(findings, RULE_MKEY_005, 7);
+	struct finding *hazard = findings_add_hazard(findings, RULE_MKEY_005, 7);
+
+	assert_ptr_not_equal(finding->site, hazard->site);
+	assert_int_equal(finding_severity(finding), 'E');
+	assert_int_equal(finding_severity(hazard), 'H');
+	findings_add_hazard(findings, RULE_MKEY_005, 7);
+	assert_int_equal(findings->rules[RULE_MKEY_005], 1);
+	assert_int_equal(findings->hazards[RULE_MKEY_005], 2);
+	assert_int_equal(findings_count(findings, 'E'), 1);
+	assert_int_equal(findings_count(findings, 'H'), 2);
+	finding->known = FINDING_BASELINE;
+	assert_int_equal(findings_count(findings, 'E'), 0);
+	assert_int_equal(findings_count(findings, 'H'), 2);
+	hazard->known = FINDING_BASELINE;
+	assert_int_equal(findings_count(findings, 'H'), 1);
+}
+
+TEST(a_group_of_hazards_is_one)
+{
+	struct finding *first = findings_group_hazard(findings, RULE_MKEY_005, 7, true);
+
+	assert_ptr_equal(findings_group_hazard(findings, RULE_MKEY_005, 7, true), first);
+	assert_ptr_not_equal(findings_group(findings, RULE_MKEY_005, 7, true), first);
+	assert_int_equal(findings->hazards[RULE_MKEY_005], 2);
+	assert_int_equal(finding_times(first), 2);
+}
+
+TEST(hazards_can_be_muted_alone)
+{
+	findings->no_hazards = true;
+	assert_null(findings_add_hazard(findings, RULE_MKEY_005, 7));
+	assert_int_equal(findings->hazards[RULE_MKEY_005], 0);
+	assert_non_null(findings_add(findings, RULE_MKEY_005, 7));
 }
 
 TEST(what_is_muted_or_carried_is_neither_stored_nor_counted)

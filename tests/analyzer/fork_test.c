@@ -434,8 +434,11 @@ TEST(pages_are_not_missing_without_fork_support)
 	story_end(&s);
 }
 
-/* Returns how often FORK-006 was found: system() with a send outstanding, or polled before. */
-static uint64_t system_in_flight(const char *copies, bool polled)
+/*
+ * Returns how often FORK-006 was found, and as a hazard: system() with a send outstanding, or
+ * polled before.
+ */
+static uint64_t system_in_flight(const char *copies, bool polled, uint64_t *ret_hazards)
 {
 	struct event_sge sge = { .addr = 0x10000, .length = 64, .lkey = 0x40 };
 	struct story s;
@@ -453,16 +456,44 @@ static uint64_t system_in_flight(const char *copies, bool polled)
 	story_makes(&s, 0, 1, FORK_SYSTEM);
 	story_check(&s, NULL);
 	n = s.findings->rules[RULE_FORK_006];
+	*ret_hazards = s.findings->hazards[RULE_FORK_006];
 	story_end(&s);
 	return n;
 }
 
 TEST(system_with_a_send_outstanding)
 {
-	assert_int_equal(system_in_flight("no", false), 1);
-	assert_int_equal(system_in_flight("no", true), 0);
-	assert_int_equal(system_in_flight("yes", false), 0);
-	assert_int_equal(system_in_flight("", false), 0);
+	uint64_t hazards;
+
+	assert_int_equal(system_in_flight("no", false, &hazards), 1);
+	assert_int_equal(hazards, 0);
+	assert_int_equal(system_in_flight("no", true, &hazards), 0);
+	assert_int_equal(hazards, 0);
+	assert_int_equal(system_in_flight("yes", false, &hazards), 0);
+	assert_int_equal(hazards, 1);
+	assert_int_equal(system_in_flight("yes", true, &hazards), 0);
+	assert_int_equal(hazards, 0);
+	assert_int_equal(system_in_flight("", false, &hazards), 0);
+	assert_int_equal(hazards, 1);
+}
+
+/* A server that forks has receives posted at all times. */
+TEST(system_with_a_receive_outstanding)
+{
+	struct event_sge sge = { .addr = 0x10000, .length = 64, .lkey = 0x40 };
+	struct story s;
+
+	story_limits.page_size = 4096;
+	story_copies = "yes";
+	story_with_qp(&s);
+	child_mr.addr = (void *)0x10000;
+	child_mr.length = 8192;
+	reg_mr(&s, &child_mr);
+	story_post(&s, 0, VERB_post_recv, &a_qp, 7, 0, sge);
+	story_makes(&s, 0, 1, FORK_SYSTEM);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_FORK_006], 0);
+	story_end(&s);
 }
 
 /* @n registrations, @every ns apart. */

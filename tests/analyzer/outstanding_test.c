@@ -214,7 +214,10 @@ TEST(a_program_that_never_told_them_apart)
 	receive_many(&s, 1, 1);
 	receive_two(&s, 1000, 1000);
 	end_well(&s);
-	story_finds_nothing(&s);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_MKEY_007], 0);
+	assert_int_equal(s.findings->rules[RULE_COMPL_006], 0);
+	story_end(&s);
 }
 
 /* A poll of another thread may be late: the first may have completed. */
@@ -230,7 +233,7 @@ TEST(another_thread_polls)
 	poll_receive(&s, other, 5000);
 	receive_two(&s, 1000, 1000);
 	end_well(&s);
-	story_finds_nothing(&s);
+	story_warns(&s, RULE_MKEY_007, "the receive with wr_id 0x3e8");
 }
 
 TEST(a_completion_comes_after_the_destroy)
@@ -303,5 +306,78 @@ TEST(a_number_comes_back_without_a_completion)
 	post_sends(&s, 7, 1, IBV_SEND_SIGNALED);
 	poll_sends(&s, 7, 1);
 	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* @turns queue pairs take @n receives of a pool with them, from buffer turn * @step on. */
+static void lose_receives(struct story *s, uint64_t turns, uint64_t step)
+{
+	story_with_cq(s);
+	a_mr.addr = (void *)0x1000;
+	reg_mr(s, &a_mr);
+	for (uint64_t turn = 0; turn < turns; turn++) {
+		create_roomy(s, cap, cap);
+		post_list(s, 0,
+			  &(struct posted){ .verb = VERB_post_recv,
+					    .wr_id = 1,
+					    .n = ROOM,
+					    .buffer = 1 + turn * step });
+		destroy_qp(s, 0);
+	}
+}
+
+static void end_pool(struct story *s)
+{
+	dereg_mr(s, &a_mr, 0);
+	destroy_cq(s, 0);
+	dealloc_pd(s, 0);
+	close_context(s);
+	story_exit(s, STORY_PID, 0);
+}
+
+TEST(queue_pairs_take_the_buffers_of_a_pool_with_them)
+{
+	struct story s;
+
+	lose_receives(&s, 3, ROOM);
+	end_pool(&s);
+	story_warns(&s, RULE_COMPL_002,
+		    "3 queue pairs, qp1 the first, were destroyed with receives outstanding, and "
+		    "their completions were never polled: 12 buffers of mr1 were not posted "
+		    "again, while newer queue pairs posted 8 others.");
+}
+
+/* Nobody deregisters the pool. */
+TEST(a_process_ends_with_buffers_lost)
+{
+	const struct finding *f = NULL;
+	struct story s;
+
+	lose_receives(&s, 3, ROOM);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_COMPL_002], 1);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_COMPL_002)
+			f = s.findings->all[i];
+	assert_string_equal(f->object, "mr1");
+	story_end(&s);
+}
+
+TEST(two_queue_pairs_may_be_the_end_of_a_program)
+{
+	struct story s;
+
+	lose_receives(&s, 2, ROOM);
+	end_pool(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(the_buffers_are_posted_again)
+{
+	struct story s;
+
+	lose_receives(&s, 4, 0);
+	end_pool(&s);
 	story_finds_nothing(&s);
 }

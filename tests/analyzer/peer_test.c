@@ -196,9 +196,14 @@ TEST(a_receive_whose_region_went)
 	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
 	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
 	poll_as(&s, IBV_WC_LOC_PROT_ERR);
-	story_tells(&s, RULE_MKEY_005, "the receive was outstanding then");
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_MKEY_005], 1); /* when it went */
+	assert_int_equal(s.findings->rules[RULE_MKEY_005], 1);   /* when it failed */
+	assert_non_null(strstr(s.findings->all[1]->says, "the receive was outstanding then"));
+	story_end(&s);
 }
 
+/* Harm comes only with a message. */
 TEST(a_receive_that_nobody_needed)
 {
 	const struct event_sge sge = { AT, 8, 0x10 };
@@ -208,8 +213,79 @@ TEST(a_receive_that_nobody_needed)
 	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
 	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
 	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_warns(&s, RULE_MKEY_005, "while 1 request that uses it was outstanding on qp1");
+}
+
+static void move_to_error(struct story *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	story_do(s, 0, VERB_modify_qp, 33, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
+}
+
+/* No message can come for it any more. */
+TEST(a_receive_of_a_queue_pair_in_error)
+{
+	const struct event_sge sge = { AT, 8, 0x10 };
+	struct story s;
+
+	begin_story(&s);
+	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
+	move_to_error(&s);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
 	story_check(&s, NULL);
-	assert_int_equal(s.findings->rules[RULE_MKEY_005], 0);
+	assert_int_equal(s.findings->hazards[RULE_MKEY_005], 0);
+	story_end(&s);
+}
+
+static void post_unsignalled(struct story *s)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge sge = { AT, 8, 0x10 };
+
+	event->object = W(&ends[0].qp);
+	event->verb = (unsigned int)VERB_post_send & 0x1ff;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = 3, .opcode = IBV_WR_SEND, .nsge = 1 };
+	memcpy(wr + 1, &sge, sizeof(sge));
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(sge)) / 8);
+}
+
+TEST(an_unsignalled_send_may_not_be_done)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_unsignalled(&s);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	story_warns(&s, RULE_MKEY_005, "wr[0].sg_list[0] of IBV_WR_SEND at 1:");
+}
+
+static void poll_message(struct story *s)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[0].cq);
+	event->ret = event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = ends[0].qp.qp_num };
+	story_event(s, 0, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+/* What came since may be its answer. */
+TEST(a_completion_may_say_that_an_unsignalled_send_is_done)
+{
+	const struct event_sge sge = { AT + 64, 8, 0x10 };
+	struct story s;
+
+	begin_story(&s);
+	story_post(&s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
+	post_unsignalled(&s);
+	poll_message(&s);
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->hazards[RULE_MKEY_005], 0);
 	story_end(&s);
 }
 

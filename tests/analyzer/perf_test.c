@@ -33,6 +33,40 @@ TEST(registrations_between_messages)
 	story_tells(&s, RULE_PERF_001, "40 calls that register memory or create queue pairs took");
 }
 
+/* Of few messages each has a region of its own: as many as there are sends. */
+TEST(a_region_for_each_message)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_and_poll(&s, 0);
+	for (uint64_t i = 1; i < 20; i++) {
+		reg_mr(&s, &a_mr);
+		post_and_poll(&s, i);
+		dereg_mr(&s, &a_mr, 0);
+	}
+	end_well(&s);
+	story_tells(&s, RULE_PERF_001,
+		    "19 regions were deregistered at most 4 sends after they had been registered, "
+		    "for 20 sends in total.");
+}
+
+TEST(regions_that_live_long_are_no_churn)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	post_and_poll(&s, 0);
+	for (uint64_t i = 1; i < 20; i++) {
+		reg_mr(&s, &a_mr);
+		for (uint64_t k = 0; k < 5; k++)
+			post_and_poll(&s, 5 * i + k);
+		dereg_mr(&s, &a_mr, 0);
+	}
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
 TEST(registrations_before_and_after_the_work)
 {
 	struct story s;

@@ -246,6 +246,49 @@ TEST(a_queue_is_filled_once_without_signals)
 	begin_with(&s, cap, cap);
 	post_sends(&s, 0, ROOM, 0);
 	end_well(&s);
+	story_warns(&s, RULE_QUEUE_004,
+		    "qp1 (number 0x21): the last 4 requests were unsignalled, and its send queue "
+		    "holds 4.");
+}
+
+TEST(a_queue_that_is_nearly_filled_without_signals)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 0, ROOM - 1, 0);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+static struct ibv_qp_cap sixteen = { 16, 1, 1, 1, 0 };
+
+/* A program that never signals fills it sooner or later. */
+TEST(half_a_queue_of_a_program_that_never_signals)
+{
+	struct story s;
+
+	begin_with(&s, sixteen, sixteen);
+	post_sends(&s, 0, 8, 0);
+	end_well(&s);
+	story_warns(&s, RULE_QUEUE_004,
+		    "the last 8 requests were unsignalled, and its send queue "
+		    "holds 16.");
+	begin_with(&s, sixteen, sixteen);
+	post_sends(&s, 0, 7, 0);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(half_a_queue_of_a_program_that_has_signalled)
+{
+	struct story s;
+
+	begin_with(&s, sixteen, sixteen);
+	post_sends(&s, 100, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 100, 1);
+	post_sends(&s, 0, 15, 0);
+	end_well(&s);
 	story_finds_nothing(&s);
 }
 

@@ -12,7 +12,8 @@
 
 static const char *print_of(enum rule_id rule, const char *where, char text[FINGERPRINT])
 {
-	struct finding finding = { .rule = rule, .where = (char *)where };
+	const struct finding_site site = { .rule = rule };
+	struct finding finding = { .rule = rule, .site = &site, .where = (char *)where };
 	struct report report = { 0 };
 
 	return report_fingerprint(&report, &finding, text);
@@ -30,6 +31,18 @@ TEST(a_fingerprint_is_of_the_rule_and_the_argument_but_its_numbers)
 			    print_of(RULE_LIFE_001, "ibv_post_send(): wr[13].sg_list[1].lkey", b));
 	assert_string_not_equal(a, print_of(RULE_LIFE_001, "ibv_post_send(): wr[2].ah", b));
 	assert_string_not_equal(a, print_of(RULE_LIFE_001, NULL, b));
+}
+
+/* A baseline with a hazard must not hide the error that comes of it. */
+TEST(a_hazard_has_another_fingerprint_than_a_finding)
+{
+	const struct finding_site site = { .hazard = true };
+	struct finding finding = { .rule = RULE_LIFE_001, .site = &site, .where = "x" };
+	struct report report = { 0 };
+	char a[FINGERPRINT], b[FINGERPRINT];
+
+	report_fingerprint(&report, &finding, a);
+	assert_string_not_equal(a, print_of(RULE_LIFE_001, "x", b));
 }
 
 /* What is XML's, and what XML must not have. */

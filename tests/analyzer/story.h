@@ -311,7 +311,7 @@ static inline uint64_t story_found(const struct story *s)
 	uint64_t n = 0;
 
 	for (int i = 0; i < RULE_COUNT; i++)
-		n += s->findings->rules[i];
+		n += s->findings->rules[i] + s->findings->hazards[i];
 	return n;
 }
 
@@ -331,6 +331,23 @@ static inline const struct finding *story_only(const struct story *s, enum rule_
 	return s->findings->all[0];
 }
 
+/* A story that ends here, and whose only finding is a hazard of @rule that says @text. */
+static inline void story_warns(struct story *s, enum rule_id rule, const char *text)
+{
+	const struct finding *f;
+
+	story_check(s, NULL);
+	f = story_only(s, rule);
+	assert_true(f->site->hazard);
+	assert_int_equal(finding_severity(f), 'H');
+	assert_int_equal(s->findings->rules[rule], 0);
+	assert_false(check_is_bad(s->findings));
+	assert_non_null(f->breaks);
+	if (!strstr(f->says, text))
+		fail_msg("no '%s' in: %s", text, f->says);
+	story_end(s);
+}
+
 /* A story that ends here, and whose only finding is of @rule and says @text. */
 static inline void story_tells(struct story *s, enum rule_id rule, const char *text)
 {
@@ -338,6 +355,7 @@ static inline void story_tells(struct story *s, enum rule_id rule, const char *t
 
 	story_check(s, NULL);
 	f = story_only(s, rule);
+	assert_int_equal(f->site->hazard, rules[rule].severity == 'H');
 	if (!strstr(f->says, text))
 		fail_msg("no '%s' in: %s", text, f->says);
 	story_end(s);

@@ -1,5 +1,6 @@
 /* The rules of analyzer/rules/thread.c over stored traces. */
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
@@ -139,4 +140,107 @@ TEST(a_destroy_that_never_returned_races_too)
 	story_sends(&s, OTHER);
 	story_exit(&s, STORY_PID, 11);
 	assert_int_equal(count_races(&s), 1);
+}
+
+static const struct finding *find_race(const struct story *s)
+{
+	for (size_t i = 0; i < s->findings->n; i++)
+		if (s->findings->all[i]->rule == RULE_THREAD_002)
+			return s->findings->all[i];
+	fail_msg("no race");
+	return NULL;
+}
+
+/* Another thread sleeps in ibv_get_async_event() while the device is closed. */
+static struct story_call story_sleeps(struct story *s)
+{
+	struct story_call call;
+
+	story_begin(s);
+	open_context(s);
+	assert_int_equal(story_thread(s, STORY_PID, 0, 0), OTHER);
+	call = story_call(s, OTHER, VERB_get_async_event, 0, W(&a_context), W(0));
+	close_context(s);
+	return call;
+}
+
+TEST(a_call_is_under_way_when_the_destroy_begins)
+{
+	struct story s;
+
+	story_sleeps(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_tells(&s, RULE_THREAD_002,
+		    "Thread 1 called ibv_close_device() on context1 while thread 2 was inside "
+		    "ibv_get_async_event(), 2:1, for 1000 ns: the call was under way and never "
+		    "returned.");
+}
+
+TEST(a_call_returns_after_the_destroy)
+{
+	struct story_call call;
+	struct story s;
+
+	call = story_sleeps(&s);
+	story_fails(&s, &call, (uint64_t)-1, EBADF);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->rules[RULE_THREAD_002], 1);
+	assert_non_null(strstr(find_race(&s)->says, "and returned 2000 ns later."));
+	story_end(&s);
+}
+
+/* Cancelled, with the call under way, and joined: it was not there any more. */
+TEST(a_thread_ends_within_its_call_before_the_destroy)
+{
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), OTHER);
+	story_call(&s, OTHER, VERB_get_async_event, 0, W(&a_context), W(0));
+	atomic_store(&s.threads[OTHER].head.ended, s.now += 1000);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	assert_int_equal(count_races(&s), 0);
+}
+
+TEST(a_thread_ends_within_its_call_after_the_destroy)
+{
+	struct story s;
+
+	story_sleeps(&s);
+	atomic_store(&s.threads[OTHER].head.ended, s.now += 5000);
+	story_exit(&s, STORY_PID, 0);
+	story_tells(&s, RULE_THREAD_002, "under way and its thread ended within it, 6000 ns later");
+}
+
+TEST(a_call_that_has_returned_is_not_under_way)
+{
+	struct story_call call;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), OTHER);
+	call = story_call(&s, OTHER, VERB_get_async_event, 0, W(&a_context), W(0));
+	story_fails(&s, &call, (uint64_t)-1, EAGAIN);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	assert_int_equal(count_races(&s), 0);
+}
+
+/* The object stays as it was. */
+TEST(a_destroy_that_failed_spares_the_call)
+{
+	struct story_call call, destroy;
+	struct ibv_qp_attr attr;
+	struct story s;
+
+	story_threads(&s);
+	call = story_call(&s, OTHER, VERB_query_qp, 0, W(&a_qp), W(&attr), W(1), W(0));
+	destroy = story_destroys(&s);
+	story_return(&s, &destroy, EBUSY);
+	story_fails(&s, &call, EINVAL, EINVAL);
+	assert_int_equal(count_races(&s), 0);
 }

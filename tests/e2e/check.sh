@@ -19,7 +19,7 @@ severity_of() { "$VERBATIM" explain | awk -v id="$1" '$1 == id { print $3 }'; }
 finds() {
 	local severity=$(severity_of "$1")
 	local status=1
-	case $severity in performance | information) status=0 ;; esac
+	case $severity in hazard | performance | information) status=0 ;; esac
 	record_live "$apps/$(program_of "$1")" bad
 	ends $status && is "$(ask "[.findings[] | select(.severity == \"$severity\") | .rule] |
 		unique[]")" "$1" || return

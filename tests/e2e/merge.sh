@@ -239,7 +239,10 @@ nothing_is_before_its_cause() { # what must be there
 	move_away && merges a.db b.db -o all.db && says "  b.db: its clock is .*joined queue" out &&
 		python3 causes.py "$VERBATIM" "$@" && python3 truth.py || return
 	"$VERBATIM" replay all.db >replay 2>&1 && says "^no divergence" replay || return
-	is "$("$VERBATIM" check --format json all.db | jq -c '[.findings[].rule]')" "[]"
+	# rping's thread for events sleeps in its channel when that is destroyed
+	is "$("$VERBATIM" check --format json all.db | jq -c '[.findings[] |
+		select(.severity | IN("error", "warning")) | "\(.rule) \(.where)"] -
+		["THREAD-002 rdma_destroy_event_channel(): cm_channel"]')" "[]"
 }
 datagrams() { # program and arguments
 	command -v "$1" >/dev/null || { echo "$1 is not installed"; return 1; }

@@ -45,7 +45,7 @@ each_level_is_that_of_the_severity() {
 	record "$apps/life_001" bad; report sarif
 	is "$(sarif '.tool.driver.rules[] | select(.properties) | .properties.severity + " " +
 			.defaultConfiguration.level' |
-		grep -v '^E error$\|^W warning$\|^[PI] note$')" "" &&
+		grep -v '^E error$\|^W warning$\|^[HPI] note$')" "" &&
 		is "$(sarif '.results[] | .ruleId + " " + .level' | sort -u)" "LIFE-001 error" &&
 		is "$(sarif '.tool.driver.rules[] | select(.id == "LIFE-004") |
 			.defaultConfiguration.level')" warning

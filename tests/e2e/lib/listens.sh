@@ -9,9 +9,9 @@ listens() {
 	printf -v hex %04X "$1"
 	for table in /proc/net/tcp /proc/net/tcp6; do
 		[ -r $table ] || continue
-		# in one go: `read` seeks back after each line, and a socket that comes meanwhile moves all
+		# in one go: `read` seeks back after each line, and a new socket moves all
 		mapfile sockets <$table
-		[[ " ${sockets[*]}" =~ :\ [0-9A-F]+:$hex\ [0-9A-F]+:[0-9A-F]+\ 0A\  ]] && return
+		[[ "${sockets[*]}" =~ :\ [0-9A-F]+:$hex\ [0-9A-F]+:[0-9A-F]+\ 0A\  ]] && return
 	done
 	return 1
 }

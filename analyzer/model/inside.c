@@ -1,0 +1,165 @@
+/*
+ * Threads that are inside a call on an object when another thread begins to destroy it
+ *
+ *	call --> open --> destroy by another thread --> met --> return, or the end: told
+ */
+#include "analyzer/model/inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyzer/model/model_state.h"
+#include "core/wire/log.h"
+
+/* A call that has not returned. */
+struct inside_call {
+	struct moment moment;
+	enum object_kind kind; /* of the object that it is on */
+	uint64_t handle, context;
+	struct inside_call *next;
+};
+
+struct inside_met {
+	struct model_inside told;
+	struct inside_met *next;
+};
+
+int inside_begins(struct model *model, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+	enum object_kind kind = verb_infos[call->verb].object;
+	enum arg self = handles_self(call->verb);
+	struct inside_call *open;
+	struct life *life;
+
+	if (!self || verb_infos[call->verb].effect == EFFECT_ACK)
+		return 0;
+	life = model_argument(model, event, call->args, self, kind);
+	if (!life || life->state != LIFE_LIVE)
+		return 0;
+	open = calloc(1, sizeof(*open));
+	if (!open)
+		return log_err(-ENOMEM, "calls under way");
+	open->moment = moment_of(event);
+	open->kind = kind;
+	open->handle = life->handle;
+	open->context = life->context;
+	open->next = model->inside;
+	model->inside = open;
+	return 0;
+}
+
+static bool is_event(const struct moment *moment, struct event_id id)
+{
+	return moment->id.thread == id.thread && moment->id.n == id.n;
+}
+
+static void tell_met(struct model *model, struct inside_met **at)
+{
+	struct inside_met *met = *at;
+
+	*at = met->next;
+	model->watcher.inside(model->watcher.arg, &met->told);
+	free(met);
+}
+
+void inside_returns(struct model *model, const struct trace_event *event)
+{
+	struct inside_call **at = &model->inside, *open;
+
+	while ((open = *at) && !is_event(&open->moment, event->id))
+		at = &open->next;
+	if (open) {
+		*at = open->next;
+		free(open);
+	}
+	for (struct inside_met **met = &model->met; *met;) {
+		if (!is_event(&(*met)->told.call, event->id)) {
+			met = &(*met)->next;
+			continue;
+		}
+		(*met)->told.returned = event->call->end;
+		tell_met(model, met);
+	}
+}
+
+/* Is the call on @life, or on what the context @life has made? */
+static bool is_on(const struct inside_call *open, const struct life *life)
+{
+	if (open->moment.process != life->process)
+		return false;
+	return (open->kind == life->kind && open->handle == life->handle) ||
+	       (life->kind == OBJECT_context && open->context == life->handle);
+}
+
+int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment)
+{
+	for (const struct inside_call *open = model->inside; open; open = open->next) {
+		struct inside_met *met;
+
+		if (open->moment.id.thread == moment->id.thread || !is_on(open, life))
+			continue;
+		met = calloc(1, sizeof(*met));
+		if (!met)
+			return log_err(-ENOMEM, "calls under way");
+		met->told = (struct model_inside){ .object = *life,
+						   .call = open->moment,
+						   .destroy = *moment,
+						   .returned = -1,
+						   .ended = INT64_MAX };
+		met->next = model->met;
+		model->met = met;
+	}
+	return 0;
+}
+
+void inside_spared(struct model *model, const struct moment *moment)
+{
+	for (struct inside_met **at = &model->met, *met; (met = *at);) {
+		if (!is_event(&met->told.destroy, moment->id)) {
+			at = &met->next;
+			continue;
+		}
+		*at = met->next;
+		free(met);
+	}
+}
+
+/* When the thread of a call that never returned ended: INT64_MIN, it is not known. */
+static int64_t find_end(struct model *model, const struct moment *call)
+{
+	const struct thread *thread =
+		model->trace ? trace_thread(model->trace, call->id.thread) : NULL;
+
+	if (!thread || thread->end == INT64_MIN)
+		return INT64_MIN;
+	return thread->end > call->time ? thread->end : INT64_MAX;
+}
+
+void inside_end(struct model *model, uint32_t process)
+{
+	struct inside_call **open = &model->inside, *call;
+	struct inside_met **at = &model->met, *met;
+
+	while ((call = *open)) {
+		if (process && call->moment.process != process) {
+			open = &call->next;
+			continue;
+		}
+		*open = call->next;
+		free(call);
+	}
+	while ((met = *at)) {
+		if (process && met->told.call.process != process) {
+			at = &met->next;
+			continue;
+		}
+		met->told.ended = find_end(model, &met->told.call);
+		if (process && met->told.ended > met->told.destroy.time) {
+			tell_met(model, at);
+			continue;
+		}
+		*at = met->next;
+		free(met);
+	}
+}

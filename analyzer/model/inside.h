@@ -1,0 +1,33 @@
+#pragma once
+/*
+ * Threads that are inside a call on an object when another thread begins to destroy it.
+ *
+ * Such a call may return, never return, or end with its thread. It is told when that is known: at
+ * its return, or when its process has ended. Of a thread that ended inside of it (it was cancelled)
+ * the trace has the time: it was not there any more if that was before the destroy.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+
+struct model;
+struct trace_event;
+
+/* A call that was under way when the destroy of its object began. */
+struct model_inside {
+	struct life object; /* a copy: name, number and creation count */
+	struct moment call, destroy;
+	int64_t returned; /* -1: it never did */
+	int64_t ended;    /* its thread, within it; INT64_MAX: its process did first */
+};
+
+/* The application calls a control verb; it returns. 0 or -ENOMEM. */
+int inside_begins(struct model *model, const struct trace_event *event);
+void inside_returns(struct model *model, const struct trace_event *event);
+
+/* @moment begins to destroy @life; that has failed. 0 or -ENOMEM. */
+int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment);
+void inside_spared(struct model *model, const struct moment *moment);
+
+/* @process has ended; 0: all, and nothing is told. */
+void inside_end(struct model *model, uint32_t process);

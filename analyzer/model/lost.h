@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * Receive buffers that their queue pair took with it: it was destroyed while they were posted, and
+ * nobody polled their flushed completions.
+ *
+ * Kept by memory region, since a pool of buffers is one, until they are posted again or the region
+ * or its process is gone.
+ *
+ * One thread.
+ */
+#include "analyzer/model/lives.h"
+#include "core/base/map.h"
+
+struct model;
+struct queue;
+struct sge;
+
+struct lost_pool {
+	uint32_t process, lkey;
+	uint64_t buffers;        /* that were not posted again */
+	uint64_t others;         /* posted meanwhile by queue pairs that were made later */
+	uint32_t queues;         /* queue pairs that took some with them */
+	char first[LIFE_NAME];   /* of the first of these */
+	struct moment destroyed; /* and of the last */
+	struct map addresses;    /* of the buffers */
+	struct lost_pool *next, **at;
+};
+
+/* Queue pair @qp is destroyed, and its receives are still outstanding. 0 or -ENOMEM. */
+int lost_destroyed(struct model *model, const struct life *qp, const struct moment *destroyed);
+
+/* A receive of @queue was posted. */
+void lost_posted(struct model *model, const struct queue *queue, const struct sge *first);
+
+/* The pool of a region (@lkey), or the next of a process after @pool (NULL: the first); or NULL. */
+const struct lost_pool *lost_of(const struct model *model, uint32_t process, uint32_t lkey);
+const struct lost_pool *lost_next(const struct model *model, uint32_t process,
+				  const struct lost_pool *pool);
+
+/* The region of @lkey is gone, or all of @process (@lkey 0). */
+void lost_forget(struct model *model, uint32_t process, uint32_t lkey);

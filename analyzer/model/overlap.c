@@ -1,0 +1,151 @@
+/*
+ * Buffers of two requests that are outstanding at once
+ *
+ *	receive, receive	the second message lands on the first
+ *	READ, READ		the same
+ *	READ, SEND or WRITE	without a fence what is sent may be older than what was read
+ *	SEND, receive		what is received may be sent, if the SEND has to be repeated
+ *
+ * A receive queue may be that of an SRQ; sends are looked at beside receives only where both are of
+ * one queue pair.
+ */
+#include "analyzer/model/overlap.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/abi.h"
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/queue.h"
+
+enum {
+	LOOK = 512,          /* requests of a queue */
+	BACK = 256,          /* outstanding requests that each is compared with, from the latest */
+	COMPARED = 50000000, /* of a whole trace: a second */
+};
+
+static bool takes_data(const struct queue_request *request)
+{
+	return queue_takes_receive(request->opcode) || request->opcode == ABI_WR_RDMA_WRITE;
+}
+
+/* The bytes that two elements share; 0: none. */
+static uint64_t share_bytes(const struct sge *a, const struct sge *b, uint64_t *ret_addr)
+{
+	uint64_t from = a->addr > b->addr ? a->addr : b->addr;
+	uint64_t a_end = a->addr + a->length, b_end = b->addr + b->length;
+	uint64_t to = a_end < b_end ? a_end : b_end;
+
+	*ret_addr = from;
+	return to > from ? to - from : 0;
+}
+
+static uint64_t share_buffer(struct model *model, const struct queue *of_earlier,
+			     const struct queue_request *earlier, const struct queue *of_later,
+			     const struct queue_request *later, uint64_t *ret_addr)
+{
+	for (uint32_t i = 0; i < earlier->nsge; i++)
+		for (uint32_t k = 0; k < later->nsge; k++) {
+			uint64_t shared = share_bytes(queue_sge(of_earlier, earlier, i),
+						      queue_sge(of_later, later, k), ret_addr);
+
+			model->compared++;
+			if (shared)
+				return shared;
+		}
+	return 0;
+}
+
+static void keep_pair(struct overlap_pair *pair, const struct queue *of_earlier,
+		      const struct queue_request *earlier, const struct queue *of_later,
+		      const struct queue_request *later)
+{
+	if (pair->n++)
+		return;
+	pair->earlier = queue_moment(of_earlier, earlier);
+	pair->later = queue_moment(of_later, later);
+	pair->earlier_id = earlier->wr_id;
+	pair->later_id = later->wr_id;
+	pair->earlier_opcode = earlier->opcode;
+	pair->later_opcode = later->opcode;
+	pair->index = later->index;
+}
+
+/* Is @earlier one that @later must not share a buffer with? Of which kind is the pair? */
+static struct overlap_pair *choose_pair(struct queue *queue, const struct queue_request *earlier,
+					const struct queue_request *later)
+{
+	struct overlaps *overlaps = queue->overlaps;
+
+	if (earlier->done || earlier == later)
+		return NULL;
+	if (!queue->send) /* a receive, behind a receive or a send */
+		return earlier->opcode == QUEUE_RECEIVE ? &overlaps->filled
+		       : takes_data(earlier) && earlier->signalled &&
+				       !(earlier->flags & ABI_SEND_INLINE)
+			       ? &overlaps->resent
+			       : NULL;
+	if (!queue_fills(earlier))
+		return NULL;
+	if (queue_fills(later))
+		return &overlaps->filled;
+	return takes_data(later) && !(later->flags & ABI_SEND_FENCE) ? &overlaps->unfenced : NULL;
+}
+
+/* Compare @later, the last of @queue, with what is outstanding on @other, which may be the same. */
+static void look_back(struct model *model, struct queue *queue, const struct queue *other,
+		      const struct queue_request *later)
+{
+	uint32_t most = other->count < BACK ? other->count : BACK;
+
+	for (uint32_t i = 0; i < most; i++) {
+		const struct queue_request *earlier = queue_at(other, other->count - 1 - i);
+		struct overlap_pair *pair = choose_pair(queue, earlier, later);
+		uint64_t addr, length;
+
+		if (!pair)
+			continue;
+		length = share_buffer(model, other, earlier, queue, later, &addr);
+		if (!length)
+			continue;
+		keep_pair(pair, other, earlier, queue, later);
+		if (pair->n == 1) {
+			pair->addr = addr;
+			pair->length = length;
+		}
+		return;
+	}
+}
+
+static void note_place(struct queue *queue, const struct queue_request *request)
+{
+	uint64_t addr = queue_sge(queue, request, 0)->addr;
+
+	if (!queue->overlaps->first)
+		queue->overlaps->first = addr;
+	else if (queue->overlaps->first != addr)
+		queue->overlaps->apart = true;
+}
+
+/* Is another request of @queue to be looked at? */
+static bool has_more(const struct model *model, const struct queue *queue)
+{
+	return (!queue->overlaps || queue->overlaps->looked < LOOK) && !queue->doubt &&
+	       queue->owner && model->compared <= COMPARED;
+}
+
+void overlap_pushed(struct model *model, struct queue *queue)
+{
+	const struct queue_request *request = queue_at(queue, queue->count - 1);
+	const struct life *owner = queue->owner;
+
+	if (!has_more(model, queue) || !request->nsge)
+		return;
+	if (!queue->overlaps && !(queue->overlaps = calloc(1, sizeof(*queue->overlaps))))
+		return; /* one finding less */
+	queue->overlaps->looked++;
+	if (queue_fills(request))
+		note_place(queue, request);
+	look_back(model, queue, queue, request);
+	if (!queue->send && owner->kind == OBJECT_qp && owner->sq && !owner->sq->doubt)
+		look_back(model, queue, owner->sq, request);
+}

@@ -1,0 +1,38 @@
+#pragma once
+/*
+ * Buffers of two requests that are outstanding at once.
+ *
+ * The first requests of each queue are compared with what is outstanding on its queue pair, because
+ * a program that does it does so from the start. What is found first is kept with the queue.
+ *
+ * One thread.
+ */
+#include <stdint.h>
+
+#include "analyzer/model/moment.h"
+
+struct model;
+struct queue;
+
+/* Two outstanding requests that share bytes of a buffer. */
+struct overlap_pair {
+	uint64_t n;                    /* such requests; 0: the rest is not valid */
+	struct moment earlier, later;  /* their posts */
+	uint64_t earlier_id, later_id; /* wr_id */
+	int earlier_opcode, later_opcode;
+	uint64_t addr, length; /* what they share */
+	uint32_t index;        /* of the later one in its post */
+};
+
+struct overlaps {
+	struct overlap_pair filled; /* both are written to by the device */
+	struct overlap_pair
+		unfenced;           /* a READ or atomic, and a later request that sends its data */
+	struct overlap_pair resent; /* a send that may not be done, and a receive in its buffer */
+	uint64_t looked;            /* requests that were compared */
+	uint64_t first;             /* the address of the first that the device writes to */
+	bool apart;                 /* others had another address */
+};
+
+/* The last request of @queue has been pushed. */
+void overlap_pushed(struct model *model, struct queue *queue);

@@ -1,0 +1,226 @@
+/*
+ * MKEY-005: memory that is deregistered under outstanding work
+ *
+ * An error where the request will have a completion that was not polled yet. A hazard where the
+ * trace leaves open whether the device still uses the memory: a receive harms nobody until a
+ * message comes, and an unsignalled send may be done.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/key.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/mkey_text.h"
+
+enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR };
+
+/* Outstanding requests of one kind that use a region. */
+struct in_flight {
+	const struct key *key;
+	bool (*is_kind)(const struct queue *queue, const struct queue_request *request);
+	int64_t before; /* posted before */
+	uint64_t n;
+	struct model_key first;
+};
+
+static int state_of(const struct life *life)
+{
+	return life ? qp_state(life) : QP_UNKNOWN;
+}
+
+/* It will have a completion, and the device still works at it. */
+static bool is_signalled(const struct queue *queue, const struct queue_request *request)
+{
+	int state = state_of(queue->owner);
+
+	return queue->send && request->signalled && (state == ABI_QPS_RTS || state == ABI_QPS_SQD);
+}
+
+/* Nothing that was polled since can have told the program that it is done: no reply, either. */
+static bool is_unsignalled(const struct queue *queue, const struct queue_request *request)
+{
+	const struct life *qp = queue->owner;
+
+	return queue->send && !request->signalled && state_of(qp) == ABI_QPS_RTS &&
+	       request->time > queue->polled && (!qp->rq || request->time > qp->rq->polled);
+}
+
+static bool takes_messages(const struct life *qp)
+{
+	int state = state_of(qp);
+
+	return state >= ABI_QPS_RTR && state <= ABI_QPS_SQE;
+}
+
+/* A message may still come for it. */
+static bool is_receive(const struct queue *queue, const struct queue_request *request)
+{
+	const struct life *owner = queue->owner;
+
+	(void)request;
+	if (queue->send || !owner)
+		return false;
+	if (owner->kind != OBJECT_srq)
+		return takes_messages(owner);
+	for (struct life_link *link = owner->children; link; link = link->next_child)
+		if (link->child->kind == OBJECT_qp && link->child->state == LIFE_LIVE &&
+		    takes_messages(link->child))
+			return true;
+	return false;
+}
+
+static bool count_request(void *arg, const struct queue *queue, const struct queue_request *request)
+{
+	struct in_flight *found = arg;
+
+	if (queue->doubt || request->time >= found->before ||
+	    queue->owner->context != found->key->context || !found->is_kind(queue, request) ||
+	    request->flags & ABI_SEND_INLINE)
+		return false;
+	for (uint32_t i = 0; i < request->nsge; i++) {
+		const struct sge *sge = queue_sge(queue, request, i);
+
+		if (sge->lkey != found->key->lkey || !sge->length)
+			continue;
+		if (!found->n++)
+			found->first = (struct model_key){
+				.at = queue_moment(queue, request),
+				.queue = queue->owner,
+				.index = request->index,
+				.sge = (int)i,
+				.opcode = request->opcode,
+			};
+		return false;
+	}
+	return false;
+}
+
+static void say_in_flight(struct finding *finding, const struct model_destroy *destroy,
+			  const struct in_flight *found)
+{
+	const struct life *mr = destroy->object;
+	char name[64], place[TEXT], id[32], when[32];
+
+	finding_text(&finding->says,
+		     "%s was deregistered while %" PRIu64 " request%s that use%s it %s "
+		     "outstanding on %s: %s of %s at %s, %s before, had not completed.",
+		     judge_name(mr, name, sizeof(name)), found->n, found->n == 1 ? "" : "s",
+		     found->n == 1 ? "s" : "", found->n == 1 ? "was" : "were",
+		     found->first.queue->name, key_place(&found->first, place),
+		     key_request(found->first.opcode), event_id_text(found->first.at.id, id),
+		     judge_span(destroy->moment.time - found->first.at.time, when));
+	finding_step(finding, "registered", &mr->created);
+	finding_step(finding, "posted", &found->first.at);
+	finding_step(finding, "deregistered", &destroy->moment);
+}
+
+static void tell_hazard(struct check *check, const struct model_destroy *destroy,
+			const struct in_flight *found, const char *breaks)
+{
+	struct finding *finding;
+
+	if (!found->n)
+		return;
+	finding = judge_destroy_hazard(check, RULE_MKEY_005, destroy);
+	if (!finding)
+		return;
+	say_in_flight(finding, destroy, found);
+	finding_text(&finding->breaks, "%s", breaks);
+}
+
+static struct in_flight
+find_requests(struct check *check, const struct model_destroy *destroy, const struct key *key,
+	      bool (*is_kind)(const struct queue *queue, const struct queue_request *request))
+{
+	struct in_flight found = { .key = key, .is_kind = is_kind, .before = destroy->moment.time };
+
+	queues_each(check->model, destroy->object->process, count_request, &found);
+	return found;
+}
+
+/* MKEY-005 */
+void mkey_005(struct check *check, const struct model_destroy *destroy)
+{
+	const struct life *mr = destroy->object;
+	struct in_flight signalled, unsignalled, receives;
+	const struct key *key;
+	struct finding *finding;
+
+	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed ||
+	    model_keys(check->model)->shared)
+		return;
+	key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	if (!key || !key->lkey)
+		return;
+	signalled = find_requests(check, destroy, key, is_signalled);
+	finding = signalled.n ? judge_destroy(check, RULE_MKEY_005, destroy) : NULL;
+	if (finding)
+		say_in_flight(finding, destroy, &signalled);
+	if (signalled.n)
+		return;
+	unsignalled = find_requests(check, destroy, key, is_unsignalled);
+	tell_hazard(check, destroy, &unsignalled,
+		    "the device has not carried it out by then: it is unsignalled, and nothing "
+		    "was polled since that would tell");
+	receives = find_requests(check, destroy, key, is_receive);
+	tell_hazard(check, destroy, &receives,
+		    "a message comes before the queue pair is destroyed or in ERR: it completes "
+		    "with IBV_WC_LOC_PROT_ERR, or lands in memory that is used for something else");
+}
+
+/* The dead region that made a receive fail: which of its elements, or -1. */
+static int find_lost(struct check *check, const struct model_complete *complete,
+		     const struct key **ret_key)
+{
+	const struct queue_request *request = complete->request;
+
+	for (uint32_t i = 0; i < request->nsge; i++) {
+		const struct sge *sge = queue_sge(complete->queue, request, i);
+		const struct key *key =
+			keys_find_lkey(model_keys(check->model), complete->event->process,
+				       complete->qp->context, sge->lkey);
+
+		*ret_key = key;
+		if (key && key->state == KEY_DEAD && key->destroyed.time >= request->time)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* MKEY-005: a receive failed since its region went while it was outstanding. */
+void mkey_005_late(struct check *check, const struct model_complete *complete)
+{
+	const struct wc *wc = &complete->event->poll->wc[complete->index];
+	const struct queue_request *request = complete->request;
+	char place[TEXT], name[TEXT], id[32], posted[32], when[32];
+	struct model_key use = { .fault = KEY_GONE, .opcode = -1 };
+	struct finding *finding;
+
+	if (wc->status != LOC_PROT_ERR || !request || !complete->qp || complete->queue->doubt ||
+	    wc->candidates > 1 || complete->queue->send)
+		return;
+	use.sge = find_lost(check, complete, &use.key);
+	if (use.sge < 0)
+		return;
+	use.at = (struct moment){ .id = queue_id(request),
+				  .verb = VERB_post_recv,
+				  .process = complete->event->process,
+				  .stack = request->stack,
+				  .time = request->time };
+	use.queue = complete->qp;
+	use.index = request->index;
+	use.number = use.key->lkey;
+	finding = key_finding(check, RULE_MKEY_005, &use);
+	if (finding)
+		finding_text(&finding->says,
+			     "%s of the receive at %s uses lkey 0x%x, which was %s until %s() at "
+			     "%s; the receive was outstanding then, and completed with "
+			     "IBV_WC_LOC_PROT_ERR %s later.",
+			     key_place(&use, place), event_id_text(use.at.id, posted), use.number,
+			     key_name(check, use.key, name),
+			     verb_infos[use.key->destroyed.verb].name,
+			     event_id_text(use.key->destroyed.id, id),
+			     judge_span(complete->event->time - use.key->destroyed.time, when));
+}

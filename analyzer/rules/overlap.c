@@ -1,0 +1,123 @@
+/*
+ * MKEY-007 and MKEY-009: two outstanding requests with one buffer
+ *
+ * Hazards: whether bytes were lost depends on when messages come. Told when the queue ends, since
+ * only then it is known whether the program keeps its buffers apart at all. One that receives
+ * everything into one place does so on purpose, as the pingpongs do: it does not read it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/overlap.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/judge.h"
+
+static struct finding *add_pair(struct check *check, enum rule_id rule, const struct life *life,
+				const struct overlap_pair *pair)
+{
+	char where[64];
+	struct finding *finding;
+
+	snprintf(where, sizeof(where), "wr[%u].sg_list", pair->index);
+	finding = judge_hazard(check, rule, &pair->later, life, where);
+	if (!finding)
+		return NULL;
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "outstanding since", &pair->earlier);
+	finding_step(finding, "posted", &pair->later);
+	return finding;
+}
+
+/* "READ wr_id 0x7, 1:23" */
+static const char *name_request(int opcode, uint64_t wr_id, const struct moment *moment,
+				char text[96])
+{
+	const char *name =
+		opcode == QUEUE_RECEIVE ? "receive" : enum_name(enum_find("ibv_wr_opcode"), opcode);
+	char id[32];
+
+	snprintf(text, 96, "%s with wr_id 0x%" PRIx64 ", %s", name ? name : "request", wr_id,
+		 event_id_text(moment->id, id));
+	return text;
+}
+
+static void say_pair(struct finding *finding, const struct life *life,
+		     const struct overlap_pair *pair, const char *how)
+{
+	char name[64], earlier[96], later[96], bytes[32], others[64] = "";
+
+	if (pair->n > 1)
+		snprintf(others, sizeof(others), ", and so %s %" PRIu64 " other%s",
+			 pair->n == 2 ? "does" : "do", pair->n - 1, pair->n == 2 ? "" : "s");
+	finding_text(&finding->says,
+		     "%s: the %s, %s %s at 0x%" PRIx64 " of the %s, which was outstanding%s.",
+		     judge_name(life, name, sizeof(name)),
+		     name_request(pair->later_opcode, pair->later_id, &pair->later, later), how,
+		     words_bytes(pair->length, bytes), pair->addr,
+		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
+		     others);
+}
+
+static void tell_filled(struct check *check, const struct life *life, const struct queue *queue)
+{
+	const struct overlaps *overlaps = queue->overlaps;
+	struct finding *finding;
+
+	if (!overlaps || !overlaps->filled.n || queue->buffer_told || queue->doubt ||
+	    !overlaps->apart)
+		return;
+	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->filled);
+	if (!finding)
+		return;
+	say_pair(finding, life, &overlaps->filled, "writes to the same");
+	if (queue->send)
+		finding_text(&finding->breaks, "the program uses what the first one has read");
+	else
+		finding_text(&finding->breaks,
+			     "a second message comes before the first one has been read");
+}
+
+static void tell_resent(struct check *check, const struct life *life, const struct queue *queue)
+{
+	const struct overlaps *overlaps = queue->overlaps;
+	struct finding *finding;
+
+	if (!overlaps || !overlaps->resent.n || !overlaps->apart || queue->doubt)
+		return;
+	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->resent);
+	if (!finding)
+		return;
+	say_pair(finding, life, &overlaps->resent, "receives into");
+	finding_text(&finding->breaks,
+		     "a message comes before the send is complete: it is sent, or sent again, with "
+		     "the bytes of that message");
+}
+
+/* MKEY-007 */
+void mkey_007_overlap(struct check *check, const struct life *life)
+{
+	if (life->rq && life->rq->owner == life) {
+		tell_filled(check, life, life->rq);
+		tell_resent(check, life, life->rq);
+	}
+	if (life->sq)
+		tell_filled(check, life, life->sq);
+}
+
+/* MKEY-009 */
+void mkey_009(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->sq;
+	struct finding *finding;
+
+	if (!queue || !queue->overlaps || !queue->overlaps->unfenced.n || queue->doubt)
+		return;
+	finding = add_pair(check, RULE_MKEY_009, life, &queue->overlaps->unfenced);
+	if (!finding)
+		return;
+	say_pair(finding, life, &queue->overlaps->unfenced, "sends");
+	finding_text(&finding->breaks,
+		     "the data of the earlier request comes later than the send leaves: without "
+		     "IBV_SEND_FENCE a device need not wait for it");
+}

@@ -1,0 +1,205 @@
+/* analyzer/model/overlap.c, analyzer/rules/overlap.c: two outstanding requests with one buffer. */
+#include "tests/analyzer/posted.h"
+#include "tests/test.h"
+
+enum { RECEIVE = -1 };
+
+static struct ibv_qp_cap wide = { 16, 16, 1, 1, 16 };
+
+/* A request of one element. */
+struct one {
+	int opcode; /* enum ibv_wr_opcode, or RECEIVE */
+	uint64_t wr_id, addr;
+	uint32_t length;
+	uint8_t flags;
+};
+
+static void post_one(struct story *s, const struct one *one)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_sge *sge = (struct event_sge *)(wr + 1);
+	bool receive = one->opcode == RECEIVE;
+
+	event->object = W(&a_qp);
+	event->verb = (unsigned int)(receive ? VERB_post_recv : VERB_post_send) & 0x1ff;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = one->wr_id,
+				 .opcode = receive ? 0 : (uint8_t)one->opcode,
+				 .flags = one->flags,
+				 .nsge = 1 };
+	*sge = (struct event_sge){ one->addr, one->length, 0x10 };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+}
+
+static void begin_two(struct story *s, const struct one *first, const struct one *second)
+{
+	begin_with(s, wide, wide);
+	post_one(s, first);
+	post_one(s, second);
+}
+
+/* READ into a buffer, then something with it. */
+static const struct one reads = { IBV_WR_RDMA_READ, 1, 0x1000, 64, IBV_SEND_SIGNALED };
+
+TEST(what_is_read_is_sent_without_a_fence)
+{
+	static const int opcodes[] = { IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
+				       IBV_WR_RDMA_WRITE_WITH_IMM };
+	struct story s;
+
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		begin_two(&s, &reads, &(struct one){ opcodes[i], 2, 0x1020, 64, 0 });
+		end_well(&s);
+		story_warns(&s, RULE_MKEY_009, "32 bytes at 0x1020 of the IBV_WR_RDMA_READ");
+	}
+}
+
+TEST(what_is_read_is_sent_behind_a_fence)
+{
+	struct story s;
+
+	begin_two(&s, &reads,
+		  &(struct one){ IBV_WR_SEND, 2, 0x1000, 64, IBV_SEND_SIGNALED | IBV_SEND_FENCE });
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(what_is_read_is_sent_after_its_completion)
+{
+	struct story s;
+
+	begin_with(&s, wide, wide);
+	post_one(&s, &reads);
+	poll_sends(&s, 1, 1);
+	post_one(&s, &(struct one){ IBV_WR_SEND, 2, 0x1000, 64, IBV_SEND_SIGNALED });
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* The last byte before it, and the first behind it. */
+TEST(buffers_that_only_touch_share_nothing)
+{
+	struct story s;
+
+	begin_two(&s, &reads, &(struct one){ IBV_WR_SEND, 2, 0x1040, 64, IBV_SEND_SIGNALED });
+	post_one(&s, &(struct one){ IBV_WR_SEND, 3, 0xfc0, 64, IBV_SEND_SIGNALED });
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_byte_is_enough)
+{
+	struct story s;
+
+	begin_two(&s, &reads, &(struct one){ IBV_WR_SEND, 2, 0x103f, 64, IBV_SEND_SIGNALED });
+	end_well(&s);
+	story_warns(&s, RULE_MKEY_009, "sends 1 byte at 0x103f");
+}
+
+TEST(an_atomic_fills_its_buffer_too)
+{
+	struct story s;
+
+	begin_two(&s, &(struct one){ IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0x1000, 8, IBV_SEND_SIGNALED },
+		  &(struct one){ IBV_WR_SEND, 2, 0x1000, 8, IBV_SEND_SIGNALED });
+	end_well(&s);
+	story_warns(&s, RULE_MKEY_009, "of the IBV_WR_ATOMIC_FETCH_AND_ADD");
+}
+
+/* Many outstanding sends of one buffer are as they should be. */
+TEST(two_sends_may_share_a_buffer)
+{
+	struct story s;
+
+	begin_two(&s, &(struct one){ IBV_WR_SEND, 1, 0x1000, 64, IBV_SEND_SIGNALED },
+		  &(struct one){ IBV_WR_RDMA_WRITE, 2, 0x1000, 64, IBV_SEND_SIGNALED });
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+static const struct one receive = { RECEIVE, 1, 0x1000, 64, 0 };
+
+TEST(two_receives_in_one_slot)
+{
+	struct story s;
+
+	begin_two(&s, &receive, &(struct one){ RECEIVE, 2, 0x1040, 64, 0 });
+	post_one(&s, &(struct one){ RECEIVE, 3, 0x1000, 64, 0 });
+	post_one(&s, &(struct one){ RECEIVE, 4, 0x1040, 64, 0 });
+	end_well(&s);
+	story_warns(
+		&s, RULE_MKEY_007,
+		"the receive with wr_id 0x3, 1:12, writes to the same 64 bytes at 0x1000 of "
+		"the receive with wr_id 0x1, 1:10, which was outstanding, and so does 1 other.");
+}
+
+TEST(slots_that_are_too_close_overlap)
+{
+	struct story s;
+
+	begin_two(&s, &receive, &(struct one){ RECEIVE, 2, 0x1030, 64, 0 });
+	end_well(&s);
+	story_warns(&s, RULE_MKEY_007, "the same 16 bytes at 0x1030");
+}
+
+/* As the pingpongs do, who do not read what they are sent. */
+TEST(all_receives_in_one_place)
+{
+	struct story s;
+
+	begin_two(&s, &receive, &receive);
+	post_one(&s, &receive);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+TEST(a_slot_is_used_again_after_its_message)
+{
+	struct story s;
+
+	begin_two(&s, &receive, &(struct one){ RECEIVE, 2, 0x1040, 64, 0 });
+	poll_receive(&s, 0, 1);
+	post_one(&s, &receive);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+static const struct one sends = { IBV_WR_SEND, 7, 0x1000, 64, IBV_SEND_SIGNALED };
+
+TEST(a_receive_is_posted_into_what_is_being_sent)
+{
+	struct story s;
+
+	begin_two(&s, &(struct one){ RECEIVE, 1, 0x2000, 64, 0 }, &sends);
+	post_one(&s, &receive);
+	end_well(&s);
+	story_warns(&s, RULE_MKEY_007, "receives into 64 bytes at 0x1000 of the IBV_WR_SEND");
+}
+
+/* It has been sent when the post returns. */
+TEST(what_is_sent_inline_may_be_received_into)
+{
+	struct one inline_send = sends;
+	struct story s;
+
+	inline_send.length = 16;
+	inline_send.flags |= IBV_SEND_INLINE;
+	begin_two(&s, &(struct one){ RECEIVE, 1, 0x2000, 64, 0 }, &inline_send);
+	post_one(&s, &receive);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
+/* The other end may have said that it is done. */
+TEST(an_unsignalled_send_may_be_done)
+{
+	struct one quiet = sends;
+	struct story s;
+
+	quiet.flags = 0;
+	begin_two(&s, &(struct one){ RECEIVE, 1, 0x2000, 64, 0 }, &quiet);
+	post_one(&s, &receive);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
