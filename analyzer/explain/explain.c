@@ -55,6 +55,39 @@ static const struct explanation *find_row(const struct named *rows, int n, const
 	return NULL;
 }
 
+static unsigned int find_limit(const char *word, size_t length)
+{
+	static const struct {
+		const char *word;
+		unsigned int limit;
+	} words[] = { { "receive", EXPLAIN_RECEIVE }, { "send", EXPLAIN_SEND },
+		      { "write", EXPLAIN_WRITE },     { "read", EXPLAIN_READ },
+		      { "atomic", EXPLAIN_ATOMIC },   { "ud", EXPLAIN_UD },
+		      { "first", EXPLAIN_FIRST } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i].word) == length && !memcmp(words[i].word, word, length))
+			return words[i].limit;
+	return 0;
+}
+
+const char *explain_cause(const char *line, unsigned int excluded, size_t *ret_length)
+{
+	unsigned int limits = 0;
+	const char *text = line;
+
+	if (*line == '{')
+		for (text = line + 1; text[-1] != '}';) {
+			size_t n = strcspn(text, " }");
+
+			limits |= find_limit(text, n);
+			text += n + 1;
+		}
+	text += strspn(text, " ");
+	*ret_length = strcspn(text, "\n");
+	return limits && !(limits & ~excluded) ? NULL : text;
+}
+
 const struct explanation *explain_status(int status)
 {
 	return find_row(statuses, STATUS_ROWS, "ibv_wc_status", status);

@@ -12,16 +12,38 @@
  * Constant data; any thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/wire/desc.h"
 
 struct explanation {
 	const char *side; /* which end is to be looked at; NULL for an errno */
 	const char *means;
-	const char *causes; /* a line each, the most likely first */
+	const char *causes; /* a line each, the most likely first; explain_cause() */
 	const char *look;   /* commands, a line each, in which TRACE stands for the trace; or "" */
 	const char *source;
 };
+
+/*
+ * What a cause is limited to, in its line: "{send write} the text" is one of sends and writes only.
+ * A word without the others of its kind: requests; {ud} datagrams; {first} nothing has completed on
+ * the queue pair before.
+ */
+enum explain_limit {
+	EXPLAIN_RECEIVE = 1 << 0,
+	EXPLAIN_SEND = 1 << 1, /* what takes a receive of the peer: also a WRITE_WITH_IMM */
+	EXPLAIN_WRITE = 1 << 2,
+	EXPLAIN_READ = 1 << 3,
+	EXPLAIN_ATOMIC = 1 << 4,
+	EXPLAIN_UD = 1 << 5,
+	EXPLAIN_FIRST = 1 << 6,
+};
+
+/*
+ * The text of the cause that @line begins with, up to its end of line or string (@ret_length);
+ * NULL: it is not possible where none of @excluded (enum explain_limit) is so.
+ */
+const char *explain_cause(const char *line, unsigned int excluded, size_t *ret_length);
 
 /* NULL where there is no such number. */
 const struct explanation *explain_status(int status);

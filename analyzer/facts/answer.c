@@ -5,11 +5,15 @@
  */
 #include "analyzer/facts/answer.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/model/device.h"
 #include "analyzer/model/key_post.h"
+#include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
 enum { TEXT = 96 };
@@ -77,24 +81,65 @@ char *answer_missing(const struct peers *peers, const struct life *qp, const str
 	return text;
 }
 
-/* The responder looks at its queue pair before it looks at the key. */
-char *answer_refused(int opcode, const struct peer *peer, const char *name)
+static bool is_atomic(int opcode)
 {
-	uint32_t needed = keys_needed(opcode);
-	const struct qp *qp = peer->life ? peer->life->qp : NULL;
+	return opcode == ABI_WR_ATOMIC_CMP_AND_SWP || opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* The responder looks at its queue pair before it looks at the key. */
+char *answer_refused(const struct queue_request *request, const struct peer *peer, const char *name)
+{
+	uint32_t needed = keys_needed(request->opcode);
+	const struct qp *qp = peer && peer->life ? peer->life->qp : NULL;
 	char *text = NULL;
 	int n = -1;
 
-	if (!qp || !needed)
-		return NULL;
-	if (qp->set & ABI_QP_ACCESS_FLAGS && needed & ~qp->access)
+	if (is_atomic(request->opcode) && request->remote_addr & 7)
+		n = asprintf(&text,
+			     "the remote address 0x%" PRIx64
+			     " of the atomic is not a multiple of 8",
+			     request->remote_addr);
+	else if (qp && qp->set & ABI_QP_ACCESS_FLAGS && needed & ~qp->access)
 		n = asprintf(&text, "qp_access_flags of %s of process %u lack %s", name,
 			     peer->process, words_access(needed & ~qp->access));
-	else if (qp->set & ABI_QP_MAX_DEST_RD_ATOMIC && !qp->max_dest_rd_atomic &&
+	else if (qp && needed && qp->set & ABI_QP_MAX_DEST_RD_ATOMIC && !qp->max_dest_rd_atomic &&
 		 needed != ABI_ACCESS_REMOTE_WRITE)
 		n = asprintf(&text, "max_dest_rd_atomic of %s of process %u is 0", name,
 			     peer->process);
 	return n < 0 ? NULL : text;
+}
+
+/* The limit of what one request may send: of a datagram the MTU. */
+static uint64_t find_most(const struct device_port *port, bool datagram, const char **ret_name)
+{
+	*ret_name = datagram ? "active_mtu" : "max_msg_sz";
+	if (!port)
+		return 0;
+	if (datagram)
+		return port->active_mtu ? 128u << port->active_mtu : 0;
+	return port->max_msg_sz;
+}
+
+char *answer_too_long(struct model *model, const struct model_complete *complete)
+{
+	const struct life *qp = complete->qp, *context = model_context(model, qp);
+	bool datagram = qp->qp && qp->qp->type == ABI_QPT_UD;
+	const struct device *device = context ? context->device : NULL;
+	uint32_t number = qp->qp && qp->qp->set & ABI_QP_PORT ? qp->qp->port : 1;
+	uint64_t bytes = 0, most;
+	const char *name;
+	char *text;
+
+	if (!complete->queue->send)
+		return NULL;
+	for (uint32_t i = 0; i < complete->request->nsge; i++)
+		bytes += queue_sge(complete->queue, complete->request, i)->length;
+	most = find_most(device_find_port(device, number), datagram, &name);
+	if (!most || bytes <= most ||
+	    asprintf(&text, "the request has %" PRIu64 " bytes, and %s of port %u is %" PRIu64,
+		     bytes, name, number, most) < 0)
+		return NULL;
+	return text;
 }
 
 int64_t answer_rnr_time(unsigned int code)

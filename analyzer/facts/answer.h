@@ -5,9 +5,13 @@
  * Sentences are to be freed; NULL: they tell nothing. One thread.
  */
 #include <stdint.h>
+
 struct life;
+struct model;
+struct model_complete;
 struct peer;
 struct peers;
+struct queue_request;
 
 /*
  * No answer came to @qp: what to look at where @peer, in RTR or RTS, could give one; or, NULL, that
@@ -15,8 +19,12 @@ struct peers;
  */
 char *answer_missing(const struct peers *peers, const struct life *qp, const struct peer *peer);
 
-/* An operation with @opcode was refused by @peer, the queue pair @name of its process. */
-char *answer_refused(int opcode, const struct peer *peer, const char *name);
+/* @request was refused by @peer (NULL: not known), the queue pair @name of its process. */
+char *answer_refused(const struct queue_request *request, const struct peer *peer,
+		     const char *name);
+
+/* A send failed by its length, if it is longer than its port allows. */
+char *answer_too_long(struct model *model, const struct model_complete *complete);
 
 /* The time of enum ibv_rnr_nak_timer value @code, ns. */
 int64_t answer_rnr_time(unsigned int code);

@@ -89,6 +89,7 @@ struct use {
 	uint64_t addr, length;
 	int64_t time;
 	int64_t slack; /* of the two processes' clocks */
+	const struct model *model;
 };
 
 static void say_range(char **text, const struct use *use, const char *what)
@@ -102,14 +103,30 @@ static void say_range(char **text, const struct use *use, const char *what)
 		  use->letter, use->number, what, key->length, key->addr, use->length, use->addr);
 }
 
+/* Of a window: was its key given up before the request was refused? */
+static bool is_invalidated(const struct use *use)
+{
+	const struct key *key = use->key;
+
+	return key->kind == OBJECT_mw && window_state(use->model, key) == WINDOW_INVALID &&
+	       key->invalid.at.time + use->slack < use->time;
+}
+
 /* Does the key explain a refusal? */
 static bool blame_key(char **text, const struct use *use)
 {
 	const struct key *key = use->key;
 	const struct object *pd;
 	char name[CAUSE_TEXT], what[CAUSE_TEXT + PROCESS_TEXT + 8], id[32], when[32],
-		process[PROCESS_TEXT];
+		process[PROCESS_TEXT], inv[WINDOW_TEXT];
 
+	if (key && is_invalidated(use)) {
+		words_key(use->trace, key, name, sizeof(name));
+		cause_say(text, "rkey 0x%x was %s of %s: %s", use->number, name,
+			  process_id_text(key->process, process),
+			  window_invalid_text(key, use->time, inv));
+		return true;
+	}
 	if (!key || key->state == KEY_CHANGING || key->created.time + use->slack > use->time ||
 	    (key->state == KEY_DEAD && key->destroyed.time + use->slack > use->time))
 		return false;
@@ -147,6 +164,7 @@ static void key_sentence(struct causes *causes, struct model *model,
 {
 	const struct queue_request *request = complete->request;
 	struct use use = { .trace = causes->trace,
+			   .model = model,
 			   .qp = complete->qp,
 			   .process = complete->event->process,
 			   .pd = complete->qp->pd,
@@ -186,6 +204,7 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 	const struct queue_request *request = complete->request;
 	const struct qp *qp = peer->life ? peer->life->qp : NULL;
 	struct use use = { .trace = causes->trace,
+			   .model = model,
 			   .qp = complete->qp,
 			   .process = peer->process,
 			   .pd = peer->pd,
@@ -322,6 +341,13 @@ static void note_silence(struct causes *causes, struct model *model,
 	}
 }
 
+static void note_past(struct cause *cause, const struct life *qp)
+{
+	cause->worked = (qp->sq && qp->sq->completed) ||
+			(qp->rq && qp->rq->owner == qp && qp->rq->completed);
+	cause->datagrams = qp->qp && qp->qp->type == ABI_QPT_UD;
+}
+
 void causes_complete(struct causes *causes, struct model *model,
 		     const struct model_complete *complete)
 {
@@ -352,6 +378,7 @@ void causes_complete(struct causes *causes, struct model *model,
 	noted->victim.posted = complete->request ? complete->request->time : noted->time;
 	if (complete->qp->qp && complete->qp->qp->set & ABI_QP_PORT)
 		noted->victim.port = complete->qp->qp->port;
+	note_past(&noted->cause, complete->qp);
 	if (complete->qp->peer)
 		peer = peer_other(model_peers(model), complete->qp->peer);
 	if (peer)
@@ -362,9 +389,11 @@ void causes_complete(struct causes *causes, struct model *model,
 		key_sentence(causes, model, complete, noted);
 	if (certain && wc->status == REM_ACCESS_ERR && peer)
 		remote_key_sentence(causes, model, complete, peer, noted);
-	if (certain && wc->status == REM_INV_REQ_ERR && peer)
-		noted->cause.key =
-			answer_refused(complete->request->opcode, peer, qp_name(causes, peer));
+	if (certain && wc->status == REM_INV_REQ_ERR)
+		noted->cause.key = answer_refused(complete->request, peer,
+						  peer ? qp_name(causes, peer) : NULL);
+	if (certain && wc->status == LOC_LEN_ERR)
+		noted->cause.key = answer_too_long(model, complete);
 	if (wc->status == RETRY_EXC_ERR)
 		note_silence(causes, model, complete, noted, peer);
 }

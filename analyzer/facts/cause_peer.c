@@ -227,15 +227,19 @@ static bool is_deaf(const struct noted *noted)
 	       (noted->state == ABI_QPS_INIT && noted->status == RETRY_EXC_ERR);
 }
 
-/* When the error was polled? Its process did something later, or ended much later. */
+/*
+ * When the error was polled? Its process ended much later, or did something later and did not end.
+ * One that was killed soon after may have been stopped before that, whatever it did in between.
+ */
 static bool was_alive(const struct causes *causes, const struct ends *ends,
 		      const struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
-	int64_t end = process && process->end >= 0 ? process->end - NOTICE_NS : 0;
 	int64_t last = ends_last(ends, noted->cause.process);
 
-	return (last > end ? last : end) - noted->slack >= noted->time;
+	if (process && process->end >= 0)
+		return process->end - NOTICE_NS - noted->slack >= noted->time;
+	return last - noted->slack >= noted->time;
 }
 
 /* Nothing that is known of the other end explains the silence. */

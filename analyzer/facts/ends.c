@@ -151,6 +151,18 @@ void ends_alive(struct ends *ends, const struct trace_event *event)
 		event->kind == TRACE_POLL && event->poll->nwc ? event->time : polled;
 }
 
+void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event)
+{
+	const struct verb_info *info = &verb_infos[event->call->verb];
+	const struct last *last;
+
+	if (info->object != OBJECT_qp || info->effect != EFFECT_DESTROY ||
+	    event->process >= ends->nlast)
+		return;
+	last = &ends->last[event->process];
+	waits_destroy(ends->waits, model, event, last->polled ?: last->time);
+}
+
 int64_t ends_last(const struct ends *ends, uint32_t process)
 {
 	return process < ends->nlast ? ends->last[process].time : 0;

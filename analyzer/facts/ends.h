@@ -15,6 +15,9 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 /* Accepts NULL. */
 void ends_free(struct ends *ends);
 
+/* The application begins to destroy an object; before ends_alive(). */
+void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event);
+
 /* A control verb of the application begins, returns. */
 void ends_call(struct ends *ends, struct model *model, const struct trace_event *event);
 void ends_return(struct ends *ends, const struct trace_event *event);

@@ -73,6 +73,7 @@ static void see_call(struct facts *facts, struct model *model, const struct trac
 		return;
 	facts->verbs++;
 	facts->last = event->time;
+	ends_destroy(facts->work->ends, model, event);
 	ends_alive(facts->work->ends, event);
 	ends_call(facts->work->ends, model, event);
 }

@@ -8,6 +8,7 @@
 #include "analyzer/facts/outside.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/model.h"
@@ -43,6 +44,18 @@ static struct unconnected find_unconnected(const struct model *model, uint32_t p
 	return found;
 }
 
+/* It was tried. */
+static void put_refused(struct text *t, const struct life *life)
+{
+	const struct qp *qp = life->qp;
+	const char *name = strerrorname_np(qp->refused_error);
+	char id[32];
+
+	text_addf(t, " still in %s, since ibv_modify_qp(%s -> %s), %s, failed with %s",
+		  qp_state_name(qp_state(life)), life->name, qp_state_name(qp->refused_to),
+		  event_id_text(qp->refused.id, id), name ?: "an error");
+}
+
 static void put_unconnected(struct text *t, const struct unconnected *found)
 {
 	const struct life *life = found->first;
@@ -52,6 +65,10 @@ static void put_unconnected(struct text *t, const struct unconnected *found)
 		text_addf(t, "%u queue pairs, the first %s, were", found->n, life->name);
 	else
 		text_addf(t, "%s was", life->name);
+	if (life->qp->refused.id.thread && life->qp->refused_to >= 0) {
+		put_refused(t, life);
+		return;
+	}
 	text_addf(t,
 		  " still in %s, without an ibv_modify_qp() to RTR%s: the data that programs "
 		  "exchange before it (host, TCP port, numbers) is not in the trace",

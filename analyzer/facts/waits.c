@@ -53,6 +53,8 @@ struct waits {
 	struct fact_list *facts;
 	struct wait *all;
 	size_t n;
+	struct wait *before; /* by process: what it waited for until it destroyed a queue pair; */
+	size_t nbefore;      /* .end is 0: nothing */
 	struct sent sent;
 };
 
@@ -73,6 +75,7 @@ void waits_free(struct waits *waits)
 	if (waits) {
 		sent_fini(&waits->sent);
 		free(waits->all);
+		free(waits->before);
 	}
 	free(waits);
 }
@@ -192,13 +195,9 @@ static void note_room(struct wait *wait, struct model *model, const struct queue
 }
 
 /* @oldest is NULL: receives. */
-static struct wait *add_wait(struct waits *waits, struct model *model, const struct wait *like,
-			     const struct queue *queue, const struct queue_request *oldest)
+static void fill_wait(struct wait *wait, struct model *model, const struct wait *like,
+		      const struct queue *queue, const struct queue_request *oldest)
 {
-	struct wait *wait = vec_push(waits->all, waits->n);
-
-	if (!wait)
-		return NULL;
 	*wait = *like;
 	wait->outstanding = queue->outstanding;
 	wait->completed = queue->completed;
@@ -208,7 +207,53 @@ static struct wait *add_wait(struct waits *waits, struct model *model, const str
 		note_room(wait, model, queue);
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
 	note_peer(wait, model, queue->owner);
+}
+
+static struct wait *add_wait(struct waits *waits, struct model *model, const struct wait *like,
+			     const struct queue *queue, const struct queue_request *oldest)
+{
+	struct wait *wait = vec_push(waits->all, waits->n);
+
+	if (wait)
+		fill_wait(wait, model, like, queue, oldest);
 	return wait;
+}
+
+/* Is there a request that was waited for until @end? Which is told by @found. */
+static bool find_late(struct model *model, uint32_t process, int64_t end, int64_t since,
+		      struct found *found)
+{
+	queues_each(model, process, look_at_request, found);
+	return found->sends ? end - found->oldest->time >= PATIENCE_NS
+			    : found->receives && end - since >= PATIENCE_NS;
+}
+
+void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event,
+		   int64_t since)
+{
+	const struct wait like = { .end = event->time, .since = since, .gone = INT64_MAX };
+	struct found found = { 0 };
+
+	if (!find_late(model, event->process, event->time, since, &found))
+		return;
+	while (waits->nbefore <= event->process)
+		if (!vec_push(waits->before, waits->nbefore))
+			return;
+	fill_wait(&waits->before[event->process], model, &like, found.sends ?: found.receives,
+		  found.oldest);
+}
+
+/* It has given up what it waited for in order, and then ended. */
+static bool take_before(struct waits *waits, const struct model_exit *end, size_t fact)
+{
+	struct wait *wait,
+		*before = end->process < waits->nbefore ? &waits->before[end->process] : NULL;
+
+	if (!before || !before->end || !(wait = vec_push(waits->all, waits->n)))
+		return false;
+	*wait = *before;
+	wait->fact = fact;
+	return true;
 }
 
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
@@ -219,15 +264,13 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 		.fact = fact, .end = end->time, .since = since, .gone = INT64_MAX
 	};
 	struct found found = { 0 };
-	bool late, idle = end->time - since >= PATIENCE_NS;
+	bool idle = end->time - since >= PATIENCE_NS;
 	struct wait *wait;
 
 	if (killed->kind == FACT_KILLED && !is_from_outside(killed->error))
 		return true;
-	queues_each(model, end->process, look_at_request, &found);
-	late = found.sends ? end->time - found.oldest->time >= PATIENCE_NS : found.receives && idle;
-	if (!late)
-		return false;
+	if (!find_late(model, end->process, end->time, since, &found))
+		return take_before(waits, end, fact);
 	wait = add_wait(waits, model, &like, found.sends ?: found.receives, found.oldest);
 	if (!wait || !found.sends || !has_arrived(model, &found))
 		return true;
@@ -277,18 +320,31 @@ static bool put_ended(struct text *t, const struct waits *waits, const struct wa
 	return true;
 }
 
-/* What the other end has done of what is waited for. */
-static void put_work(struct text *t, const struct wait *wait)
+/* A WRITE is no message: the end that it goes to is not told. */
+static void put_sends(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
 	char n[WORDS_COUNT];
 
+	text_addf(t, "%s%s", t->used ? ", " : "",
+		  words_count(work->sends - work->writes, "send", n));
+	if (work->writes)
+		text_addf(t, " and %s", words_count(work->writes, "RDMA WRITE", n));
+	text_addf(t, " posted by the peer, %" PRIu64 " received by this one", wait->completed);
+	if (work->writes)
+		text_addf(t, " (a WRITE has no completion at this end, IBV_WR_RDMA_WRITE_WITH_IMM "
+			     "has)");
+}
+
+/* What the other end has done of what is waited for. */
+static void put_work(struct text *t, const struct wait *wait)
+{
+	const struct peer_work *work = &wait->work;
+
 	if (!work->known)
 		return;
 	if (!wait->oldest.thread)
-		text_addf(t, "%s%s posted by the peer, %" PRIu64 " received by this one",
-			  t->used ? ", " : "", words_count(work->sends, "send", n),
-			  wait->completed);
+		put_sends(t, wait);
 	else if (wait->arrived)
 		text_addf(t, "%sit had received these", t->used ? ", " : "");
 	else if (queue_takes_receive(wait->oldest.opcode) && !work->room && work->receives)

@@ -26,5 +26,12 @@ void waits_changed(struct waits *waits);
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact,
 		int64_t since);
 
+/*
+ * The application begins to destroy a queue pair, and nothing had completed since @since: what it
+ * waited for until then counts where it waits for nothing when it ends.
+ */
+void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event,
+		   int64_t since);
+
 /* What became of the other ends is known: complete the sentences. */
 void waits_finish(struct waits *waits);

@@ -19,6 +19,7 @@
 #include "analyzer/report/clock_text.h"
 #include "analyzer/check.h"
 #include "analyzer/explain/explain.h"
+#include "analyzer/model/abi.h"
 #include "analyzer/report/groups.h"
 #include "analyzer/report/known.h"
 #include "analyzer/report/report.h"
@@ -30,7 +31,15 @@
 #include "core/store/read/merged.h"
 #include "core/wire/hash.h"
 
-enum { SCREEN = 24, COLUMN = 60, FACTS_SHOWN = 4, ERRORS_SHOWN = 3, CLOCKS_SHOWN = 3, TEXT = 512 };
+enum {
+	SCREEN = 24,
+	COLUMN = 60,
+	FACTS_SHOWN = 4,
+	ERRORS_SHOWN = 3,
+	CLOCKS_SHOWN = 3,
+	CAUSES_SHOWN = 3,
+	TEXT = 512
+};
 
 struct screen {
 	const struct report *report;
@@ -86,6 +95,9 @@ static void put_parts(struct text *t, const struct findings *findings)
 		 "processes exited with errors");
 	put_part(t, findings_count(findings, 'E'), "error", "errors");
 	put_part(t, findings_count(findings, 'W'), "warning", "warnings");
+	if (!t->used)
+		text_addf(t, "nothing failed");
+	put_part(t, findings_count(findings, 'H'), "hazard", "hazards");
 }
 
 static void put_verdict(struct text *t, const struct findings *findings)
@@ -97,7 +109,7 @@ static void put_verdict(struct text *t, const struct findings *findings)
 		text_addf(t, "EMPTY: no verb was recorded");
 	else
 		text_addf(t, "%s%s", check_is_bad(findings) ? "BAD: " : "",
-			  parts.used ? parts.at : "nothing failed");
+			  parts.at ? parts.at : "");
 	text_fini(&parts);
 }
 
@@ -216,13 +228,26 @@ static bool is_found(const struct report *report, struct event_id id)
 	return false;
 }
 
-/* Where the trace does not tell why. */
-static void put_likely(struct text *t, const struct explanation *explanation)
+/*
+ * Where the trace does not tell why: the one cause that it leaves, or the first few, of which none
+ * is picked.
+ */
+static void put_likely(struct text *t, const struct explanation *explanation, unsigned int excluded)
 {
-	const char *causes = explanation && explanation->causes ? explanation->causes : "";
+	const char *line = explanation && explanation->causes ? explanation->causes : "";
+	unsigned int n = 0;
+	size_t length;
 
-	if (*causes)
-		text_addf(t, ": often %.*s", (int)strcspn(causes, "\n"), causes);
+	for (; *line && n < CAUSES_SHOWN; line += length + !!line[length]) {
+		const char *cause = explain_cause(line, excluded, &length);
+
+		length = strcspn(line, "\n");
+		if (!cause)
+			continue;
+		text_addf(t, "%s%.*s", n ? "; or " : ": possibly ", (int)(line + length - cause),
+			  cause);
+		n++;
+	}
 }
 
 static bool print_fact(struct screen *screen, struct text *t, const struct fact *fact,
@@ -236,7 +261,7 @@ static bool print_fact(struct screen *screen, struct text *t, const struct fact 
 	sentence_fact(t, report->trace, fact);
 	if (fact->kind == FACT_FAILED && !fact->because && !is_found(report, fact->event) &&
 	    explain_has_own(fact->verb, fact->error))
-		put_likely(t, explain_errno(fact->verb, fact->error));
+		put_likely(t, explain_errno(fact->verb, fact->error), 0);
 	put_place(t, report, fact->stack);
 	put_times(t, group->count, group->nprocesses);
 	if (!emit_text(screen, 2, t))
@@ -307,15 +332,53 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 
 /* Completions in error */
 
-/* The most likely cause, where the trace tells of none. */
-static void print_likely(struct screen *screen, struct text *t, int status)
+/* What a request with @opcode is, in the words of explain.h. */
+static unsigned int limits_of(int opcode)
 {
-	const struct explanation *explanation = explain_status(status);
+	switch (opcode) {
+	case -1:
+		return EXPLAIN_RECEIVE;
+	case ABI_WR_RDMA_WRITE:
+		return EXPLAIN_WRITE;
+	case ABI_WR_RDMA_WRITE_WITH_IMM:
+		return EXPLAIN_WRITE | EXPLAIN_SEND;
+	case ABI_WR_RDMA_READ:
+		return EXPLAIN_READ;
+	case ABI_WR_ATOMIC_CMP_AND_SWP:
+	case ABI_WR_ATOMIC_FETCH_AND_ADD:
+		return EXPLAIN_ATOMIC;
+	default:
+		return EXPLAIN_SEND;
+	}
+}
+
+/* What the trace knows not to be so. */
+static unsigned int find_excluded(const struct first_error *error, const struct cause *cause)
+{
+	const unsigned int requests =
+		EXPLAIN_RECEIVE | EXPLAIN_SEND | EXPLAIN_WRITE | EXPLAIN_READ | EXPLAIN_ATOMIC;
+	unsigned int excluded = 0;
+
+	if (error->request.id.thread && error->candidates <= 1)
+		excluded |=
+			requests & ~limits_of(error->request.is_recv ? -1 : error->request.opcode);
+	if (cause && !cause->datagrams)
+		excluded |= EXPLAIN_UD;
+	if (cause && cause->worked)
+		excluded |= EXPLAIN_FIRST;
+	return excluded;
+}
+
+/* The causes that are left, where the trace tells of none. */
+static void print_likely(struct screen *screen, struct text *t, const struct first_error *error,
+			 const struct cause *cause)
+{
+	const struct explanation *explanation = explain_status(error->status);
 
 	if (!explanation)
 		return;
 	text_addf(t, "%s", explanation->side ? explanation->side : "cause");
-	put_likely(t, explanation);
+	put_likely(t, explanation, find_excluded(error, cause));
 	emit_text(screen, 4, t);
 }
 
@@ -365,7 +428,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	if (cause && (cause->port || cause->key || cause->peer))
 		print_cause(screen, t, cause);
 	else if (!is_found(report, error->event) && !is_found(report, error->request.id))
-		print_likely(screen, t, error->status);
+		print_likely(screen, t, error, cause);
 }
 
 static void print_errors(struct screen *screen)
@@ -439,6 +502,7 @@ static void print_sums(struct screen *screen)
 
 	put_part(&sums, findings_count(findings, 'E'), "error", "errors");
 	put_part(&sums, findings_count(findings, 'W'), "warning", "warnings");
+	put_part(&sums, findings_count(findings, 'H'), "hazard", "hazards");
 	put_part(&sums, findings_count(findings, 'P'), "on performance", "on performance");
 	put_part(&sums, findings_count(findings, 'I'), "information", "informations");
 	text_addf(&t, "findings (%s", sums.used ? sums.at : "0");
@@ -482,19 +546,19 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	const struct rule *rule = &rules[finding->rule];
 	char id[32], when[32];
 
-	text_addf(t, "%c %s %s  %s  %s", rule->severity, rule->id, rule->name,
+	text_addf(t, "%c %s %s  %s  %s", finding_severity(finding), rule->id, rule->name,
 		  event_id_text(finding->event, id), judge_span(finding->time, when));
 	put_place(t, report, find_place(finding));
 	put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 	if (!emit_text(screen, 2, t))
 		return false;
-	text_addf(t, "%s", finding->says ? finding->says : "");
+	sentence_finding(t, finding);
 	emit_text(screen, 4, t);
-	if (!told[finding->rule]) {
+	if (!told[finding->rule] && !finding->site->hazard) {
 		put_advice(t, finding->rule);
 		emit_text(screen, 4, t);
+		told[finding->rule] = true;
 	}
-	told[finding->rule] = true;
 	return true;
 }
 
@@ -503,15 +567,15 @@ static void group_findings(const struct report *report, struct groups *groups)
 {
 	const struct findings *findings = report->findings;
 
-	for (const char *severity = "EWPI"; *severity; severity++)
+	for (const char *severity = "EWHPI"; *severity; severity++)
 		for (size_t i = 0; i < findings->n; i++) {
 			const struct finding *finding = findings->all[i];
 			uint64_t key;
 
-			if (rules[finding->rule].severity != *severity ||
-			    finding->known != FINDING_NEW)
+			if (finding_severity(finding) != *severity || finding->known != FINDING_NEW)
 				continue;
-			key = line_key(report, finding->rule, find_place(finding));
+			key = line_key(report, (uint64_t)finding->rule << 1 | finding->site->hazard,
+				       find_place(finding));
 			groups_add(groups, key, i, finding->process, finding_times(finding));
 			for (size_t k = 0; k < finding->nalso; k++)
 				groups_add(groups, key, i, finding->also[k], 0);

@@ -36,8 +36,10 @@ static void print_lines(const char *title, const char *lines, bool number)
 	for (int i = 1; *lines; i++, lines += n + !!lines[n]) {
 		int column = printf("%-*s", TITLE, i == 1 ? title : "");
 
-		n = strcspn(lines, "\n");
-		snprintf(line, sizeof(line), "%.*s", (int)n, lines);
+		const char *text = explain_cause(lines, 0, &n);
+
+		snprintf(line, sizeof(line), "%.*s", (int)n, text);
+		n += (size_t)(text - lines);
 		if (!number) {
 			printf("%s\n", line);
 			continue;

@@ -196,6 +196,67 @@ TEST(a_peer_that_was_killed_right_after)
 	story_end(&s);
 }
 
+/* It did something meanwhile, and may have been stopped before. */
+TEST(a_peer_that_posted_and_was_killed_right_after)
+{
+	const struct cause *cause;
+	struct story s;
+
+	begin_story(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	receive_as_peer(&s);
+	s.now += 2000000;
+	story_exit(&s, PEER, 9);
+	cause = only_cause(&s);
+	assert_null(strstr(cause->peer, "could respond:"));
+	assert_non_null(strstr(cause->peer, "it is unknown whether it could still respond"));
+	story_end(&s);
+}
+
+static void refuse_atomic(struct story *s, uint64_t remote)
+{
+	begin_story(s);
+	post_rdma(s, IBV_WR_ATOMIC_FETCH_AND_ADD, remote, 8, 0x21);
+	poll_as(s, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST(an_atomic_at_an_odd_address)
+{
+	struct story s;
+
+	refuse_atomic(&s, AT + 4);
+	assert_string_equal(only_cause(&s)->key,
+			    "the remote address 0x7004 of the atomic is not a multiple of 8");
+	story_end(&s);
+	refuse_atomic(&s, AT + 8);
+	assert_null(strstr(only_cause(&s)->key, "multiple"));
+	story_end(&s);
+}
+
+/* The port says how long a message may be: the receive is not to blame then. */
+TEST(a_send_that_is_longer_than_its_port_allows)
+{
+	struct ibv_port_attr port = { .lid = 0x21, .max_msg_sz = 63 };
+	struct story s;
+
+	for (uint32_t most = 63; most <= 64; most++) {
+		port.max_msg_sz = most;
+		begin_story(&s);
+		story_do(&s, 0, VERB_query_port, 1, 0, W(&ends[0].context), W(1), W(&port),
+			 W(sizeof(port)));
+		post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 64, 0x21);
+		poll_as(&s, IBV_WC_LOC_LEN_ERR);
+		if (most == 63)
+			assert_string_equal(
+				only_cause(&s)->key,
+				"the request has 64 bytes, and max_msg_sz of port 1 is 63");
+		else
+			assert_null(only_cause(&s)->key);
+		story_end(&s);
+	}
+}
+
 TEST(a_peer_that_was_killed_much_later_could_answer)
 {
 	const struct cause *cause;

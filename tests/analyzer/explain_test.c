@@ -42,6 +42,56 @@ TEST(every_event_is_explained)
 	}
 }
 
+static const char *cause_of(const char *line, unsigned int excluded, char text[64])
+{
+	size_t length;
+	const char *cause = explain_cause(line, excluded, &length);
+
+	if (!cause)
+		return NULL;
+	assert_true(length < 64);
+	memcpy(text, cause, length);
+	text[length] = '\0';
+	return text;
+}
+
+TEST(a_cause_may_be_limited_to_some_requests)
+{
+	const unsigned int read = EXPLAIN_READ, write = EXPLAIN_WRITE;
+	char text[64];
+
+	assert_string_equal(cause_of("any\nnext", ~0u, text), "any");
+	assert_string_equal(cause_of("{read} of reads\nnext", 0, text), "of reads");
+	assert_string_equal(cause_of("{read} of reads\nnext", write, text), "of reads");
+	assert_null(cause_of("{read} of reads\nnext", read, text));
+	assert_string_equal(cause_of("{read write} of both", read, text), "of both");
+	assert_null(cause_of("{read write} of both", read | write, text));
+	assert_null(cause_of("{first} at first", EXPLAIN_FIRST, text));
+	assert_null(cause_of("{receive send atomic ud} x",
+			     EXPLAIN_RECEIVE | EXPLAIN_SEND | EXPLAIN_ATOMIC | EXPLAIN_UD, text));
+}
+
+/* A word that is none would limit a cause to nothing. */
+TEST(limits_of_causes_have_words_that_are_known)
+{
+	const struct enum_info *info = enum_find("ibv_wc_status");
+	char text[512];
+	size_t n;
+
+	for (unsigned int i = 0; i < info->nvalues; i++) {
+		const char *line = explain_status((int)info->values[i].value)->causes;
+
+		for (; *line; line += n + !!line[n]) {
+			n = strcspn(line, "\n");
+			if (*line != '{')
+				continue;
+			memcpy(text, line, n);
+			text[n] = '\0';
+			assert_null(explain_cause(text, ~0u, &(size_t){ 0 }));
+		}
+	}
+}
+
 static const struct {
 	const char *verbs, *errnos, *means, *causes, *look, *source;
 } rows[] = {

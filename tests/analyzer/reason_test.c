@@ -139,11 +139,11 @@ static const struct of_rtr {
 	{ "empty_gid",
 	  { .ah_attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 3 } },
 	  EINVAL,
-	  "port 1 has no GID at sgid_index 3" },
+	  "port 1 has no GID at sgid_index 3, and dgid is ::" },
 	{ "empty_gid_since_5.10",
 	  { .ah_attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 3 } },
 	  ENODATA,
-	  "port 1 has no GID at sgid_index 3" },
+	  "port 1 has no GID at sgid_index 3, and dgid is ::" },
 	{ "other_port",
 	  { .ah_attr = { .port_num = 3, .is_global = 1 } },
 	  EINVAL,
@@ -299,6 +299,24 @@ TEST(a_cq_that_is_too_long_is_refused)
 	begin_story(&s);
 	refuse_call(&s, VERB_create_cq, ENOMEM, W(&a_context), W(1001), W(0), W(0), W(0));
 	failed_because(&s, "cqe is 1001, the device's max_cqe is 1000");
+}
+
+TEST(a_vector_that_the_device_does_not_have)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_cq, EINVAL, W(&a_context), W(16), W(0), W(0), W(1));
+	failed_because(&s, "comp_vector is 1, the device has 1, from 0 on");
+}
+
+TEST(a_vector_that_the_device_has_is_not_blamed)
+{
+	struct story s;
+
+	begin_story(&s);
+	refuse_call(&s, VERB_create_cq, EINVAL, W(&a_context), W(16), W(0), W(0), W(0));
+	failed_because(&s, NULL);
 }
 
 TEST(an_srq_that_is_too_long_is_refused)

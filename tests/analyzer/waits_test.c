@@ -1,4 +1,5 @@
 /* analyzer/facts/waits.c: what a process that was killed had been waiting for. */
+#include <errno.h>
 #include <signal.h>
 
 #include "tests/analyzer/ends.h"
@@ -63,6 +64,63 @@ TEST(a_receive_for_which_nothing_was_sent)
 	says_of_it(&s, SIGINT,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
 		   "process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one");
+}
+
+TEST(what_is_written_is_no_message)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	poll_as(&s, IBV_WC_SUCCESS);
+	s.now += SECOND;
+	story_exit(&s, PEER, SIGTERM);
+	story_check(&s, NULL);
+	for (size_t i = 0; i < s.findings->facts->list.n; i++)
+		if (s.findings->facts->list.all[i].process == 2)
+			assert_string_equal(
+				s.findings->facts->list.all[i].because,
+				"1 receive of qp1 outstanding, no completion polled for 1.00 s; "
+				"peer process 1 (app) qp1: 0 sends and 1 RDMA WRITE posted by the "
+				"peer, 0 received by this one (a WRITE has no completion at this "
+				"end, IBV_WR_RDMA_WRITE_WITH_IMM has)");
+	story_end(&s);
+}
+
+/* It destroys its objects before it ends: what it waited for until then counts. */
+TEST(who_gives_up_in_order_waited_for_the_same)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	s.now += SECOND;
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_do(&s, 0, VERB_dereg_mr, 9, 0, W(&ends[0].mr));
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_int_equal(s.findings->facts->list.n, 1);
+	assert_int_equal(s.findings->facts->list.all[0].kind, FACT_EXITED);
+	assert_non_null(strstr(s.findings->facts->list.all[0].because,
+			       "1 receive of qp1 outstanding, no completion polled for 1.00 s; "
+			       "peer process 2 (app) qp1: 0 sends posted by the peer"));
+	story_end(&s);
+}
+
+/* A quarter of a second is nothing. */
+TEST(who_ends_at_once_has_waited_for_nothing)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 0, VERB_post_recv, 0x10);
+	s.now += SECOND / 5;
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_exit(&s, STORY_PID, 1 << 8);
+	story_check(&s, NULL);
+	assert_null(strstr(s.findings->facts->list.all[0].because, "outstanding"));
+	story_end(&s);
 }
 
 TEST(a_peer_that_was_killed_long_before)
@@ -343,6 +401,26 @@ TEST(who_gives_up_unconnected_was_told_nothing)
 	assert_string_equal(only_exit(&s)->because,
 			    "no recorded verb of it failed; " OUTSIDE ": see its output");
 	story_end(&s);
+}
+
+TEST(who_was_refused_the_connection_is_told_of_that)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	struct story_call call;
+	struct story s;
+
+	a_qp.state = IBV_QPS_INIT;
+	story_with_qp(&s);
+	call = story_call(&s, 0, VERB_modify_qp, 30, W(&a_qp), W(&attr), W(IBV_QP_STATE));
+	story_return(&s, &call, EINVAL);
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, SIGTERM);
+	story_check(&s, NULL);
+	assert_string_equal(killed_fact(&s)->because,
+			    "qp1 was still in INIT, since ibv_modify_qp(qp1 -> RTR), 1:10, failed "
+			    "with EINVAL");
+	story_end(&s);
+	a_qp.state = IBV_QPS_RTS;
 }
 
 TEST(who_gives_up_connected_has_its_own_reason)
