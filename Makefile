@@ -44,7 +44,7 @@ WIRE   := $(call objects,core/base core/wire) $(BUILD)/obj/gen/verbs_gen.o
 GUEST_WIRE = $(filter-out $(BUILD)/obj/core/base/% %/log.o %/regular.o %/ring_read.o,$(WIRE)) \
 	$(BUILD)/obj/core/base/size.o
 EXTENSION = $(BUILD)/obj/core/store/vtab/extension.o
-STORE  := $(filter-out $(EXTENSION),$(call objects,core/store))
+STORE  := $(filter-out $(EXTENSION),$(call objects,core/model core/store))
 TRACE  := $(call objects,shim/trace)
 LTTNG  := $(call objects,shim/lttng)
 MEMORY := $(call objects,shim/memory)

@@ -2,8 +2,10 @@
  * What must be known of the whole trace before its first event is replayed
  *
  * One pass over the control verbs: memory that is registered, so that ranges
- * which overlap get memory that overlaps; which queue pairs exist and where
- * they are connected to; the LIDs and GIDs that the programs were told.
+ * which overlap get memory that overlaps; the LIDs and GIDs that the programs
+ * were told.
+ *
+ * Not here: which queue pair talks to which (core/store/finish/connections.c).
  */
 #include "replay/learn.h"
 
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/store/finish/connections.h"
 #include "core/wire/log.h"
 #include "replay/cm/cm.h"
 #include "replay/device/dispatch.h"
@@ -23,21 +26,13 @@
 
 enum { MIB = 1 << 20 };
 
-static uint32_t device_id(const struct replay *r, uint32_t object)
-{
-	const struct object *o = recorded_device(r, object);
-
-	return o ? o->id : 0;
-}
-
 static int learn_port(struct replay *r, const struct call *call, const struct args *in,
 		      const struct args *out)
 {
 	uint8_t port = (uint8_t)args_number(in, ARG(port_num));
 	uint16_t lid = (uint16_t)args_number(out, ARG(port_attr.lid));
 
-	return devices_recorded_lid(r->devices, recorded_device_name(r, call->object), port, lid)
-		       ?: peers_told_lid(r->peers, device_id(r, call->object), port, lid);
+	return devices_recorded_lid(r->devices, recorded_device_name(r, call->object), port, lid);
 }
 
 static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, int64_t index,
@@ -45,11 +40,10 @@ static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port
 {
 	struct gid gid = { .kind = kind };
 
-	if (!text || !recorded_gid(text, &gid.raw))
+	if (!text || !place_parse_gid(text, gid.raw.raw))
 		return 0;
 	return devices_recorded_gid(r->devices, recorded_device_name(r, call->object), port, index,
-				    &gid)
-		       ?: peers_told_gid(r->peers, device_id(r, call->object), port, &gid.raw);
+				    &gid);
 }
 
 static int learn_entry(struct replay *r, const struct call *call, uint8_t port, int64_t index,
@@ -172,18 +166,6 @@ static int learn_filter(struct replay *r)
 	return err < 0 ? err : 0;
 }
 
-static int learn_modify_qp(struct replay *r, const struct call *call, const struct args *in)
-{
-	struct ibv_ah_attr av = recorded_address(in, true);
-	int64_t dest, port;
-
-	if (args_get(in, ARG(attr.port_num), &port))
-		peers_use_port(r->peers, call->object, (uint8_t)port);
-	return args_get(in, ARG(attr.dest_qp_num), &dest)
-		       ? peers_connect(r->peers, call->object, (uint32_t)dest, &av)
-		       : 0;
-}
-
 static int learn_transports(struct replay *r, const struct args *out)
 {
 	const char *name;
@@ -228,8 +210,6 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_dontfork_range:
 	case VERB_dofork_range:
 		return learn_memory(r, event, in);
-	case VERB_modify_qp:
-		return call->failed ? 0 : learn_modify_qp(r, call, in);
 	case VERB_query_port:
 	case VERB_query_port_compat:
 		return learn_port(r, call, in, out);
@@ -352,11 +332,6 @@ static int learn_objects(struct replay *r)
 			return log_err(-EBADMSG,
 				       "object %u is of process %u, which is not in the trace",
 				       o->id, o->process);
-		if (o->kind != OBJECT_qp)
-			continue;
-		if (peers_add(r->peers, o->id, device_id(r, o->id), o->number, o->created_at,
-			      o->destroyed_at))
-			return -ENOMEM;
 	}
 	r->replicas = lines_alloc(r->nreplicas, sizeof(*r->replicas));
 	r->made = calloc(r->nreplicas, sizeof(*r->made));
@@ -431,13 +406,23 @@ static int map_memory(struct memory *memory)
 	return err || !processes_are_used() ? err : memory_share(memory, processes_map);
 }
 
+static int learn_peers(struct replay *r)
+{
+	const struct connections *connections;
+	int err = trace_connections(r->trace, &connections);
+
+	if (!err)
+		r->peers = connections->peers;
+	return err;
+}
+
 int learn_trace(struct replay *r)
 {
 	int err = learn_processes(r);
 
 	learn_gaps(r);
 	if (!err)
-		err = learn_objects(r);
+		err = learn_objects(r) ?: learn_peers(r);
 	if (err == -ENOMEM)
 		log_err(err, "prepare the replay");
 	if (!err)

@@ -182,7 +182,7 @@ static int init_replay(struct replay *r)
 		mmap(NULL, SCRATCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (r->scratch == MAP_FAILED)
 		r->scratch = NULL;
-	if (!r->scratch || contents_init(r) || peers_new(&r->peers))
+	if (!r->scratch || contents_init(r))
 		return log_err(-ENOMEM, "prepare the replay");
 	err = r->options->processes ? start_processes(r) : 0;
 	if (!err && r->options->forked)
@@ -219,7 +219,6 @@ static void fini_replay(struct replay *r, int err)
 	map_fini(&r->numbers);
 	map_fini(&r->handles);
 	map_fini(&r->left_out);
-	peers_free(r->peers);
 	devices_close(r->devices);
 	if (r->scratch)
 		munmap(r->scratch, SCRATCH);

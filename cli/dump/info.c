@@ -89,6 +89,12 @@ static const struct part {
 	    { "alive_at_the_end", COLUMN_COUNT } },
 	  "SELECT kind, count(*), sum(coalesce(destroyed_n, 0) > 0),"
 	  " sum(coalesce(destroyed_n, 0) = 0) FROM object GROUP BY kind ORDER BY min(id)" },
+	{ "connections",
+	  { { "peer", COLUMN_TEXT }, { "connections", COLUMN_COUNT },
+	    { "queue_pairs", COLUMN_COUNT } },
+	  "SELECT CASE known WHEN 'both' THEN 'connected back' WHEN 'address' THEN"
+	  " 'has the address' WHEN 'number' THEN 'has the number' ELSE 'not in the trace' END,"
+	  " count(*), count(DISTINCT qp) FROM connection GROUP BY 1 ORDER BY min(since)" },
 	{ "control verbs",
 	  { { "verb", COLUMN_TEXT }, { "calls", COLUMN_COUNT }, { "failed", COLUMN_COUNT },
 	    { "unfinished", COLUMN_COUNT } },
@@ -131,6 +137,11 @@ static int64_t query_number(struct trace *trace, const char *sql)
 		answer = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
 	return answer;
+}
+
+static int64_t count_events(struct trace *trace)
+{
+	return query_number(trace, "SELECT sum(events) FROM thread");
 }
 
 static const char *meta_text(struct trace *trace, const char *key)
@@ -283,9 +294,7 @@ static void print_head(struct trace *trace, const char *path)
 		printf(", %s kept\n", format_bytes(lookup_payload_bytes(trace), text));
 	}
 	printf("events    %s, and %s lost\n",
-	       format_count((uint64_t)query_number(trace, "SELECT sum(events) FROM thread") -
-				    loss.late,
-			    text),
+	       format_count((uint64_t)count_events(trace) - loss.late, text),
 	       format_count(loss.events - loss.overwritten + loss.unwritten, other));
 }
 
@@ -311,8 +320,7 @@ static void print_head_json(struct trace *trace, const char *path)
 		print_member(keys[i], meta_text(trace, keys[i]));
 	printf("    \"realtime_ns\": %" PRId64 ",\n    \"duration_ns\": %" PRId64 ",\n",
 	       meta_number(trace, "realtime"), meta_number(trace, "duration"));
-	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n",
-	       query_number(trace, "SELECT sum(events) FROM thread"),
+	printf("    \"events\": %" PRId64 ",\n    \"lost\": %" PRIu64 ",\n", count_events(trace),
 	       loss.events - loss.overwritten + loss.unwritten);
 	printf("    \"overwritten\": %" PRIu64 ",\n", loss.overwritten);
 	printf("    \"interrupted\": %s,\n    \"damaged\": %s\n  }",

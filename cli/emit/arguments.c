@@ -72,7 +72,7 @@ static void add_peer(struct maker *maker, const struct place_in *in, int64_t num
 {
 	struct phrase *phrase = &maker->program->phrase;
 	uint32_t qp = in->call->object;
-	uint32_t peer = qp ? links_find(&maker->links, maker->program, qp, in->call->begin) : 0;
+	uint32_t peer = qp ? links_find(&maker->links, qp, in->call->begin) : 0;
 	char name[NAME_TEXT];
 
 	if (!peer || in->as_is) {

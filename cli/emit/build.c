@@ -235,7 +235,9 @@ int build_program(struct maker *maker, struct program *program)
 	if (!maker->last)
 		return log_err(-ENOMEM, "emit");
 	trace_last_times(program->trace, maker->last, program->nprocesses + 1);
-	err = read_all(maker, learn_event);
+	err = links_init(&maker->links, program);
+	if (!err)
+		err = read_all(maker, learn_event);
 	if (!err && memory_finish(&maker->memory))
 		err = log_err(-ENOMEM, "emit");
 	if (!err)

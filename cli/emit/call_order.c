@@ -149,7 +149,7 @@ static int connect_qp(struct maker *maker, const struct call *call)
 	    !args_get(call->args, ARG(attr.dest_qp_num), &number) ||
 	    !(args_number(call->args, ARG(attr_mask)) & IBV_QP_DEST_QPN))
 		return 0;
-	peer = links_find(&maker->links, program, call->object, call->begin);
+	peer = links_find(&maker->links, call->object, call->begin);
 	if (!peer)
 		return program_refuse(program,
 				      "the peer is not in the trace: it has no queue pair with "

@@ -7,19 +7,23 @@
 #include "cli/emit/program.h"
 
 struct links {
-	struct connection *connections;
-	size_t nconnections;
+	const struct connections *connections; /* the trace's */
+	struct map
+		told; /* an event that has connected: when its thread had polled its last message */
 	struct map srqs;   /* number of an SRQ to its object */
 	struct map failed; /* a request to 1 + its status */
 	struct map silent; /* queue pairs whose peer did not answer (IBV_WC_RETRY_EXC_ERR) */
 	struct map heard;  /* a thread to when it polled its last message */
 };
 
+/* 0 or -errno after log_err(). */
+int links_init(struct links *links, struct program *program);
+
 int links_learn(struct links *links, struct program *program, const struct trace_event *event);
 void links_fini(struct links *links);
 
 /* The object of the queue pair that @qp is connected to at @time; 0: it is not in the trace. */
-uint32_t links_find(const struct links *links, struct program *program, uint32_t qp, int64_t time);
+uint32_t links_find(const struct links *links, uint32_t qp, int64_t time);
 
 /* Was it connected by then, to whatever number? */
 bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
@@ -30,8 +34,12 @@ bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
  */
 struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time);
 
-/* The queue pair of that number at @time that is not @qp, unless there is no other; or 0. */
-uint32_t links_by_number(struct program *program, uint32_t qp, uint32_t number, int64_t time);
+/* The queue pair of that number that a datagram of @qp goes to by address handle @ah; or 0. */
+uint32_t links_target(const struct links *links, uint32_t qp, uint32_t number, uint32_t ah,
+		      int64_t time);
+
+/* The queue pair that the datagram of a completion comes from; or 0. */
+uint32_t links_sender(const struct links *links, const struct wc *wc, int64_t time);
 
 /* The SRQ of that number, as ibv_get_srq_num() told it; or 0. */
 uint32_t links_srq(const struct links *links, uint32_t number);

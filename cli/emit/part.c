@@ -123,11 +123,22 @@ void part_add_rkey(struct maker *maker, uint32_t qp, const struct wr *wr)
 	part_add_key(maker, part_find_remote(maker, qp, wr), (uint32_t)wr->rkey, true, length);
 }
 
+uint32_t part_find_ah(const struct maker *maker, const struct wr *wr)
+{
+	return arguments_object(maker, OBJECT_ah, wr->ah);
+}
+
+uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr)
+{
+	return links_target(&maker->links, qp, wr->remote_qpn, part_find_ah(maker, wr),
+			    maker->program->time);
+}
+
 /* The number of a datagram's queue pair: of one in the trace, or a group's. */
 void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	uint32_t to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
+	uint32_t to = part_find_target(maker, qp, wr);
 	char name[NAME_TEXT];
 
 	if (!to) {
@@ -136,11 +147,6 @@ void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr)
 	}
 	maker->program->objects[to].number = true;
 	phrase_addf(phrase, "%s_num", names_variable(maker->program, to, name));
-}
-
-uint32_t part_find_ah(const struct maker *maker, const struct wr *wr)
-{
-	return arguments_object(maker, OBJECT_ah, wr->ah);
 }
 
 void part_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr)

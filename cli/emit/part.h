@@ -21,8 +21,9 @@ void part_add_sge(struct maker *maker, const struct wr *wr, const struct sge *sg
 void part_add_address(struct maker *maker, const struct wr *wr, const struct sge *sge,
 		      const struct region *region, bool pointer);
 
-/* Where a datagram goes. */
+/* Where a datagram goes: by which handle, and to which queue pair (0: not in the trace). */
 uint32_t part_find_ah(const struct maker *maker, const struct wr *wr);
+uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr);
 void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr);
 
 /* Windows: the key that one gets, what it is bound to, and what the program keeps of it then. */

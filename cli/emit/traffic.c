@@ -14,6 +14,7 @@
 
 #include "cli/emit/calls.h"
 #include "cli/emit/names.h"
+#include "cli/emit/part.h"
 #include "cli/emit/request.h"
 #include "cli/emit/result.h"
 #include "core/base/vec.h"
@@ -56,7 +57,7 @@ static uint32_t find_queue(struct maker *maker, uint32_t qp, const struct wr *wr
 	if (wr->remote_srqn && (srq = links_srq(&maker->links, (uint32_t)wr->remote_srqn)))
 		return srq;
 	if (wr->ah)
-		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
+		to = part_find_target(maker, qp, wr);
 	if (!to)
 		return 0;
 	srq = maker->order.srq[to];
@@ -75,7 +76,7 @@ static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 
 	if (maker->order.type[wc->qp] != IBV_QPT_UD)
 		return maker->order.peer[wc->qp];
-	from = links_by_number(maker->program, wc->qp, wc->src_qp, maker->program->time);
+	from = links_sender(&maker->links, wc, maker->program->time);
 	return maker->order.goes_to[from] == wc->qp ? from : 0;
 }
 
@@ -100,7 +101,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	int err;
 
 	if (wr->ah)
-		to = links_by_number(maker->program, qp, wr->remote_qpn, maker->program->time);
+		to = part_find_target(maker, qp, wr);
 	err = order_read(&maker->order, to, ROLE_STATE);
 	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
 		err = order_connection(maker, to);
@@ -297,7 +298,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	}
 	if (maker->order.type[wc->qp] != IBV_QPT_UD || !(wc->opcode & IBV_WC_RECV))
 		return;
-	from = links_by_number(maker->program, wc->qp, wc->src_qp, maker->program->time);
+	from = links_sender(&maker->links, wc, maker->program->time);
 	if (!from)
 		return;
 	maker->program->objects[from].number = true;

@@ -6,13 +6,12 @@
 #include "core/base/map.h"
 #include "core/store/db/sqlite.h"
 
-/* By object: what is known of a queue pair or a completion queue. */
+/* By object: what is known of a completion queue. */
 struct reading_object {
-	uint32_t number, dest; /* of a queue pair; 0 */
-	uint32_t armed, woken; /* of a CQ: 1 + unit of its arming, of its last event; 0 */
+	uint32_t armed, woken; /* 1 + unit of its arming, of its last event; 0 */
 };
 
-/* Messages from one number to another: 1 + units of sends that nobody has received. */
+/* Messages from one queue pair to another: 1 + units of sends that nobody has received. */
 struct reading_stream {
 	uint32_t *units;
 	size_t count, first;
@@ -24,9 +23,10 @@ struct reading {
 	uint32_t *joined; /* by unit: the one that it is a part of */
 	size_t njoined;
 	struct map requests; /* of an event and index: the unit */
-	struct map streams;  /* of two numbers: 1 + index */
+	struct map streams;  /* of two queue pairs: 1 + index */
 	struct reading_stream *list;
 	size_t nlist;
+	const struct connections *connections; /* the trace's */
 	struct reading_object *objects;
 	uint32_t *outer; /* by thread: 1 + unit of the last call of the program's */
 	uint32_t nthreads;

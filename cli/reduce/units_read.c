@@ -8,6 +8,7 @@
 #include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
 #include "core/store/db/sql.h"
+#include "core/store/finish/connections.h"
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
@@ -97,12 +98,47 @@ static bool is_message(const struct wr *wr)
 	       wr->opcode == ABI_WR_TSO;
 }
 
-static int note_send(struct reading *r, const struct post *post, const struct wr *wr, uint32_t unit)
+static uint32_t find_peer(const struct reading *r, uint32_t qp, int64_t time)
 {
-	const struct reading_object *qp = object_of(r, post->object);
-	struct reading_stream *stream = find_stream(r, qp->number, wr->remote_qpn ?: qp->dest);
+	const struct connection *connection = connections_at(r->connections, qp, time);
+
+	return connection ? connection->peer : 0;
+}
+
+/* The queue pair that a request's message goes to; 0: it is not in the trace. */
+static uint32_t find_target(const struct reading *r, const struct trace_event *event,
+			    const struct wr *wr)
+{
+	const struct object *ah;
+
+	if (!wr->ah)
+		return find_peer(r, event->post->object, event->time);
+	ah = trace_object_at(r->trace, event->process, OBJECT_ah, wr->ah, event->time);
+	return peers_find_datagram(r->connections->peers, event->post->object, wr->remote_qpn,
+				   connections_handle(r->connections, ah ? ah->id : 0),
+				   event->time);
+}
+
+/* The one that the message of a completion came from. */
+static uint32_t find_sender(const struct reading *r, const struct wc *wc, int64_t time)
+{
+	const struct place place = { .lid = (uint16_t)wc->slid };
+
+	return connections_first(r->connections, wc->qp)
+		       ? find_peer(r, wc->qp, time)
+		       : peers_find_datagram(r->connections->peers, wc->qp, wc->src_qp, &place,
+					     time);
+}
+
+static int note_send(struct reading *r, const struct trace_event *event, const struct wr *wr,
+		     uint32_t unit)
+{
+	uint32_t to = find_target(r, event, wr);
+	struct reading_stream *stream = to ? find_stream(r, event->post->object, to) : NULL;
 	uint32_t *place = stream ? vec_push(stream->units, stream->count) : NULL;
 
+	if (!to)
+		return 0;
 	if (!place)
 		return fail_reading();
 	*place = unit;
@@ -121,7 +157,7 @@ static int read_request(struct reading *r, const struct trace_event *event, uint
 	if (!err && map_put(&r->requests, key_of(event->id, i), (uint64_t)unit))
 		err = fail_reading();
 	if (!err && post_is_send(post) && i < post_taken(post) && is_message(&post->wr[i]))
-		err = note_send(r, post, &post->wr[i], (uint32_t)unit);
+		err = note_send(r, event, &post->wr[i], (uint32_t)unit);
 	if (err)
 		return err;
 	if (!i)
@@ -154,14 +190,14 @@ static int read_post(struct reading *r, const struct trace_event *event)
 }
 
 /* The next message from its sender has come. */
-static void join_message(struct reading *r, const struct wc *wc, uint32_t unit)
+static void join_message(struct reading *r, const struct wc *wc, int64_t time, uint32_t unit)
 {
-	const struct reading_object *qp = object_of(r, wc->qp);
+	uint32_t from = wc->status || !(wc->opcode & ABI_WC_RECV) ? 0 : find_sender(r, wc, time);
 	struct reading_stream *stream;
 
-	if (wc->status || !(wc->opcode & ABI_WC_RECV))
+	if (!from)
 		return;
-	stream = find_stream(r, wc->src_qp ?: qp->dest, qp->number);
+	stream = find_stream(r, from, wc->qp);
 	if (stream && stream->first < stream->count)
 		join_units(r, stream->units[stream->first++], unit);
 }
@@ -181,7 +217,7 @@ static int read_completion(struct reading *r, const struct trace_event *event, u
 			return (int)added;
 		unit = (uint64_t)added;
 	}
-	join_message(r, wc, (uint32_t)unit);
+	join_message(r, wc, event->time, (uint32_t)unit);
 	if (cq->woken)
 		join_units(r, cq->woken - 1, (uint32_t)unit);
 	cq->woken = 0;
@@ -255,15 +291,6 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 	return err;
 }
 
-static void note_modify(struct reading *r, const struct call *call)
-{
-	int64_t value;
-
-	if (call->verb == VERB_modify_qp && call->args &&
-	    args_get(call->args, ARG(attr.dest_qp_num), &value))
-		object_of(r, call->object)->dest = (uint32_t)value;
-}
-
 static int read_call(struct reading *r, const struct trace_event *event)
 {
 	uint32_t *outer = &r->outer[event->id.thread <= r->nthreads ? event->id.thread : 0];
@@ -277,7 +304,6 @@ static int read_call(struct reading *r, const struct trace_event *event)
 		join_units(r, *outer - 1, unit);
 	else
 		*outer = unit + 1;
-	note_modify(r, event->call);
 	return read_refs(r, event, unit);
 }
 
@@ -316,12 +342,11 @@ static int open_reading(struct reading *r)
 	if (!r->objects || !r->outer)
 		return fail_reading();
 	for (uint32_t id = 1; (object = trace_object(r->trace, id)) && !err; id++) {
-		r->objects[id].number = object->number;
 		if (object->parent && object->parent <= r->units->most)
 			err = units_need(&r->units->objects, &r->units->nobjects, id,
 					 object->parent);
 	}
-	return err
+	return err ?: trace_connections(r->trace, &r->connections)
 		       ?: sql_prepare(trace_db(r->trace),
 				      "SELECT object, path = 'out.cq' FROM ref WHERE thread = ?"
 				      " AND n = ? AND object NOT NULL",

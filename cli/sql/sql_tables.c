@@ -38,6 +38,7 @@ static const struct {
 	/* the control plane */
 	{ "call", "each control verb, with its arguments as JSON" },
 	{ "object", "each object that verbs made" },
+	{ "connection", "each connection of a queue pair, with its peer" },
 	{ "ref", "each handle in the arguments of a call" },
 	{ "event", "each asynchronous event" },
 	{ "process", "each program image" },

@@ -5,13 +5,14 @@
 #include <stdio.h>
 
 #include "replay/report/differ.h"
+#include "replay/state/recorded.h"
 #include "replay/data/expect_priv.h"
 
 uint32_t expect_sender(const struct expected *e)
 {
 	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
 		return 0;
-	return peers_find(e->r->peers, 0, e->wc->src_qp, NULL, e->event->time);
+	return recorded_datagram(e->r, e->wc->qp, e->wc->src_qp, NULL, e->event->time);
 }
 
 /* After a message that is missing there, the others come for other requests. */

@@ -18,6 +18,7 @@
 #include "core/wire/log.h"
 #include "replay/device/device_attr.h"
 #include "replay/report/outcome.h"
+#include "core/model/place.h"
 
 /* What a program, or the recorder, was told. */
 struct recorded_gid {
@@ -396,7 +397,7 @@ void devices_translate(const struct device *from, const struct device *to, uint8
 	if (!gids_has(&source->gids, index))
 		index = source->best_gid;
 	its = gids_choose(&target->gids, index, &source->gids.at[index]);
-	if (!gid_is_alike(&source->gids.at[index].raw, &target->gids.at[its].raw)) {
+	if (!place_is_alike(source->gids.at[index].raw.raw, target->gids.at[its].raw.raw)) {
 		index = source->best_gid;
 		its = gids_choose(&target->gids, index, &source->gids.at[index]);
 	}

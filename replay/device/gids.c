@@ -5,16 +5,7 @@
 
 #include <string.h>
 
-enum gid_family { GID_LINK_LOCAL, GID_IPV4, GID_OTHER };
-
-static enum gid_family family_of(const union ibv_gid *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	if (gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80)
-		return GID_LINK_LOCAL;
-	return memcmp(gid->raw, mapped, sizeof(mapped)) ? GID_OTHER : GID_IPV4;
-}
+#include "core/model/place.h"
 
 enum gid_kind gid_kind_of(enum ibv_gid_type type)
 {
@@ -26,11 +17,6 @@ bool gid_is_zero(const union ibv_gid *gid)
 	static const union ibv_gid zero;
 
 	return !memcmp(gid, &zero, sizeof(zero));
-}
-
-bool gid_is_alike(const union ibv_gid *a, const union ibv_gid *b)
-{
-	return family_of(a) == family_of(b);
 }
 
 bool gids_has(const struct gids *gids, int index)
@@ -52,7 +38,7 @@ static unsigned int rate_gid(const struct gid *here, bool at_index, const struct
 
 	if (wanted && is_of_kind(here->kind, wanted->kind))
 		rate += KIND;
-	if (wanted && gid_is_alike(&here->raw, &wanted->raw))
+	if (wanted && place_is_alike(here->raw.raw, wanted->raw.raw))
 		rate += FAMILY;
 	return rate;
 }

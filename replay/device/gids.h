@@ -28,9 +28,6 @@ enum gid_kind gid_kind_of(enum ibv_gid_type type);
 
 bool gid_is_zero(const union ibv_gid *gid);
 
-/* Are both of one family: link-local, IPv4, others? One does not lead to the other else. */
-bool gid_is_alike(const union ibv_gid *a, const union ibv_gid *b);
-
 bool gids_has(const struct gids *gids, int index);
 
 /*

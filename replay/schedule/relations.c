@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "replay/state/peers.h"
+#include "core/model/peers.h"
 #include "replay/state/recorded.h"
 
 int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
@@ -37,7 +37,9 @@ const struct relation *relation_of(const struct relations *relations, uint32_t o
 uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
 			    uint32_t number)
 {
-	return relations->peers ? peers_find(relations->peers, 0, number, NULL, event->time) : 0;
+	return relations->peers
+		       ? peers_find_datagram(relations->peers, 0, number, NULL, event->time)
+		       : 0;
 }
 
 static uint32_t find_object(const struct relations *relations, const struct trace_event *event,
@@ -118,9 +120,10 @@ static void note_modified(struct relations *relations, const struct trace_event 
 
 	if (args_get(call->args, ARG(attr.dest_qp_num), &dest)) {
 		struct ibv_ah_attr av = recorded_address(call->args, true);
+		struct place place = recorded_place(&av);
 
-		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &av,
-				      event->time);
+		of->peer = peers_find(relations->peers, call->object, (uint32_t)dest, &place,
+				      event->time, NULL);
 	}
 	if (!args_get(call->args, ARG(attr.qp_state), &state))
 		return;

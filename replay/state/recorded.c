@@ -3,29 +3,9 @@
  */
 #include "replay/state/recorded.h"
 
-#include <ctype.h>
+#include <string.h>
 
 #include "replay/state/state.h"
-
-bool recorded_gid(const char *text, union ibv_gid *ret_gid)
-{
-	union ibv_gid gid = { 0 };
-	unsigned int n = 0;
-
-	for (const char *at = text; *at; at++) {
-		int c = tolower((unsigned char)*at);
-
-		if (c == ':')
-			continue;
-		if (!isxdigit(c) || n == 32)
-			return false;
-		gid.raw[n / 2] =
-			(uint8_t)(gid.raw[n / 2] << 4 | (isdigit(c) ? c - '0' : c - 'a' + 10));
-		n++;
-	}
-	*ret_gid = gid;
-	return n == 32;
-}
 
 enum verb recorded_verb(const struct call *call)
 {
@@ -43,9 +23,37 @@ struct ibv_ah_attr recorded_address(const struct args *args, bool connection)
 	av.grh.sgid_index = (uint8_t)args_number(args, connection ? ARG(attr.ah_attr.grh.sgid_index)
 								  : ARG(attr.grh.sgid_index));
 	gid = args_text(args, connection ? ARG(attr.ah_attr.grh.dgid.raw) : ARG(attr.grh.dgid.raw));
-	if (!gid || !recorded_gid(gid, &av.grh.dgid))
+	if (!gid || !place_parse_gid(gid, av.grh.dgid.raw))
 		av.is_global = 0;
 	return av;
+}
+
+struct place recorded_place(const struct ibv_ah_attr *av)
+{
+	struct place place = { 0 };
+
+	if (!av)
+		return place;
+	place.is_global = av->is_global;
+	place.lid = av->dlid;
+	memcpy(place.gid, av->grh.dgid.raw, sizeof(place.gid));
+	return place;
+}
+
+uint32_t recorded_peer(const struct replay *r, uint32_t id, uint32_t dest,
+		       const struct ibv_ah_attr *av, int64_t time)
+{
+	struct place place = recorded_place(av);
+
+	return peers_find(r->peers, id, dest, &place, time, NULL);
+}
+
+uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
+			   const struct ibv_ah_attr *av, int64_t time)
+{
+	struct place place = recorded_place(av);
+
+	return peers_find_datagram(r->peers, id, number, &place, time);
 }
 
 const struct object *recorded_device(const struct replay *r, uint32_t object)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/model/place.h"
 #include "gen/verbs_gen.h"
 
 struct args;
@@ -20,11 +21,17 @@ struct wr;
  */
 enum verb recorded_verb(const struct call *call);
 
-/* "fe80:0000:..." or 32 hexadecimal digits. */
-bool recorded_gid(const char *text, union ibv_gid *ret_gid);
-
 /* The address of a queue pair's connection, or of an address handle; zero where there is none. */
 struct ibv_ah_attr recorded_address(const struct args *args, bool connection);
+
+/* Where @av leads; NULL: not known. */
+struct place recorded_place(const struct ibv_ah_attr *av);
+
+/* peers_find() and peers_find_datagram(), at @av (NULL: not known). */
+uint32_t recorded_peer(const struct replay *r, uint32_t id, uint32_t dest,
+		       const struct ibv_ah_attr *av, int64_t time);
+uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
+			   const struct ibv_ah_attr *av, int64_t time);
 
 /* The device that @object was made on, or NULL. */
 const struct object *recorded_device(const struct replay *r, uint32_t object);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/model/peers.h"
 #include "core/store/read/trace.h"
 #include "replay/device/devices.h"
 #include "core/base/lines.h"
@@ -17,7 +18,6 @@
 #include "replay/device/memory.h"
 #include "replay/report/options.h"
 #include "replay/report/outcome.h"
-#include "replay/state/peers.h"
 #include "replay/state/queue.h"
 
 enum side { SIDE_SEND, SIDE_RECV, SIDES };
@@ -109,14 +109,14 @@ struct replay {
 	const struct replay_options *options;
 	struct outcome *outcome;
 	struct devices *devices;
-	struct peers *peers;
-	struct made *far;         /* the made peer; NULL: none is needed */
-	struct pair *pair;        /* pair.c; NULL: there is no other half */
-	struct cm *cm;            /* cm.c; NULL: the trace has no calls of librdmacm */
-	uint64_t cm_calls;        /* of librdmacm, by the program */
-	struct replica *replicas; /* by object */
-	uint32_t nreplicas;       /* objects and one */
-	uint32_t *made;           /* objects as they were made */
+	const struct peers *peers; /* the trace's */
+	struct made *far;          /* the made peer; NULL: none is needed */
+	struct pair *pair;         /* pair.c; NULL: there is no other half */
+	struct cm *cm;             /* cm.c; NULL: the trace has no calls of librdmacm */
+	uint64_t cm_calls;         /* of librdmacm, by the program */
+	struct replica *replicas;  /* by object */
+	uint32_t nreplicas;        /* objects and one */
+	uint32_t *made;            /* objects as they were made */
 	uint32_t nmade;
 	struct memory **memory; /* by process */
 	bool *implicit;         /* by process: it has had an implicit region */

@@ -284,7 +284,7 @@ uint32_t translate_peer_process(const struct replay *r, const struct replica_qp 
 
 uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time)
 {
-	uint32_t id = peers_find(r->peers, 0, qpn, NULL, time);
+	uint32_t id = recorded_datagram(r, 0, qpn, NULL, time);
 	const struct replica *replica = replica_of(r, id);
 	uint64_t ours;
 

@@ -15,6 +15,7 @@
 #include "core/wire/log.h"
 #include "replay/synth/synth_pass.h"
 #include "replay/two_host/pair.h"
+#include "replay/state/recorded.h"
 
 static bool is_connected(enum ibv_qp_type type)
 {
@@ -30,7 +31,7 @@ static int resolve_links(struct pass *p, struct synth_plan *plan)
 
 		if (pair_has(p->r, plan->object, link->time) ||
 		    peers_claimed(p->r->peers, plan->object) ||
-		    peers_find(p->r->peers, plan->object, link->number, &link->av, link->time))
+		    recorded_peer(p->r, plan->object, link->number, &link->av, link->time))
 			continue;
 		link->host = synth_host_find(p, plan, &link->av);
 		if (!link->host)

@@ -10,6 +10,7 @@
 #include "core/base/vec.h"
 #include "replay/synth/synth_pass.h"
 #include "replay/two_host/pair.h"
+#include "replay/state/recorded.h"
 
 enum { PAGE = 4096, GRH = 40, MULTICAST = 0xffffff };
 
@@ -84,7 +85,7 @@ static int learn_datagram(struct pass *p, struct synth_plan *plan, const struct 
 
 	if (wr->remote_qpn == MULTICAST || wr->remote_qpn <= 1)
 		return 0;
-	peer = peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time);
+	peer = recorded_datagram(p->r, plan->object, wr->remote_qpn, av, event->time);
 	if (peer && p->far->plans[peer])
 		p->far->plans[peer]->sent_to++;
 	if (peer || pair_has_datagram(p->r, wr->remote_qpn, av))
@@ -267,7 +268,8 @@ static int learn_received_datagram(struct pass *p, struct synth_plan *plan,
 
 	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV) || wc->src_qp <= 1)
 		return 0;
-	if (is_from_inside(plan, peers_find(p->r->peers, 0, wc->src_qp, &av, event->time))) {
+	if (is_from_inside(plan,
+			   recorded_datagram(p->r, plan->object, wc->src_qp, &av, event->time))) {
 		plan->heard++;
 		return 0;
 	}

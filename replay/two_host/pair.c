@@ -24,6 +24,7 @@
 #include "replay/two_host/pair_match.h"
 #include "replay/two_host/pair_priv.h"
 #include "replay/report/pace.h"
+#include "replay/state/recorded.h"
 
 #define HELLO 5000000000ll /* ns for both to prove that they have the key */
 
@@ -440,7 +441,7 @@ uint32_t pair_source(struct replay *r, const struct wc *wc)
 {
 	struct pair *p = r->pair;
 	uint32_t other = p ? pair_match_datagram(&p->its, wc->src_qp, NULL) : 0;
-	uint32_t own = p ? peers_find(r->peers, 0, wc->src_qp, NULL, r->last) : 0;
+	uint32_t own = p ? recorded_datagram(r, 0, wc->src_qp, NULL, r->last) : 0;
 
 	/* its own number is likely to be the other host's */
 	return other && (!own || own == wc->qp) ? await_number(p, other) : 0;

@@ -48,7 +48,7 @@ static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
 	const struct object *device = recorded_device(s->r, object);
 	const struct device *here = devices_role(s->r->devices, recorded_device_name(s->r, object));
 	struct pair_table *t = &s->p->mine;
-	struct pair_address address;
+	const struct place *place;
 	struct pair_port *port;
 	uint64_t key = (uint64_t)(device ? device->id : 0) << 8 | number, at;
 
@@ -58,14 +58,13 @@ static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
 	if (!port || map_put(&s->p->key_of, key, t->nports - 1))
 		return UINT32_MAX;
 	port->here = here->ports[device_port(here, number)];
-	for (size_t i = 0;
-	     device && peers_place(s->r->peers, device->id, number, i, &address.lid, &address.gid);
+	for (size_t i = 0; device && (place = peers_place(s->r->peers, device->id, number, i));
 	     i++) {
-		struct pair_address *known = vec_push(port->known, port->nknown);
+		struct place *known = vec_push(port->known, port->nknown);
 
 		if (!known)
 			return UINT32_MAX;
-		*known = address;
+		*known = *place;
 	}
 	return (uint32_t)t->nports - 1;
 }
@@ -166,7 +165,7 @@ static void note_psns(struct pair_life *life, const struct args *args)
 static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
 {
 	return peers_claimed(s->r->peers, life->object) ||
-	       peers_find(s->r->peers, life->object, life->dest, &life->av, time);
+	       recorded_peer(s->r, life->object, life->dest, &life->av, time);
 }
 
 static int learn_connection(struct pass *s, const struct call *call, struct pair_life *life,

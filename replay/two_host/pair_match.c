@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "replay/state/place.h"
+#include "replay/state/recorded.h"
 
 enum { BEST = 6 }; /* two for each address that is known to be the right one, one for each PSN */
 
@@ -18,12 +18,11 @@ static enum placed find_place(const struct pair_table *table, uint32_t port,
 			      const struct ibv_ah_attr *av)
 {
 	const struct pair_port *p = &table->ports[port];
+	struct place place = recorded_place(av);
 	enum placed found = PLACED_PERHAPS, one;
 
-	if (!av || !(av->is_global || av->dlid))
-		return found;
-	for (size_t i = 0; i < p->nknown; i++) {
-		one = place_compare(p->known[i].lid, &p->known[i].gid, av);
+	for (size_t i = 0; i < p->nknown && place_is_known(&place); i++) {
+		one = place_compare(&p->known[i], &place);
 		if (one == PLACED_THERE)
 			return one;
 		if (one == PLACED_ELSEWHERE)

@@ -83,7 +83,7 @@ uint32_t pair_target(struct pair *p, const struct trace_event *event, const stru
 
 	if (ah && map_get(&p->avs, ah->id, &at))
 		av = &p->av[at - 1];
-	if (peers_find(p->r->peers, 0, wr->remote_qpn, av, event->time))
+	if (recorded_datagram(p->r, 0, wr->remote_qpn, av, event->time))
 		return 0;
 	return pair_match_datagram(&p->its, wr->remote_qpn, av);
 }

@@ -41,7 +41,7 @@ size_t pair_table_count(const struct pair_table *table, enum pair_part part)
 	}
 }
 
-enum { ADDRESS = 18 }; /* bytes of a known address */
+enum { ADDRESS = 20 }; /* bytes of a known address */
 
 static void pack_here(struct pack *p, const struct port *here)
 {
@@ -64,8 +64,10 @@ static void pack_port(struct pack *p, const struct pair_port *port)
 	pack_here(p, &port->here);
 	pack_u16(p, (uint16_t)n);
 	for (size_t i = 0; i < n; i++) {
+		pack_u8(p, port->known[i].is_global);
+		pack_u8(p, port->known[i].lmc);
 		pack_u16(p, port->known[i].lid);
-		pack_bytes(p, &port->known[i].gid, sizeof(port->known[i].gid));
+		pack_bytes(p, port->known[i].gid, sizeof(port->known[i].gid));
 	}
 }
 
@@ -95,12 +97,14 @@ static int unpack_port(struct unpack *u, struct pair_table *table)
 	unpack_here(u, &port->here);
 	n = unpack_u16(u);
 	for (size_t i = 0; i < n && !u->failed; i++) {
-		struct pair_address *address = vec_push(port->known, port->nknown);
+		struct place *known = vec_push(port->known, port->nknown);
 
-		if (!address)
+		if (!known)
 			return -ENOMEM;
-		address->lid = unpack_u16(u);
-		unpack_bytes(u, &address->gid, sizeof(address->gid));
+		known->is_global = unpack_u8(u);
+		known->lmc = unpack_u8(u);
+		known->lid = unpack_u16(u);
+		unpack_bytes(u, known->gid, sizeof(known->gid));
 	}
 	return 0;
 }

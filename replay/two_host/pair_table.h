@@ -9,18 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/model/place.h"
 #include "replay/device/devices.h"
-
-/* What a port was known by when it was recorded: a LID, or a GID where that is 0. */
-struct pair_address {
-	uint16_t lid;
-	union ibv_gid gid;
-};
 
 /* A port of a recorded device, and the one that stands for it. */
 struct pair_port {
 	struct port here;
-	struct pair_address *known;
+	struct place *known; /* what it was known by when it was recorded */
 	size_t nknown;
 };
 

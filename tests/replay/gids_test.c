@@ -87,15 +87,3 @@ static void choose_one(void **state)
 }
 
 TEST_ROWS(choices, choose_one);
-
-TEST(families_are_told_apart)
-{
-	static const struct entry all[] = { { LOCAL, 0 }, { V4, 0 }, { GLOBAL, 0 } };
-
-	for (int i = 0; i < 3; i++)
-		for (int j = 0; j < 3; j++) {
-			const struct gid a = make_gid(&all[i]), b = make_gid(&all[j]);
-
-			assert_int_equal(gid_is_alike(&a.raw, &b.raw), i == j);
-		}
-}

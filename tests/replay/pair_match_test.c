@@ -5,7 +5,7 @@
 
 /* Two hosts that were booted alike: queue pair 17 of each is connected to 17 of the other. */
 struct host {
-	struct pair_address known[2];
+	struct place known[2];
 	struct pair_port port;
 	struct pair_life lives[4];
 	struct pair_table table;
@@ -19,7 +19,8 @@ static union ibv_gid gid_of(uint8_t last)
 static void make_host(struct host *h, uint8_t own)
 {
 	memset(h, 0, sizeof(*h));
-	h->known[0].gid = gid_of(own);
+	h->known[0].is_global = true;
+	memcpy(h->known[0].gid, gid_of(own).raw, PLACE_GID);
 	h->port = (struct pair_port){ .known = h->known, .nknown = 1 };
 	h->table = (struct pair_table){ .ports = &h->port, .nports = 1, .lives = h->lives };
 }

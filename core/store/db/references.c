@@ -30,6 +30,7 @@ const struct references references[] = {
 	{ "gid", "d" },
 	{ "object", "oP______ot_t_TT" },
 	{ "call", "t_p_TT_____so" },
+	{ "connection", "t_pTToo" },
 	{ "ref", "t____o" },
 	{ "event", "t_pT___o" },
 	{ "fork", "t_pT_ps" },

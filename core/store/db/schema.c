@@ -48,6 +48,9 @@ static const char *const controls[] = {
 	" ret INTEGER, error INTEGER, failed INTEGER, depth INTEGER, ours INTEGER,"
 	" stack INTEGER, object INTEGER, args TEXT, out TEXT, handle INTEGER, end_n INTEGER,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"connection(thread INTEGER, n INTEGER, process INTEGER, since INTEGER, until INTEGER,"
+	" qp INTEGER, peer INTEGER, known TEXT, dest_qp_num INTEGER, dlid INTEGER, dgid TEXT,"
+	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
 	"ref(thread INTEGER, n INTEGER, path TEXT, kind TEXT, handle INTEGER, object INTEGER,"
 	" PRIMARY KEY(thread, n, path)) WITHOUT ROWID",
 	"event(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, type TEXT,"
@@ -101,6 +104,7 @@ static const struct {
 	{ "call_object ON call(object)", WHOLE },
 	{ "ref_object ON ref(object)", WHOLE },
 	{ "object_handle ON object(handle)", WHOLE },
+	{ "connection_qp ON connection(qp)", WHOLE },
 	{ "chunk_thread ON chunk(thread, first_n, last_n, begin, end)", WHOLE | FOLLOWED },
 	{ "payload_thread ON payload_chunk(thread, first_n, last_n)", WHOLE | FOLLOWED },
 	{ "process_pid ON process(pid)", CROWDED },
@@ -205,10 +209,8 @@ static const struct {
 	const char *name;
 	int since;
 } newer_tables[] = {
-	{ "waited", 7 },
-	{ "misuse", 7 },
-	{ "merged", 8 },
-	{ "merged_meta", 8 },
+	{ "waited", 7 },      { "misuse", 7 },     { "merged", 8 },
+	{ "merged_meta", 8 }, { "connection", 9 },
 };
 
 /* Is it a table that traces of this format do not have yet? */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/vec.h"
+#include "core/store/finish/connections.h"
 #include "core/store/finish/objects.h"
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
@@ -257,6 +258,8 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 		err = sql_exec(db, processes_sql);
 	if (!err)
 		err = objects_build(db);
+	if (!err)
+		err = connections_build(db);
 	if (!err)
 		err = complete_frames(db);
 	if (!err)

@@ -13,8 +13,11 @@
 #include "core/store/vtab/functions.h"
 #include "core/wire/log.h"
 
-/* Merged by functions of their own (merge_device.c, merge_data.c), or, findings, of one trace. */
-static const char *const apart[] = { "device", "finding", "chunk", "payload_chunk" };
+/*
+ * Merged by functions of their own (merge_device.c, merge_data.c); or, findings, of one trace; or
+ * of all traces, connections, which are found anew.
+ */
+static const char *const apart[] = { "device", "connection", "finding", "chunk", "payload_chunk" };
 
 /* How many there are before those of the part. */
 static uint32_t count_before(const struct merge_part *part, char what)

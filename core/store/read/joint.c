@@ -217,6 +217,7 @@ static int place_all(struct trace *whole)
 {
 	struct joint *joint = whole->joint;
 
+	connections_fini(&whole->connections);
 	whole->whole_from = INT64_MIN;
 	for (size_t i = 0; i < joint->n; i++) {
 		const struct joint_part *part = &joint->parts[i];
@@ -228,6 +229,34 @@ static int place_all(struct trace *whole)
 		whole->whole_from = from > whole->whole_from ? from : whole->whole_from;
 	}
 	return objects_index(&whole->objects);
+}
+
+static int64_t place_part_time(const void *part, int64_t time)
+{
+	return place_time(part, time);
+}
+
+int joint_connections(struct trace *whole)
+{
+	struct joint *joint = whole->joint;
+	struct connections_source *sources = calloc(joint->n, sizeof(*sources));
+	int err;
+
+	if (!sources)
+		return log_err(-ENOMEM, "join traces");
+	for (size_t i = 0; i < joint->n; i++) {
+		const struct joint_part *part = &joint->parts[i];
+
+		sources[i] = (struct connections_source){ .db = part->trace->db,
+							  .threads = part->ids.threads,
+							  .processes = part->ids.processes,
+							  .objects = part->objects,
+							  .place_time = place_part_time,
+							  .arg = part };
+	}
+	err = connections_learn(sources, joint->n, &whole->objects, &whole->connections);
+	free(sources);
+	return err;
 }
 
 static int count_parts(struct trace *whole)

@@ -30,6 +30,9 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 	return number ? number + before : 0;
 }
 
+/* Make the trace's connections. 0 or -errno after log_err(). */
+int joint_connections(struct trace *whole);
+
 /* The trace that a process, a thread, or a stack, is of. */
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process);
 struct joint_part *joint_of_thread(struct joint *joint, uint32_t thread);

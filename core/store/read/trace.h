@@ -304,6 +304,14 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 				     uint64_t handle, int64_t time);
 
 /*
+ * Which queue pairs were connected to which, learned from its calls at the first use; borrowed
+ * until trace_close(), or until a clock of a joint trace is set. Not of a trace that is still
+ * written. 0 or -errno after log_err().
+ */
+struct connections;
+int trace_connections(struct trace *trace, const struct connections **ret_connections);
+
+/*
  * Is it called that: "qp1", which each process may have, or "qp1/2", of process 2? In a joint trace
  * a process has no such number.
  */

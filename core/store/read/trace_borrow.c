@@ -72,6 +72,7 @@ void trace_close(struct trace *trace)
 		return;
 	sqlite3_finalize(trace->frames);
 	trace_payloads_fini(trace);
+	connections_fini(&trace->connections);
 	trace_unload(trace);
 	free_joint(trace->joint);
 	live_free(trace->live);

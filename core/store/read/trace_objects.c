@@ -24,6 +24,20 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 	return objects_at(&trace->objects, process, kind, handle, time);
 }
 
+int trace_connections(struct trace *trace, const struct connections **ret_connections)
+{
+	int err = 0;
+
+	if (!trace->connections.peers)
+		err = trace->joint
+			      ? joint_connections(trace)
+			      : connections_learn(&(struct connections_source){ .db = trace->db },
+						  1, &trace->objects, &trace->connections);
+	if (!err)
+		*ret_connections = &trace->connections;
+	return err;
+}
+
 bool trace_object_is(const struct trace *trace, const struct object *object, const char *name)
 {
 	size_t n = object->name ? strlen(object->name) : 0;

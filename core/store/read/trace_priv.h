@@ -3,6 +3,7 @@
  * The insides of a trace, for the files that read it: trace.c, stream.c,
  * cursor.c, vtab.c. One thread.
  */
+#include "core/store/finish/connections.h"
 #include "core/store/finish/objects.h"
 #include "core/store/read/trace.h"
 #include "core/store/read/trace_clock.h"
@@ -52,6 +53,7 @@ struct trace {
 	struct live *live;                           /* of a trace that is still written, or NULL */
 	struct joint *joint;                         /* of several traces, or NULL; no db then */
 	struct objects objects;
+	struct connections connections; /* without peers: not learned yet */
 	struct process *processes;
 	uint32_t nprocesses;
 	struct thread *threads;

@@ -7,12 +7,16 @@
 #include <stdlib.h>
 #include <infiniband/verbs.h>
 
+#include "core/store/finish/connections.h"
 #include "tests/test.h"
 
-enum { QP = 3, CQ = 4, SRQ = 5, OBJECTS = 5, THREAD = 1 };
+enum { PEER = 2, QP = 3, CQ = 4, SRQ = 5, OBJECTS = 5, THREAD = 1 };
 
 static struct program program;
 static struct links links;
+static struct connection connected; /* the only one of the trace */
+static size_t first[OBJECTS + 2];
+static struct connections connections = { .list = &connected, .first = first, .nobjects = OBJECTS };
 static unsigned int depth; /* of the calls that are learned */
 
 static int make_program(void **state)
@@ -20,6 +24,8 @@ static int make_program(void **state)
 	(void)state;
 	depth = 0;
 	memset(&links, 0, sizeof(links));
+	links.connections = &connections;
+	connections.count = 0;
 	memset(&program, 0, sizeof(program));
 	program.nobjects = OBJECTS;
 	program.objects = calloc(OBJECTS + 1, sizeof(*program.objects));
@@ -56,13 +62,19 @@ static void learn_call(enum verb verb, uint32_t object, int64_t time, const char
 	args_unref(call.out);
 }
 
-static void connect_qp(int64_t time, bool failed)
+static void connect_qp(int64_t time)
 {
 	char in[96];
 
 	snprintf(in, sizeof(in), "{\"attr_mask\":%d,\"attr\":{\"dest_qp_num\":77}}",
 		 IBV_QP_STATE | IBV_QP_DEST_QPN);
-	learn_call(VERB_modify_qp, QP, time, in, "{}", failed);
+	connected = (struct connection){
+		.id = { THREAD, (uint64_t)time }, .qp = QP, .peer = PEER, .since = time
+	};
+	connections.count = 1;
+	for (uint32_t qp = 0; qp < OBJECTS + 2; qp++)
+		first[qp] = qp > QP;
+	learn_call(VERB_modify_qp, QP, time, in, "{}", false);
 }
 
 static void poll_one(int64_t time, enum verb verb, const struct wc *wc)
@@ -77,21 +89,17 @@ static void poll_one(int64_t time, enum verb verb, const struct wc *wc)
 
 TEST(a_queue_pair_is_connected_from_then_on)
 {
-	connect_qp(5, false);
+	connect_qp(5);
 	assert_false(links_is_connected(&links, QP, 4));
 	assert_true(links_is_connected(&links, QP, 5));
 	assert_false(links_is_connected(&links, QP + 1, 5));
-}
-
-TEST(a_connection_that_failed_is_none)
-{
-	connect_qp(5, true);
-	assert_false(links_is_connected(&links, QP, 5));
+	assert_int_equal(links_find(&links, QP, 4), 0);
+	assert_int_equal(links_find(&links, QP, 5), PEER);
 }
 
 TEST(a_connection_that_comes_can_be_waited_for)
 {
-	connect_qp(5, false);
+	connect_qp(5);
 	assert_int_equal(links_coming(&links, QP, 4).n, 5);
 	assert_int_equal(links_coming(&links, QP, 5).n, 0);
 }
@@ -101,14 +109,14 @@ TEST(a_connection_behind_a_message_cannot_be_waited_for)
 	struct wc wc = { .opcode = IBV_WC_RECV, .qp = QP };
 
 	poll_one(4, VERB_poll_cq, &wc);
-	connect_qp(5, false);
+	connect_qp(5);
 	assert_int_equal(links_coming(&links, QP, 3).n, 0);
 }
 
 TEST(a_connection_within_another_verb_cannot_be_waited_for)
 {
 	depth = 1;
-	connect_qp(5, false);
+	connect_qp(5);
 	assert_true(links_is_connected(&links, QP, 5));
 	assert_int_equal(links_coming(&links, QP, 4).n, 0);
 }

@@ -1,0 +1,35 @@
+#pragma once
+/*
+ * The address of a port, and whether one leads to it.
+ *
+ * A port has several kinds of addresses, and programs are told of some of them; so only an address
+ * of the same kind tells that a port is another one.
+ *
+ * Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PLACE_GID = 16 };
+
+/* Zeros: not known. */
+struct place {
+	bool is_global; /* it is the GID, else the LID */
+	uint8_t lmc;    /* of a port's own LID: so many of its low bits choose a path */
+	uint16_t lid;
+	uint8_t gid[PLACE_GID];
+};
+
+enum placed { PLACED_ELSEWHERE, PLACED_PERHAPS, PLACED_THERE };
+
+/* Accepts NULL. */
+bool place_is_known(const struct place *place);
+
+/* A port is known by @known; does @to lead there? */
+enum placed place_compare(const struct place *known, const struct place *to);
+
+/* Are both GIDs of one family: link-local, IPv4, others? One does not lead to the other else. */
+bool place_is_alike(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
+
+/* "fe80:0000:..." or 32 hexadecimal digits; false, and @gid untouched, if it is something else. */
+bool place_parse_gid(const char *text, uint8_t gid[PLACE_GID]);

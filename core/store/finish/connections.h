@@ -1,0 +1,74 @@
+#pragma once
+/*
+ * Which queue pairs were connected to which, from the control verbs of a trace: the one pass that
+ * teaches it to core/model/peers.h.
+ *
+ * One thread until it is made, any thread afterwards.
+ */
+#include <stdint.h>
+
+#include "core/base/map.h"
+#include "core/model/peers.h"
+#include "core/store/db/ids.h"
+#include "core/store/db/sql.h"
+
+struct objects;
+
+/* A queue pair and its other end, as long as it was connected: a row of table `connection`. */
+struct connection {
+	struct event_id id; /* the call that connected it */
+	uint32_t process;
+	uint32_t qp;          /* object */
+	uint32_t peer;        /* object; 0: not in the trace */
+	enum peers_known how; /* the peer is known */
+	uint32_t dest;        /* number of the other end */
+	struct place place;   /* its address; zeros: not known */
+	int64_t since, until; /* INT64_MAX: to the end */
+};
+
+struct connections {
+	struct peers *peers;
+	struct connection *list; /* by qp, since */
+	size_t count;
+	size_t *first; /* by qp: where its first is in the list, or would be */
+	uint32_t nobjects;
+	struct place *handles; /* addresses of address handles */
+	size_t nhandles;
+	struct map handle_of; /* an object's, by 1 + its index */
+};
+
+/*
+ * A trace that calls are read from. Of several that are read as one, the numbers that come before
+ * its own, and how its times are placed; NULL: they are as they are.
+ */
+struct connections_source {
+	sqlite3 *db;
+	uint32_t threads, processes, objects;
+	int64_t (*place_time)(const void *arg, int64_t time);
+	const void *arg;
+};
+
+/* From the calls of @sources, whose objects are @objects. 0 or -errno after log_err(). */
+int connections_learn(const struct connections_source *sources, size_t n,
+		      const struct objects *objects, struct connections *ret);
+
+/* Accepts zeroed connections. */
+void connections_fini(struct connections *connections);
+
+/* The last connection of @qp that had begun by @time; NULL: none. */
+const struct connection *connections_at(const struct connections *connections, uint32_t qp,
+					int64_t time);
+
+/* The first connection of @qp; NULL: it was never connected. */
+const struct connection *connections_first(const struct connections *connections, uint32_t qp);
+
+/* Where datagrams by address handle @ah, an object, go; NULL: not known. */
+const struct place *connections_handle(const struct connections *connections, uint32_t ah);
+
+enum { CONNECTION_GID = 2 * PLACE_GID + 1 };
+
+/* Its GID as table `connection` has it, in @text; NULL: it has none. */
+const char *connection_gid(const struct connection *connection, char text[CONNECTION_GID]);
+
+/* Build table `connection` anew from tables `object` and `call`. 0 or -errno after log_err(). */
+int connections_build(sqlite3 *db);
