@@ -39,9 +39,7 @@ struct gram_end {
 struct gram_ah {
 	uint64_t handle;
 	uint32_t process;
-	bool known, is_global;
-	uint8_t dgid[DEVICE_GID];
-	uint16_t dlid;
+	struct place place; /* zeros: not known */
 };
 
 /* From a queue pair of one number to another: times that wait for the other end's. */
@@ -163,27 +161,19 @@ static struct gram_ah *find_ah(const struct clock_datagrams *grams, uint32_t pro
 	return ah && ah->process == process && ah->handle == handle ? ah : NULL;
 }
 
-static void read_gid(struct gram_ah *ah, const struct args *args, enum arg arg)
-{
-	const char *hex = args_text(args, arg);
-
-	ah->known = hex && gid_parse(hex, ah->dgid);
-}
-
 /* As it was asked for, or back to where a datagram came from. */
 static void read_address(struct gram_ah *ah, const struct call *call)
 {
 	bool back = call->verb == VERB_create_ah_from_wc;
-	int64_t lid;
+	const char *gid = args_text(call->args, back ? ARG(grh.sgid.raw) : ARG(attr.grh.dgid.raw));
 
-	ah->is_global = back ? args_number(call->args, ARG(wc.wc_flags)) & WITH_GRH
-			     : args_number(call->args, ARG(attr.is_global)) != 0;
-	if (ah->is_global) {
-		read_gid(ah, call->args, back ? ARG(grh.sgid.raw) : ARG(attr.grh.dgid.raw));
-		return;
-	}
-	ah->known = args_get(call->args, back ? ARG(wc.slid) : ARG(attr.dlid), &lid) && lid;
-	ah->dlid = ah->known ? (uint16_t)lid : 0;
+	ah->place.is_global = back ? args_number(call->args, ARG(wc.wc_flags)) & WITH_GRH
+				   : args_number(call->args, ARG(attr.is_global)) != 0;
+	if (!ah->place.is_global)
+		ah->place.lid =
+			(uint16_t)args_number(call->args, back ? ARG(wc.slid) : ARG(attr.dlid));
+	else if (gid)
+		place_parse_gid(gid, ah->place.gid);
 }
 
 static void take_ah(struct clock_datagrams *grams, const struct trace_event *event)
@@ -207,13 +197,9 @@ static void take_ah(struct clock_datagrams *grams, const struct trace_event *eve
 	read_address(ah, call);
 }
 
-/* 1, 0; -1: it is not known. */
-static int is_addressed(const struct gram_ah *ah, const struct gram_end *end)
+static enum placed find_place(const struct gram_ah *ah, const struct gram_end *end)
 {
-	if (!ah || !ah->known)
-		return -1;
-	return ah->is_global ? device_has_gid(end->device, ah->dgid)
-			     : device_has_lid(end->device, ah->dlid);
+	return ah ? device_place(end->device, 0, &ah->place) : PLACED_PERHAPS;
 }
 
 /* Flows */
@@ -338,12 +324,12 @@ static const struct gram_end *find_meant(const struct clock_datagrams *grams,
 	size_t nis = 0, nmay = 0;
 
 	for (; each; each = end_at(grams, each->same)) {
-		int addressed = is_addressed(ah, each);
+		enum placed placed = find_place(ah, each);
 
-		is = addressed > 0 ? each : is;
-		may_be = addressed < 0 ? each : may_be;
-		nis += addressed > 0;
-		nmay += addressed < 0;
+		is = placed == PLACED_THERE ? each : is;
+		may_be = placed == PLACED_PERHAPS ? each : may_be;
+		nis += placed == PLACED_THERE;
+		nmay += placed == PLACED_PERHAPS;
 	}
 	return nis == 1 ? is : !nis && nmay == 1 ? may_be : NULL;
 }
@@ -358,8 +344,9 @@ static void take_wr(struct clock_datagrams *grams, const struct trace_event *eve
 	if (to)
 		send_one(grams, from, to, event->time);
 	for (; each; each = end_at(grams, each->same)) { /* it may be any of them */
-		struct gram_flow *flow =
-			is_addressed(ah, each) ? get_flow(grams, each, from->number) : NULL;
+		struct gram_flow *flow = find_place(ah, each) == PLACED_ELSEWHERE
+						 ? NULL
+						 : get_flow(grams, each, from->number);
 
 		if (flow)
 			break_flow(flow);
@@ -381,9 +368,10 @@ static void take_post(struct clock_datagrams *grams, const struct trace_event *e
 static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, uint16_t lid)
 {
 	const struct gram_end *each = end_in(grams, &grams->by_number, number);
+	const struct place from = { .lid = lid };
 
 	for (; each; each = end_at(grams, each->same))
-		if (!lid || device_has_lid(each->device, lid))
+		if (device_place(each->device, 0, &from) != PLACED_ELSEWHERE)
 			return true;
 	return false;
 }

@@ -114,7 +114,7 @@ static bool read_raw(const struct json_node *gid, uint8_t raw[DEVICE_GID])
 {
 	const struct json_node *n = json_first(gid);
 
-	return n && n->kind == JSON_TEXT && gid_parse(n->text, raw);
+	return n && n->kind == JSON_TEXT && place_parse_gid(n->text, raw);
 }
 
 /* struct ibv_gid_entry */
@@ -239,26 +239,41 @@ void device_put(struct device *device)
 	free(device);
 }
 
-int device_has_gid(const struct device *device, const uint8_t gid[DEVICE_GID])
+static enum placed compare_port(const struct device_port *port, const struct place *to)
 {
-	static const uint8_t none[DEVICE_GID];
-	int found = -1;
+	const struct place own = { .lid = port->lid, .lmc = port->lmc };
 
-	for (size_t i = 0; device && i < device->ngids && found < 1; i++)
-		if (!memcmp(device->gids[i].raw, gid, DEVICE_GID))
-			found = 1;
-		else if (memcmp(device->gids[i].raw, none, DEVICE_GID))
-			found = 0;
-	return found;
+	return port->known && place_is_known(&own) ? place_compare(&own, to) : PLACED_PERHAPS;
 }
 
-int device_has_lid(const struct device *device, uint16_t lid)
+static enum placed compare_gid(const struct device_gid *gid, const struct place *to)
 {
-	int found = -1;
+	struct place own = { .is_global = true };
 
-	for (int i = 1; device && i <= DEVICE_PORTS && found < 1; i++)
-		if (device->ports[i].known)
-			found = (lid & ~((1u << device->ports[i].lmc) - 1)) == device->ports[i].lid;
+	memcpy(own.gid, gid->raw, sizeof(own.gid));
+	return place_is_known(&own) ? place_compare(&own, to) : PLACED_PERHAPS;
+}
+
+/* There if one says so, else elsewhere. */
+static enum placed join_placed(enum placed a, enum placed b)
+{
+	if (a == PLACED_THERE || b == PLACED_THERE)
+		return PLACED_THERE;
+	return a == PLACED_ELSEWHERE ? a : b;
+}
+
+enum placed device_place(const struct device *device, uint32_t port, const struct place *to)
+{
+	enum placed found = PLACED_PERHAPS;
+
+	if (!device || !place_is_known(to))
+		return found;
+	for (uint32_t i = 1; i <= DEVICE_PORTS; i++)
+		if (!port || port == i)
+			found = join_placed(found, compare_port(&device->ports[i], to));
+	for (size_t i = 0; i < device->ngids; i++)
+		if (!port || port == device->gids[i].port)
+			found = join_placed(found, compare_gid(&device->gids[i], to));
 	return found;
 }
 
@@ -289,20 +304,6 @@ const char *gid_type_name(int type)
 	       : type == ABI_GID_TYPE_ROCE_V2 ? "RoCE v2"
 	       : type == ABI_GID_TYPE_IB      ? "IB"
 					      : "of unknown type";
-}
-
-bool gid_parse(const char *hex, uint8_t gid[DEVICE_GID])
-{
-	unsigned int byte;
-
-	if (strlen(hex) != 2 * DEVICE_GID)
-		return false;
-	for (int i = 0; i < DEVICE_GID; i++) {
-		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
-			return false;
-		gid[i] = (uint8_t)byte;
-	}
-	return true;
 }
 
 const char *gid_text(const uint8_t gid[DEVICE_GID], char text[48])

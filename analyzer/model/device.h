@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/model/place.h"
+
 struct call;
 
-enum { DEVICE_GID = 16, DEVICE_PORTS = 8 };
+enum { DEVICE_GID = PLACE_GID, DEVICE_PORTS = 8 };
 
 /* Fields of struct ibv_device_attr that limit what may be asked for. */
 #define EACH_DEVICE_LIMIT(X)   \
@@ -67,9 +69,8 @@ struct device *device_get(struct device **device);
 /* Accepts NULL. */
 void device_put(struct device *device);
 
-/* Has one of its ports that address? -1: none of its addresses is known. Accept NULL. */
-int device_has_gid(const struct device *device, const uint8_t gid[DEVICE_GID]);
-int device_has_lid(const struct device *device, uint16_t lid);
+/* Does @to lead to @port, or to any of its ports where that is 0? Accepts NULL. */
+enum placed device_place(const struct device *device, uint32_t port, const struct place *to);
 
 /* Is that place of the GID table empty, as far as it was read? Accepts NULL. */
 bool device_lacks_gid(const struct device *device, uint32_t port, uint32_t index);
@@ -87,9 +88,6 @@ bool device_is_siw(const struct device *device);
 
 /* "RoCE v1" */
 const char *gid_type_name(int type);
-
-/* 32 hex digits as 16 bytes; false if it is something else. */
-bool gid_parse(const char *hex, uint8_t gid[DEVICE_GID]);
 
 /* "::ffff:10.0.0.1", "fe80::1" */
 const char *gid_text(const uint8_t gid[DEVICE_GID], char text[48]);

@@ -11,6 +11,7 @@
 
 #include "analyzer/model/device.h"
 #include "analyzer/model/qp.h"
+#include "core/model/fit.h"
 #include "core/store/read/joint.h"
 
 static void *get_pointer(const struct map *map, uint64_t key)
@@ -120,24 +121,23 @@ void peer_connect(struct peers *peers, const struct life *life)
 		return;
 	peer->dest = qp->dest_qp_num;
 	peer->is_rc = qp->type == ABI_QPT_RC;
-	peer->is_global = qp->path.is_global;
-	peer->dlid = qp->path.dlid;
-	memcpy(peer->dgid, qp->path.dgid, sizeof(peer->dgid));
+	peer->port = qp->set & ABI_QP_PORT ? qp->port : 0;
+	peer->place = (struct place){ .is_global = qp->path.is_global, .lid = qp->path.dlid };
+	memcpy(peer->place.gid, qp->path.dgid, sizeof(peer->place.gid));
 	peer->since = qp->rtr.time;
 }
 
-/* Was @peer told an address that the other's device has? -1: its addresses are not known. */
-static int is_addressed(const struct peer *peer, const struct peer *other)
+/* Does the address that @peer was told lead to @other? */
+static enum placed find_place(const struct peer *peer, const struct peer *other)
 {
-	return peer->is_global ? device_has_gid(other->device, peer->dgid)
-			       : device_has_lid(other->device, peer->dlid);
+	return device_place(other->device, other->port, &peer->place);
 }
 
 /* What @peer sends is what @other expects. */
 static bool fits_psn(const struct peer *peer, const struct peer *other)
 {
 	return peer->psns & ABI_QP_SQ_PSN && other->psns & ABI_QP_RQ_PSN &&
-	       !((peer->sq_psn ^ other->rq_psn) & 0xffffff);
+	       fit_psn(peer->sq_psn, other->rq_psn);
 }
 
 static bool is_abroad(const struct peers *peers, uint32_t process, uint32_t other)
@@ -150,17 +150,13 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)
 	return trace_slack(peers->trace, process, other);
 }
 
-static bool mean_each_other(const struct peer *peer, const struct peer *other)
+/* By all but the times. */
+static bool fit_together(const struct peer *peer, const struct peer *other, bool abroad)
 {
 	return peer->connected && other->connected && other->dest == peer->number &&
-	       peer->dest == other->number && is_addressed(peer, other) &&
-	       is_addressed(other, peer);
-}
-
-static bool fit_abroad(const struct peer *peer, const struct peer *other)
-{
-	return is_addressed(peer, other) == 1 && is_addressed(other, peer) == 1 &&
-	       (fits_psn(peer, other) || fits_psn(other, peer));
+	       peer->dest == other->number &&
+	       fit_ends(find_place(peer, other), find_place(other, peer),
+			abroad && (fits_psn(peer, other) || fits_psn(other, peer)), abroad);
 }
 
 static bool may_be_peers(const struct peers *peers, const struct peer *peer,
@@ -168,12 +164,11 @@ static bool may_be_peers(const struct peers *peers, const struct peer *peer,
 {
 	int64_t slack;
 
-	if (!mean_each_other(peer, other))
+	if (!fit_together(peer, other, is_abroad(peers, peer->process, other->process)))
 		return false;
 	slack = peer_slack(peers, peer->process, other->process);
 	return slack != INT64_MAX && other->gone > peer->since - slack &&
-	       peer->gone > other->since - slack &&
-	       (!is_abroad(peers, peer->process, other->process) || fit_abroad(peer, other));
+	       peer->gone > other->since - slack;
 }
 
 static const struct peer *find_abroad(const struct peers *peers, const struct peer *peer)
@@ -181,10 +176,10 @@ static const struct peer *find_abroad(const struct peers *peers, const struct pe
 	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
 	for (; other; other = other->same) {
-		if (other == peer || !mean_each_other(peer, other))
+		if (other == peer || !fit_together(peer, other, false))
 			continue;
 		if (found || !is_abroad(peers, peer->process, other->process) ||
-		    !fit_abroad(peer, other))
+		    !fit_together(peer, other, true))
 			return NULL;
 		found = other;
 	}
@@ -238,10 +233,12 @@ struct peer *peer_meant(struct peers *peers, const struct peer *peer)
 	if (!peer->connected)
 		return NULL;
 	for (; other; other = other->same) {
-		if (other->gone != INT64_MAX || !is_addressed(peer, other) ||
+		enum placed placed = find_place(peer, other);
+
+		if (other->gone != INT64_MAX || placed == PLACED_ELSEWHERE ||
 		    peer_slack(peers, peer->process, other->process) == INT64_MAX)
 			continue;
-		if (found || is_addressed(peer, other) < 0)
+		if (found || placed != PLACED_THERE)
 			return NULL;
 		found = other;
 	}
@@ -261,7 +258,7 @@ unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer)
 	unsigned int n = 0;
 
 	for (; other && peer->connected; other = other->same)
-		n += is_addressed(peer, other) != 0;
+		n += find_place(peer, other) != PLACED_ELSEWHERE;
 	return n;
 }
 

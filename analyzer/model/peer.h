@@ -2,14 +2,13 @@
 /*
  * Which queue pair talks to which.
  *
- * Two connected queue pairs are peers if each was told the other's number in a modify to RTR, and
- * neither was told an address that the other's device does not have: a LID of its ports, or one of
- * its GIDs, as ibv_query_port() and ibv_query_gid() said, which the recorder asks of each device
- * that is opened. Where several could be meant, nobody is.
+ * Two queue pairs are peers while both are connected to each other's numbers, and by what
+ * core/model/fit.h says of their addresses and PSNs: as ibv_query_port() and ibv_query_gid() told
+ * the addresses, which the recorder asks of each device that is opened. Where several could be
+ * meant, nobody is. Of two traces (core/store/read/joint.h) the clocks must be known, too.
  *
- * Of two traces (core/store/read/joint.h) more is asked for, since machines that never met have
- * equal numbers, LIDs and link-local GIDs: each device must be known to have the address that the
- * other end was told, a PSN of theirs must fit, and the clocks must be known.
+ * That is what is known at a moment, while events come. Whom a number meant, as far as the whole
+ * trace tells, is in table `connection`.
  *
  * A peer is remembered when its queue pair or process is gone, until PEERS_DEAD are.
  *
@@ -17,6 +16,7 @@
  */
 #include "analyzer/model/lives.h"
 #include "core/base/map.h"
+#include "core/model/place.h"
 
 enum { PEERS_DEAD = 1 << 14 };
 
@@ -42,12 +42,12 @@ struct peer {
 	struct moment destroyed; /* where that is what ended it */
 	struct peer_work left;   /* what it had done until it was gone */
 	bool connected;          /* what follows is known */
-	bool is_rc, is_global;
-	uint16_t dlid;
-	uint8_t dgid[16];
-	uint32_t dest; /* number of the other end */
-	int64_t since; /* when it was told */
-	uint32_t psns; /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
+	bool is_rc;
+	uint8_t port;       /* its own; 0: not known */
+	struct place place; /* of the other end */
+	uint32_t dest;      /* number of the other end */
+	int64_t since;      /* when it was told */
+	uint32_t psns;      /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
 	uint32_t rq_psn, sq_psn;
 	/* sends that took a multiple of the longest RNR timer: */
 	unsigned int stalls; /* found no receive */

@@ -369,7 +369,7 @@ static void turn_route(const struct args *args, struct qp_path *path)
 	args_get(args, ARG(grh.version_tclass_flow), &flow);
 	ipv4 = flow >> 28 != 6;
 	raw = args_text(args, ipv4 ? ARG(grh.dgid.raw) : ARG(grh.sgid.raw));
-	if (!raw || !gid_parse(raw, gid))
+	if (!raw || !place_parse_gid(raw, gid))
 		return;
 	if (ipv4) {
 		memcpy(path->dgid, mapped, sizeof(mapped));

@@ -182,7 +182,7 @@ bool refused_resolution(const struct refused *r, char *text, size_t size)
 	int64_t global = 0;
 
 	args_get(r->event->call->args, ADDRESS(r, is_global), &global);
-	if (!global || !raw || !gid_parse(raw, gid))
+	if (!global || !raw || !place_parse_gid(raw, gid))
 		return false;
 	snprintf(text, size, "%s did not respond from %s", gid_text(gid, peer),
 		 name_source(r, source, sizeof(source)));

@@ -179,7 +179,7 @@ static int take_address(struct traffic *traffic, const struct trace_event *event
 	struct qp_path *known;
 
 	if (gid)
-		gid_parse(gid, path.dgid);
+		place_parse_gid(gid, path.dgid);
 	known = event->call->object ? vec_push(traffic->known, traffic->nknown) : NULL;
 	if (!event->call->object)
 		return 0;

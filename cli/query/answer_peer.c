@@ -76,16 +76,16 @@ static void say_unknown(struct answer *answer, const struct view *view, const st
 
 	if (!peer || !peer->connected)
 		answer_say(answer, "unknown: the trace has no modify to RTR of this queue pair");
-	else if (peer->is_global)
+	else if (peer->place.is_global)
 		answer_say(answer,
 			   "unknown: it was connected to qp_num 0x%x at GID %s, which matches no "
 			   "queue pair of the trace",
-			   peer->dest, gid_text(peer->dgid, gid));
+			   peer->dest, gid_text(peer->place.gid, gid));
 	else
 		answer_say(answer,
 			   "unknown: it was connected to qp_num 0x%x at LID 0x%x, which matches "
 			   "no queue pair of the trace",
-			   peer->dest, peer->dlid);
+			   peer->dest, peer->place.lid);
 	if (peer && peer->connected)
 		say_meant(answer, view, peer);
 }

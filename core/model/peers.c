@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "core/model/fit.h"
 
 struct psn {
 	bool known;
@@ -195,7 +196,7 @@ void peers_send_psn(struct peers *p, uint32_t id, uint32_t psn)
 	struct link *link = find_last_link(p, id);
 
 	if (link)
-		link->sends = (struct psn){ true, psn & 0xffffff };
+		link->sends = (struct psn){ true, psn };
 }
 
 void peers_receive_psn(struct peers *p, uint32_t id, uint32_t psn)
@@ -203,7 +204,7 @@ void peers_receive_psn(struct peers *p, uint32_t id, uint32_t psn)
 	struct link *link = find_last_link(p, id);
 
 	if (link)
-		link->expects = (struct psn){ true, psn & 0xffffff };
+		link->expects = (struct psn){ true, psn };
 }
 
 /* The distance of @time from the lifetime of @qp. */
@@ -237,15 +238,16 @@ static int compare_psn(const struct link *from, const struct link *to)
 {
 	if (!from->sends.known || !to->expects.known)
 		return 0;
-	return from->sends.value == to->expects.value ? 1 : -1;
+	return fit_psn(from->sends.value, to->expects.value) ? 1 : -1;
 }
 
 /* How well a queue pair fits the end that was meant. */
 struct fit {
-	enum placed placed,
-		back; /* back: where it was connected to is known to be the asking one */
-	bool mutual;  /* it was connected to the one that asks */
-	int psns;     /* of both ways that fit, less those that do not */
+	enum placed placed; /* does the address lead to its port? */
+	enum placed back;   /* and that which it was told to the port of the one that asks? */
+	bool mutual;        /* it was connected to the one that asks */
+	int psns;           /* of both ways that fit, less those that do not */
+	bool psn;           /* one of them fits */
 };
 
 /* The connection of @me that is asked for: the last one to @dest until @time, or its first. */
@@ -270,7 +272,8 @@ static struct fit measure_fit(const struct peers *p, const struct qp *me, const 
 
 	for (const struct link *link = qp->links; link; link = link->next) {
 		enum placed back = find_place(p, me, &link->to.place);
-		int psns = asked ? compare_psn(asked, link) + compare_psn(link, asked) : 0;
+		int one = asked ? compare_psn(asked, link) : 0;
+		int other = asked ? compare_psn(link, asked) : 0, psns = one + other;
 
 		if (link->to.dest != me->is.number || back == PLACED_ELSEWHERE)
 			continue;
@@ -279,6 +282,7 @@ static struct fit measure_fit(const struct peers *p, const struct qp *me, const 
 		fit.mutual = true;
 		fit.back = back;
 		fit.psns = psns;
+		fit.psn = one > 0 || other > 0;
 	}
 	return fit;
 }
@@ -306,7 +310,7 @@ static bool is_stranger(const struct qp *me, const struct qp *qp, const struct f
 	if (qp == me)
 		return unknown;
 	if (qp->is.host != me->is.host)
-		return fit->placed != PLACED_THERE || fit->back != PLACED_THERE || fit->psns <= 0;
+		return !fit_ends(fit->placed, fit->back, fit->psn, true);
 	return !fit->mutual && qp->links && (unknown || measure_distance(qp, time));
 }
 
