@@ -11,6 +11,7 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
+#include "core/store/finish/queue_table.h"
 
 /* Does it end or break something, so that it came before what was seen until its return? */
 bool call_is_late(const struct call *call)
@@ -97,44 +98,40 @@ static int order_call(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* How many requests a new queue has room for, whatever the name of the structure that says so. */
+/* How many requests a new queue was asked to have room for. */
 static void learn_sizes(struct maker *maker, const struct call *call)
 {
-	static const struct {
-		enum arg arg;
-		bool send;
-	} sizes[] = {
-		{ ARG(qp_init_attr.cap.max_send_wr), true },
-		{ ARG(qp_init_attr.cap.max_recv_wr), false },
-		{ ARG(qp_init_attr_ex.cap.max_send_wr), true },
-		{ ARG(qp_init_attr_ex.cap.max_recv_wr), false },
-		{ ARG(srq_init_attr.attr.max_wr), false },
-		{ ARG(srq_init_attr_ex.attr.max_wr), false },
-	};
-	int64_t size;
+	const struct queue_row *row;
 
 	if (verb_infos[call->verb].effect != EFFECT_CREATE || !call->object)
 		return;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		if (args_get(call->args, sizes[i].arg, &size))
-			rooms_set_size(&maker->rooms, call->object, sizes[i].send, (uint64_t)size);
+	for (int side = QUEUE_SEND; side <= QUEUE_RECV; side++) {
+		row = queue_table_at(maker->links.queues, call->object, (enum queue_side)side,
+				     call->end);
+		if (row && row->asked >= 0)
+			rooms_set_size(&maker->rooms, call->object, side == QUEUE_SEND,
+				       (uint64_t)row->asked);
+	}
 }
 
 /* The queues that a new queue pair completes and receives by. */
 static void learn_qp(struct maker *maker, const struct call *call)
 {
+	const struct queue_table *queues = maker->links.queues;
 	struct order *order = &maker->order;
 	uint32_t qp = call->object;
+	const struct queue_row *send = queue_table_at(queues, qp, QUEUE_SEND, call->end);
+	const struct queue_row *recv = queue_table_at(queues, qp, QUEUE_RECV, call->end);
 
 	if (verb_infos[call->verb].effect != EFFECT_CREATE ||
 	    verb_infos[call->verb].object != OBJECT_qp || !qp)
 		return;
-	order->srq[qp] = arguments_object(maker, OBJECT_srq, args_number(call->out, ARG(ret.srq)));
+	if (recv) {
+		order->srq[qp] = recv->srq;
+		order->recv_cq[qp] = recv->cq;
+	}
 	order->feeders[order->srq[qp]]++;
-	order->send_cq[qp] =
-		arguments_object(maker, OBJECT_cq, args_number(call->out, ARG(ret.send_cq)));
-	order->recv_cq[qp] =
-		arguments_object(maker, OBJECT_cq, args_number(call->out, ARG(ret.recv_cq)));
+	order->send_cq[qp] = send ? send->cq : 0;
 	order->type[qp] = (uint8_t)args_number(call->out, ARG(ret.qp_type));
 }
 

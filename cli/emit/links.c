@@ -11,7 +11,8 @@
 
 int links_init(struct links *links, struct program *program)
 {
-	return trace_connections(program->trace, &links->connections);
+	return trace_connections(program->trace, &links->connections)
+		       ?: trace_queues(program->trace, &links->queues);
 }
 
 static uint64_t request_key(struct event_id id, uint32_t i)

@@ -8,6 +8,7 @@
 
 struct links {
 	const struct connections *connections; /* the trace's */
+	const struct queue_table *queues;      /* likewise */
 	struct map
 		told; /* an event that has connected: when its thread had polled its last message */
 	struct map srqs;   /* number of an SRQ to its object */

@@ -39,6 +39,7 @@ static const struct {
 	{ "call", "each control verb, with its arguments as JSON" },
 	{ "object", "each object that verbs made" },
 	{ "connection", "each connection of a queue pair, with its peer" },
+	{ "queue", "each queue of an object, with its depth and where its requests complete" },
 	{ "ref", "each handle in the arguments of a call" },
 	{ "event", "each asynchronous event" },
 	{ "process", "each program image" },

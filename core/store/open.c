@@ -13,7 +13,7 @@
 #include "core/store/db/vfs.h"
 #include "core/store/finish/complete.h"
 #include "core/store/read/trace_priv.h"
-#include "core/store/vtab/connection_table.h"
+#include "core/store/vtab/derived.h"
 #include "core/store/vtab/vtab.h"
 #include "core/wire/log.h"
 #include "core/wire/session.h"
@@ -150,7 +150,7 @@ int trace_open(const char *path, struct trace **ret_trace)
 	if (!err)
 		err = vtab_register(db, trace);
 	if (!err)
-		err = connection_table_add(trace);
+		err = derived_add(trace);
 	if (err) {
 		trace_close(trace);
 		sqlite3_close(db);

@@ -12,14 +12,17 @@
 #include <stdlib.h>
 
 #include "core/model/peers.h"
+#include "core/store/finish/queue_table.h"
 #include "replay/state/recorded.h"
 
 int relations_init(struct relations *relations, struct trace *trace, const struct peers *peers,
 		   uint32_t nobjects)
 {
-	*relations = (struct relations){ trace, peers, NULL, nobjects };
+	*relations = (struct relations){ trace, peers, NULL, NULL, nobjects };
 	relations->of = calloc(nobjects, sizeof(*relations->of));
-	return relations->of ? 0 : -ENOMEM;
+	if (!relations->of)
+		return -ENOMEM;
+	return trace ? trace_queues(trace, &relations->queues) : 0;
 }
 
 void relations_fini(struct relations *relations)
@@ -61,55 +64,45 @@ uint32_t relations_event_queue(const struct relations *relations, const struct t
 		       : 0;
 }
 
-static void add_promise(struct relations *relations, const struct trace_event *event, uint32_t cq,
-			enum arg arg)
+static void add_promise(struct relations *relations, uint32_t cq, const struct queue_row *row)
 {
-	int64_t n = UINT32_MAX;
-
-	args_get(event->call->out, arg, &n);
 	if (cq && cq < relations->nobjects)
-		relations->of[cq].promised += n < 0 || n > UINT32_MAX ? UINT32_MAX : (uint64_t)n;
+		relations->of[cq].promised += row->given < 0 || row->given > UINT32_MAX
+						      ? UINT32_MAX
+						      : (uint64_t)row->given;
 }
 
-/* Requests of a shared queue may all complete there. */
-static void note_promises(struct relations *relations, const struct trace_event *event,
-			  const struct relation *of, bool shared)
-{
-	bool ex = event->call->verb == VERB_create_qp_ex;
-
-	add_promise(relations, event, of->send_cq, ARG_EX(ex, qp_init_attr, cap.max_send_wr));
-	add_promise(relations, event, of->recv_cq,
-		    shared ? ARG_NONE : ARG_EX(ex, qp_init_attr, cap.max_recv_wr));
-}
-
+/* Its depth after a change is not known. */
 static void note_queue(struct relations *relations, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum verb_effect effect = verb_infos[call->verb].effect;
-	int64_t room = 0;
+	const struct queue_row *row =
+		queue_table_at(relations->queues, call->object, QUEUE_CQ, call->end);
 
-	if (effect == EFFECT_CREATE)
-		args_get(call->out, ARG(ret.cqe), &room);
-	if (effect == EFFECT_CREATE || call->verb == VERB_resize_cq)
-		relations->of[call->object].room = room > 0 ? (uint64_t)room : 0;
+	relations->of[call->object].room = row && row->given > 0 ? (uint64_t)row->given : 0;
 }
 
+/* Requests of a shared queue may all complete there. */
 static void note_created(struct relations *relations, const struct trace_event *event)
 {
-	struct relation *of = &relations->of[event->call->object];
+	static const struct queue_row unknown = { .given = -1 };
+	const struct call *call = event->call;
+	const struct queue_row *send =
+		queue_table_at(relations->queues, call->object, QUEUE_SEND, call->end) ?: &unknown;
+	const struct queue_row *recv =
+		queue_table_at(relations->queues, call->object, QUEUE_RECV, call->end) ?: &unknown;
 	int64_t type = IBV_QPT_RC;
-	uint32_t srq;
 
-	args_get(event->call->out, ARG(ret.qp_type), &type);
-	srq = find_object(relations, event, ARG(ret.srq), OBJECT_srq);
-	*of = (struct relation){
-		.send_cq = find_object(relations, event, ARG(ret.send_cq), OBJECT_cq),
-		.recv_cq = find_object(relations, event, ARG(ret.recv_cq), OBJECT_cq),
-		.receives = srq ? srq : event->call->object,
+	args_get(call->out, ARG(ret.qp_type), &type);
+	relations->of[call->object] = (struct relation){
+		.send_cq = send->cq,
+		.recv_cq = recv->cq,
+		.receives = recv->srq ? recv->srq : call->object,
 		.unreliable =
 			type == IBV_QPT_UD || type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET,
 	};
-	note_promises(relations, event, of, srq);
+	add_promise(relations, send->cq, send);
+	add_promise(relations, recv->cq, recv);
 }
 
 static void note_modified(struct relations *relations, const struct trace_event *event)

@@ -27,8 +27,9 @@ struct relation {
 struct relations {
 	struct trace *trace;       /* NULL, */
 	const struct peers *peers; /* and no peers: in tests, which fill in what follows */
-	struct relation *of;       /* by object */
-	uint32_t nobjects;         /* and one */
+	const struct queue_table *queues;
+	struct relation *of; /* by object */
+	uint32_t nobjects;   /* and one */
 };
 
 /* Returns 0 or -ENOMEM. */

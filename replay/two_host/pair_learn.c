@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/finish/queue_table.h"
 #include "core/wire/log.h"
 #include "replay/two_host/pair_priv.h"
 #include "replay/state/recorded.h"
@@ -41,6 +42,7 @@ struct pass {
 	struct map streams;  /* life << 32 | source, to 1 + the index */
 	struct map received; /* event_part_key() of a receive, to its number in its queue */
 	uint64_t *posted;    /* by object: receives */
+	const struct queue_table *queues;
 };
 
 static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
@@ -109,19 +111,17 @@ static int add_life(struct pass *s, uint32_t object, uint32_t type, uint32_t que
 	return life->port == UINT32_MAX ? -ENOMEM : 0;
 }
 
-static int learn_create(struct pass *s, const struct trace_event *event)
+static int learn_create(struct pass *s, const struct call *call)
 {
-	const struct call *call = event->call;
 	bool ex = call->verb == VERB_create_qp_ex;
 	uint64_t type = args_number(call->args, ARG_EX(ex, qp_init_attr, qp_type));
-	uint64_t handle = args_number(call->args, ARG_EX(ex, qp_init_attr, srq));
-	const struct object *srq = handle ? trace_object_at(s->r->trace, event->process, OBJECT_srq,
-							    handle, call->begin)
-					  : NULL;
+	const struct queue_row *row =
+		queue_table_at(s->queues, call->object, QUEUE_RECV, call->end);
 
 	if (!replica_of(s->r, call->object) || s->p->now[call->object])
 		return 0;
-	return add_life(s, call->object, (uint32_t)type, srq ? srq->id : call->object, 1);
+	return add_life(s, call->object, (uint32_t)type, row && row->srq ? row->srq : call->object,
+			1);
 }
 
 static int learn_stream(struct pass *s, uint32_t life, uint32_t source, bool direct,
@@ -244,7 +244,7 @@ static int learn_call(struct pass *s, const struct trace_event *event)
 	switch (call->verb) {
 	case VERB_create_qp:
 	case VERB_create_qp_ex:
-		return learn_create(s, event);
+		return learn_create(s, call);
 	case VERB_modify_qp:
 		return learn_modify(s, call);
 	case VERB_create_ah:
@@ -433,7 +433,7 @@ int pair_learn(struct pair *p)
 	s.posted = calloc(p->r->nreplicas, sizeof(*s.posted));
 	if (!p->now || !p->first || !p->posted || !s.posted)
 		err = -ENOMEM;
-	err = err ?: read_trace(&s);
+	err = err ?: trace_queues(p->r->trace, &s.queues) ?: read_trace(&s);
 	end_pass(&s);
 	for (uint32_t i = 0; !err && i < p->r->nreplicas; i++)
 		p->now[i] = p->first[i];

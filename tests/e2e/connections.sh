@@ -1,24 +1,38 @@
-# Table `connection`, and that all who ask which queue pair talks to which get the same answer.
+# Tables `connection` and `queue`: all that ask which queue pair talks to which, and which queues it
+# uses, get the same answer.
 . tests/e2e/lib/try.sh
 needs "$apps/far_end"
 cd "$tmp" || exit 1
 
 rows="SELECT thread, n, process, since, until, qp, peer, known, dest_qp_num, dlid, dgid
 	FROM connection ORDER BY qp, since"
+queues="SELECT thread, n, process, since, until, object, side, cq, srq, asked, given
+	FROM queue ORDER BY object, side, since"
 mutual="SELECT DISTINCT qp, peer FROM connection WHERE known = 'both' ORDER BY 1, 2"
 query() { "$VERBATIM" sql "$@"; }
 
-# The table in the file is what a reader computes where the file has none.
-stored_is_computed() { # trace, rows
+# The tables in the file are what a reader computes where the file has none.
+stored_is_computed() { # trace, connections
 	local stored
 	stored=$(query "$1" "$rows") && is "rows of $1" "$(grep -c . <<<"$stored")" "$2" || return
 	rm -f older.db
-	cp "$1" older.db && sqlite3 older.db "DROP TABLE connection; PRAGMA user_version = 8" &&
-		is "$1" "$(query older.db "$rows")" "$stored"
+	cp "$1" older.db && sqlite3 older.db "DROP TABLE connection; DROP TABLE queue;
+			PRAGMA user_version = 8" &&
+		is "$1" "$(query older.db "$rows")" "$stored" &&
+		is "queues of $1" "$(query older.db "$queues")" "$(query "$1" "$queues")" &&
+		is "queues of $1" "$(query "$1" "SELECT count(*) > 0 FROM queue")" 1
 }
 
-# What check takes for peers, on other grounds: the state of the two at a moment.
+# What check takes for peers, on other grounds: the state of the two at a moment; and for queues.
 check_agrees() { # trace
+	# of one made by ibv_open_qp() the depths are not known, which it takes for 0
+	is "queues of $1" "$(query "$1" "SELECT s.object, s.cq, r.cq, r.srq, coalesce(s.given, 0),
+			iif(r.srq IS NULL, coalesce(r.given, 0), NULL)
+			FROM queue s JOIN queue r USING (object)
+			WHERE s.side = 'send' AND r.side = 'recv' ORDER BY 1")" \
+		"$(query "$1" "SELECT object, nullif(send_cq, 0), nullif(recv_cq, 0),
+			nullif(srq, 0), max_send_wr, iif(nullif(srq, 0) IS NULL, max_recv_wr, NULL)
+			FROM qps WHERE object IN (SELECT object FROM queue) ORDER BY 1")" || return
 	is "$1" "$(query "$1" "$mutual")" \
 		"$(query "$1" "SELECT object, peer FROM peers ORDER BY 1")"
 }
@@ -70,7 +84,7 @@ an_anonymised_trace_has_them() {
 	stored_is_computed "$each" 2 && is "$(query "$each" "$mutual")" "$(query t.db "$mutual")"
 }
 a_trace_whose_recorder_died_has_them() {
-	cp t.db died.db && sqlite3 died.db "DELETE FROM connection;
+	cp t.db died.db && sqlite3 died.db "DELETE FROM connection; DELETE FROM queue;
 		UPDATE meta SET value = 'recording' WHERE key = 'state';
 		UPDATE meta SET value = '0' WHERE key = 'recorder'" &&
 		query died.db "SELECT 1" >out 2>&1

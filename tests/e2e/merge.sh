@@ -74,8 +74,8 @@ the_events_are_those_of_both() {
 }
 every_table_is_carried() {
 	local table
-	for table in process environ thread module stack frame object connection call ref event \
-		fork memory mark loss waited coverage poll_count post wr sge poll wc notify \
+	for table in process environ thread module stack frame object connection queue call ref \
+		event fork memory mark loss waited coverage poll_count post wr sge poll wc notify \
 		payload; do
 		is "$table" "$(merged "SELECT count(*) FROM $table")" \
 			"$(($("$VERBATIM" sql a.db "SELECT count(*) FROM $table") +

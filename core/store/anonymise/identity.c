@@ -34,6 +34,7 @@ static const struct {
 	{ "call", "thread n process verb begin end ret=returned error failed depth ours stack "
 		  "object args=arguments out=arguments handle end_n" },
 	{ "connection", "thread n process since until qp peer known dest_qp_num dlid dgid=gid" },
+	{ "queue", "thread n process since until object side cq srq asked given" },
 	{ "ref", "thread n path kind handle object" },
 	{ "event", "thread n process time type element port object" },
 	{ "fork", "thread n process time fork_seq child stack how pid error staying" },

@@ -31,6 +31,7 @@ const struct references references[] = {
 	{ "object", "oP______ot_t_TT" },
 	{ "call", "t_p_TT_____so" },
 	{ "connection", "t_pTToo" },
+	{ "queue", "t_pTTo_oo" },
 	{ "ref", "t____o" },
 	{ "event", "t_pT___o" },
 	{ "fork", "t_pT_ps" },

@@ -51,6 +51,9 @@ static const char *const controls[] = {
 	"connection(thread INTEGER, n INTEGER, process INTEGER, since INTEGER, until INTEGER,"
 	" qp INTEGER, peer INTEGER, known TEXT, dest_qp_num INTEGER, dlid INTEGER, dgid TEXT,"
 	" PRIMARY KEY(thread, n)) WITHOUT ROWID",
+	"queue(thread INTEGER, n INTEGER, process INTEGER, since INTEGER, until INTEGER,"
+	" object INTEGER, side TEXT, cq INTEGER, srq INTEGER, asked INTEGER, given INTEGER,"
+	" PRIMARY KEY(thread, n, side)) WITHOUT ROWID",
 	"ref(thread INTEGER, n INTEGER, path TEXT, kind TEXT, handle INTEGER, object INTEGER,"
 	" PRIMARY KEY(thread, n, path)) WITHOUT ROWID",
 	"event(thread INTEGER, n INTEGER, process INTEGER, time INTEGER, type TEXT,"
@@ -105,6 +108,7 @@ static const struct {
 	{ "ref_object ON ref(object)", WHOLE },
 	{ "object_handle ON object(handle)", WHOLE },
 	{ "connection_qp ON connection(qp)", WHOLE },
+	{ "queue_object ON queue(object)", WHOLE },
 	{ "chunk_thread ON chunk(thread, first_n, last_n, begin, end)", WHOLE | FOLLOWED },
 	{ "payload_thread ON payload_chunk(thread, first_n, last_n)", WHOLE | FOLLOWED },
 	{ "process_pid ON process(pid)", CROWDED },
@@ -204,14 +208,20 @@ static int check_statements(sqlite3 *db)
 	return err;
 }
 
+/* clang-format off */
 /* Tables that traces of older versions do not have, and the first version that does. */
 static const struct {
 	const char *name;
 	int since;
 } newer_tables[] = {
-	{ "waited", 7 },      { "misuse", 7 },     { "merged", 8 },
-	{ "merged_meta", 8 }, { "connection", 9 },
+	{ "waited", 7 },
+	{ "misuse", 7 },
+	{ "merged", 8 },
+	{ "merged_meta", 8 },
+	{ "connection", 9 },
+	{ "queue", 9 },
 };
+/* clang-format on */
 
 /* Is it a table that traces of this format do not have yet? */
 static bool is_newer(sqlite3 *db, const char *name)

@@ -6,7 +6,7 @@
  */
 #include "core/store/db/schema.h"
 #include "core/store/excerpt/excerpt_priv.h"
-#include "core/store/finish/connections.h"
+#include "core/store/finish/derive.h"
 
 /* Of the calls that made and destroyed objects, those that are in and have returned. */
 static const char objects_sql[] =
@@ -149,7 +149,7 @@ int excerpt_complete(struct excerpt_copy *copy)
 	if (!err)
 		err = sql_exec(copy->to, processes_sql);
 	if (!err)
-		err = connections_build(copy->to);
+		err = derive_tables(copy->to);
 	if (!err)
 		err = describe_excerpt(copy);
 	return err ?: schema_complete(copy->to);

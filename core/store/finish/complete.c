@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "core/base/vec.h"
-#include "core/store/finish/connections.h"
+#include "core/store/finish/derive.h"
 #include "core/store/finish/objects.h"
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
@@ -259,7 +259,7 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 	if (!err)
 		err = objects_build(db);
 	if (!err)
-		err = connections_build(db);
+		err = derive_tables(db);
 	if (!err)
 		err = complete_frames(db);
 	if (!err)

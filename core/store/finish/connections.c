@@ -16,26 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/base/vec.h"
 #include "core/store/chunk/abi.h"
-#include "core/store/db/args.h"
 #include "core/store/finish/objects.h"
 #include "core/wire/log.h"
-
-/* A call that succeeded, or that never returned. */
-struct told {
-	struct event_id id;
-	enum verb verb;
-	uint32_t process, object;
-	int64_t time;
-	struct args *args, *out;
-};
 
 struct pass {
 	struct connections *c;
 	const struct objects *objects;
-	const struct connections_source *from; /* the trace that is read */
 	uint32_t *hosts; /* first processes of each trace that was merged, or is read; sorted */
 	size_t nhosts;
 	size_t *last; /* by object: 1 + its connection that has not ended; 0 none */
@@ -74,7 +62,7 @@ static int add_host(struct pass *p, uint32_t process)
 	return 0;
 }
 
-static int load_hosts(struct pass *p, const struct connections_source *from)
+static int load_hosts(struct pass *p, const struct told_calls *from)
 {
 	sqlite3_stmt *stmt;
 	int err = add_host(p, from->processes + 1);
@@ -114,7 +102,7 @@ static int add_qps(struct pass *p)
 
 /* Addresses of ports */
 
-static int learn_port(struct pass *p, const struct told *t)
+static int learn_port(struct pass *p, const struct told_call *t)
 {
 	struct place place = { .lid = (uint16_t)args_number(t->out, ARG(port_attr.lid)),
 			       .lmc = (uint8_t)args_number(t->out, ARG(port_attr.lmc)) };
@@ -123,7 +111,7 @@ static int learn_port(struct pass *p, const struct told *t)
 			  (uint8_t)args_number(t->args, ARG(port_num)), &place);
 }
 
-static int learn_gid(struct pass *p, const struct told *t, int64_t port, const char *gid)
+static int learn_gid(struct pass *p, const struct told_call *t, int64_t port, const char *gid)
 {
 	struct place place = { .is_global = true };
 
@@ -132,7 +120,7 @@ static int learn_gid(struct pass *p, const struct told *t, int64_t port, const c
 	return peers_told(p->c->peers, find_device(p->objects, t->object), (uint8_t)port, &place);
 }
 
-static int learn_gids(struct pass *p, const struct told *t)
+static int learn_gids(struct pass *p, const struct told_call *t)
 {
 	int64_t port;
 	int err = 0;
@@ -160,7 +148,7 @@ static struct place make_place(uint64_t lid, uint64_t is_global, const char *gid
 	return place;
 }
 
-static int learn_handle(struct pass *p, const struct told *t)
+static int learn_handle(struct pass *p, const struct told_call *t)
 {
 	struct place *place = vec_push(p->c->handles, p->c->nhandles);
 
@@ -172,15 +160,15 @@ static int learn_handle(struct pass *p, const struct told *t)
 	return map_put(&p->c->handle_of, t->object, p->c->nhandles);
 }
 
-static int learn_connection(struct pass *p, const struct told *t, uint32_t dest)
+static int learn_connection(struct pass *p, const struct told_call *t, uint32_t dest)
 {
-	struct peers_link link = { .dest = dest, .time = t->time };
+	struct peers_link link = { .dest = dest, .time = t->begin };
 	struct connection *connection;
 
 	link.place = make_place(args_number(t->args, ARG(attr.ah_attr.dlid)),
 				args_number(t->args, ARG(attr.ah_attr.is_global)),
 				args_text(t->args, ARG(attr.ah_attr.grh.dgid.raw)));
-	end_connection(p, t->object, t->time);
+	end_connection(p, t->object, t->begin);
 	connection = vec_push(p->c->list, p->c->count);
 	if (!connection)
 		return -ENOMEM;
@@ -189,19 +177,19 @@ static int learn_connection(struct pass *p, const struct told *t, uint32_t dest)
 					   .qp = t->object,
 					   .dest = dest,
 					   .place = link.place,
-					   .since = t->time,
+					   .since = t->begin,
 					   .until = INT64_MAX };
 	p->last[t->object] = p->c->count;
 	return peers_connect(p->c->peers, t->object, &link);
 }
 
-static int learn_modify(struct pass *p, const struct told *t)
+static int learn_modify(struct pass *p, const struct told_call *t)
 {
 	int64_t value;
 	int err = 0;
 
 	if (args_get(t->args, ARG(attr.qp_state), &value) && value == ABI_QPS_RESET)
-		end_connection(p, t->object, t->time);
+		end_connection(p, t->object, t->begin);
 	if (args_get(t->args, ARG(attr.port_num), &value))
 		peers_use_port(p->c->peers, t->object, (uint8_t)value);
 	if (args_get(t->args, ARG(attr.dest_qp_num), &value))
@@ -213,12 +201,12 @@ static int learn_modify(struct pass *p, const struct told *t)
 	return err;
 }
 
-static int learn_call(struct pass *p, const struct told *t)
+static int learn_call(void *arg, const struct told_call *t)
 {
-	int err = args_parse(t->args) ?: args_parse(t->out);
+	struct pass *p = arg;
 
-	if (err || !t->object || t->object > p->objects->count)
-		return err;
+	if (t->object > p->objects->count)
+		return 0;
 	switch (t->verb) {
 	case VERB_modify_qp:
 		return learn_modify(p, t);
@@ -240,60 +228,20 @@ static int learn_call(struct pass *p, const struct told *t)
 	}
 }
 
-static struct args *read_args(sqlite3_stmt *stmt, int column, int *err)
+static bool is_told(enum verb verb)
 {
-	const char *json = (const char *)sqlite3_column_text(stmt, column);
-	struct args *args = json ? args_new(json, strlen(json)) : NULL;
-
-	if (json && !args)
-		*err = -ENOMEM;
-	return args;
-}
-
-static int read_call(struct pass *p, sqlite3_stmt *stmt)
-{
-	const struct connections_source *from = p->from;
-	int verb = verb_find((const char *)sqlite3_column_text(stmt, 2)), err = 0;
-	struct told told = { .id = { from->threads + sql_u32(stmt, 0),
-				     (uint64_t)sqlite3_column_int64(stmt, 1) },
-			     .verb = verb < 0 ? VERB_COUNT : (enum verb)verb,
-			     .process = from->processes + sql_u32(stmt, 3),
-			     .object = from->objects + sql_u32(stmt, 4),
-			     .time = sql_time(stmt, 5) };
-
-	if (from->place_time)
-		told.time = from->place_time(from->arg, told.time);
-
-	told.args = read_args(stmt, 6, &err);
-	told.out = read_args(stmt, 7, &err);
-	err = err ?: learn_call(p, &told);
-	args_unref(told.args);
-	args_unref(told.out);
-	return err;
-}
-
-static int read_calls(struct pass *p, const struct connections_source *from)
-{
-	static const enum verb verbs[] = { VERB_modify_qp,         VERB_create_ah,
-					   VERB_query_port,        VERB_query_gid,
-					   VERB_query_port_compat, VERB_query_gid_ex,
-					   VERB_query_gid_table };
-	struct text sql = { 0 };
-	sqlite3_stmt *stmt = NULL;
-	int err;
-
-	text_addf(&sql, "SELECT thread, n, verb, process, object, begin, args, out FROM call"
-			" WHERE failed IS NOT 1 AND object NOT NULL AND verb IN (");
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-		text_addf(&sql, "%s'%s'", i ? ", " : "", verb_infos[verbs[i]].name);
-	text_addf(&sql, ") ORDER BY begin, thread, n");
-	err = sql.failed ? -ENOMEM : sql_prepare(from->db, sql.at, &stmt);
-	p->from = from;
-	while (!err && (err = sql_step(stmt)) > 0)
-		err = read_call(p, stmt);
-	sqlite3_finalize(stmt);
-	text_fini(&sql);
-	return err;
+	switch (verb) {
+	case VERB_modify_qp:
+	case VERB_create_ah:
+	case VERB_query_port:
+	case VERB_query_port_compat:
+	case VERB_query_gid:
+	case VERB_query_gid_ex:
+	case VERB_query_gid_table:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static int compare_connections(const void *a, const void *b)
@@ -335,8 +283,8 @@ static int index_connections(struct connections *c, uint32_t nobjects)
 	return 0;
 }
 
-int connections_learn(const struct connections_source *sources, size_t n,
-		      const struct objects *objects, struct connections *ret)
+int connections_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
+		      struct connections *ret)
 {
 	struct connections c = { 0 };
 	struct pass p = { .c = &c, .objects = objects };
@@ -349,7 +297,7 @@ int connections_learn(const struct connections_source *sources, size_t n,
 		err = load_hosts(&p, &sources[i]);
 	err = err ?: add_qps(&p);
 	for (size_t i = 0; i < n && !err; i++)
-		err = read_calls(&p, &sources[i]);
+		err = told_calls_each(&sources[i], is_told, NULL, learn_call, &p);
 	if (!err) {
 		decide_all(&p);
 		err = index_connections(&c, objects->count);
@@ -425,8 +373,7 @@ int connections_build(sqlite3 *db)
 	struct objects objects = { 0 };
 	sqlite3_stmt *stmt = NULL;
 	int err = objects_load(db, &objects)
-			  ?: connections_learn(&(struct connections_source){ .db = db }, 1,
-					       &objects, &c);
+			  ?: connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c);
 
 	if (!err)
 		err = sql_exec(db, "DELETE FROM connection");

@@ -9,8 +9,7 @@
 
 #include "core/base/map.h"
 #include "core/model/peers.h"
-#include "core/store/db/ids.h"
-#include "core/store/db/sql.h"
+#include "core/store/finish/told_calls.h"
 
 struct objects;
 
@@ -37,20 +36,9 @@ struct connections {
 	struct map handle_of; /* an object's, by 1 + its index */
 };
 
-/*
- * A trace that calls are read from. Of several that are read as one, the numbers that come before
- * its own, and how its times are placed; NULL: they are as they are.
- */
-struct connections_source {
-	sqlite3 *db;
-	uint32_t threads, processes, objects;
-	int64_t (*place_time)(const void *arg, int64_t time);
-	const void *arg;
-};
-
 /* From the calls of @sources, whose objects are @objects. 0 or -errno after log_err(). */
-int connections_learn(const struct connections_source *sources, size_t n,
-		      const struct objects *objects, struct connections *ret);
+int connections_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
+		      struct connections *ret);
 
 /* Accepts zeroed connections. */
 void connections_fini(struct connections *connections);

@@ -16,7 +16,7 @@
 
 #include "core/store/db/file.h"
 #include "core/store/db/schema.h"
-#include "core/store/finish/connections.h"
+#include "core/store/finish/derive.h"
 #include "core/store/merge/merge_priv.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/trace_priv.h"
@@ -48,8 +48,8 @@ static int fill_merged(struct merge *merge)
 		err = copy_parts(merge);
 	if (!err)
 		err = merge_describe(merge);
-	if (!err) /* whose two ends may be in two traces */
-		err = connections_build(merge->to);
+	if (!err) /* the two ends of a connection may be in two traces */
+		err = derive_tables(merge->to);
 	if (!err)
 		err = schema_complete(merge->to);
 	return err ?: sql_exec(merge->to, "COMMIT");

@@ -15,9 +15,10 @@
 
 /*
  * Merged by functions of their own (merge_device.c, merge_data.c); or, findings, of one trace; or
- * of all traces, connections, which are found anew.
+ * derived anew of all (core/store/finish/derive.c).
  */
-static const char *const apart[] = { "device", "connection", "finding", "chunk", "payload_chunk" };
+static const char *const apart[] = { "device",  "connection", "queue",
+				     "finding", "chunk",      "payload_chunk" };
 
 /* How many there are before those of the part. */
 static uint32_t count_before(const struct merge_part *part, char what)

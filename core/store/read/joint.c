@@ -218,6 +218,7 @@ static int place_all(struct trace *whole)
 	struct joint *joint = whole->joint;
 
 	connections_fini(&whole->connections);
+	queue_table_fini(&whole->queues);
 	whole->whole_from = INT64_MIN;
 	for (size_t i = 0; i < joint->n; i++) {
 		const struct joint_part *part = &joint->parts[i];
@@ -236,27 +237,18 @@ static int64_t place_part_time(const void *part, int64_t time)
 	return place_time(part, time);
 }
 
-int joint_connections(struct trace *whole)
+void joint_sources(const struct trace *whole, struct told_calls *ret_sources)
 {
-	struct joint *joint = whole->joint;
-	struct connections_source *sources = calloc(joint->n, sizeof(*sources));
-	int err;
+	for (size_t i = 0; i < whole->joint->n; i++) {
+		const struct joint_part *part = &whole->joint->parts[i];
 
-	if (!sources)
-		return log_err(-ENOMEM, "join traces");
-	for (size_t i = 0; i < joint->n; i++) {
-		const struct joint_part *part = &joint->parts[i];
-
-		sources[i] = (struct connections_source){ .db = part->trace->db,
-							  .threads = part->ids.threads,
-							  .processes = part->ids.processes,
-							  .objects = part->objects,
-							  .place_time = place_part_time,
-							  .arg = part };
+		ret_sources[i] = (struct told_calls){ .db = part->trace->db,
+						      .threads = part->ids.threads,
+						      .processes = part->ids.processes,
+						      .objects = part->objects,
+						      .place_time = place_part_time,
+						      .arg = part };
 	}
-	err = connections_learn(sources, joint->n, &whole->objects, &whole->connections);
-	free(sources);
-	return err;
 }
 
 static int count_parts(struct trace *whole)

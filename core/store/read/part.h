@@ -8,6 +8,7 @@
 #include "core/store/read/trace_clock.h"
 
 struct rare;
+struct told_calls;
 struct trace;
 
 struct joint_part {
@@ -30,8 +31,8 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 	return number ? number + before : 0;
 }
 
-/* Make the trace's connections. 0 or -errno after log_err(). */
-int joint_connections(struct trace *whole);
+/* Where its calls are, a source for each part. */
+void joint_sources(const struct trace *whole, struct told_calls *ret_sources);
 
 /* The trace that a process, a thread, or a stack, is of. */
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process);

@@ -311,6 +311,10 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 struct connections;
 int trace_connections(struct trace *trace, const struct connections **ret_connections);
 
+/* The same of queues. */
+struct queue_table;
+int trace_queues(struct trace *trace, const struct queue_table **ret_queues);
+
 /*
  * Is it called that: "qp1", which each process may have, or "qp1/2", of process 2? In a joint trace
  * a process has no such number.

@@ -73,6 +73,7 @@ void trace_close(struct trace *trace)
 	sqlite3_finalize(trace->frames);
 	trace_payloads_fini(trace);
 	connections_fini(&trace->connections);
+	queue_table_fini(&trace->queues);
 	trace_unload(trace);
 	free_joint(trace->joint);
 	live_free(trace->live);

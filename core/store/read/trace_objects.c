@@ -2,12 +2,15 @@
  * Objects and stacks of a trace, whether it is finished (objects.h) or still
  * written (live.h)
  */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/store/read/part.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"
+#include "core/wire/log.h"
 
 const struct object *trace_object(struct trace *trace, uint32_t id)
 {
@@ -24,17 +27,48 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 	return objects_at(&trace->objects, process, kind, handle, time);
 }
 
+/* The calls of all its parts; to be freed. */
+static int list_sources(struct trace *trace, struct told_calls **ret_sources, size_t *ret_n)
+{
+	size_t n = trace->joint ? trace->joint->n : 1;
+	struct told_calls *sources = calloc(n, sizeof(*sources));
+
+	if (!sources)
+		return log_err(-ENOMEM, "read calls");
+	if (trace->joint)
+		joint_sources(trace, sources);
+	else
+		sources->db = trace->db;
+	*ret_sources = sources;
+	*ret_n = n;
+	return 0;
+}
+
 int trace_connections(struct trace *trace, const struct connections **ret_connections)
 {
-	int err = 0;
+	struct told_calls *sources = NULL;
+	size_t n = 0;
+	int err = trace->connections.peers ? 0 : list_sources(trace, &sources, &n);
 
-	if (!trace->connections.peers)
-		err = trace->joint
-			      ? joint_connections(trace)
-			      : connections_learn(&(struct connections_source){ .db = trace->db },
-						  1, &trace->objects, &trace->connections);
+	if (!err && n)
+		err = connections_learn(sources, n, &trace->objects, &trace->connections);
+	free(sources);
 	if (!err)
 		*ret_connections = &trace->connections;
+	return err;
+}
+
+int trace_queues(struct trace *trace, const struct queue_table **ret_queues)
+{
+	struct told_calls *sources = NULL;
+	size_t n = 0;
+	int err = trace->queues.first ? 0 : list_sources(trace, &sources, &n);
+
+	if (!err && n)
+		err = queue_table_learn(sources, n, &trace->objects, &trace->queues);
+	free(sources);
+	if (!err)
+		*ret_queues = &trace->queues;
 	return err;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "core/store/finish/connections.h"
 #include "core/store/finish/objects.h"
+#include "core/store/finish/queue_table.h"
 #include "core/store/read/trace.h"
 #include "core/store/read/trace_clock.h"
 
@@ -54,6 +55,7 @@ struct trace {
 	struct joint *joint;                         /* of several traces, or NULL; no db then */
 	struct objects objects;
 	struct connections connections; /* without peers: not learned yet */
+	struct queue_table queues;      /* without an index: likewise */
 	struct process *processes;
 	uint32_t nprocesses;
 	struct thread *threads;

@@ -140,6 +140,7 @@ TEST(what_failed_or_cannot_be_read_connects_nothing)
 	add_call(10, "ibv_modify_qp", 3, 1, "{\"attr\":{\"dest_qp_num\":18}}", "{}");
 	add_call(11, "ibv_modify_qp", 99, 0, "{\"attr\":{\"dest_qp_num\":18}}", "{}");
 	add_call(12, "ibv_modify_qp", 3, 0, "{\"attr\":", "");
+	add_call(13, "ibv_modify_qp", 0, 0, "{\"attr\":{\"dest_qp_num\":18}}", "{}");
 	check_table("");
 }
 
@@ -202,8 +203,7 @@ TEST(connections_and_handles_are_found)
 	connect_at(20, 3, 19, 4);
 	add_call(30, "ibv_create_ah", 4, 0, "{\"attr\":{\"dlid\":6,\"is_global\":0}}", "{}");
 	assert_int_equal(objects_load(db, &objects), 0);
-	assert_int_equal(
-		connections_learn(&(struct connections_source){ .db = db }, 1, &objects, &c), 0);
+	assert_int_equal(connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c), 0);
 	assert_null(connections_at(&c, 3, 9));
 	assert_int_equal(connections_at(&c, 3, 10)->dest, 18);
 	assert_int_equal(connections_at(&c, 3, 100)->dest, 19);
