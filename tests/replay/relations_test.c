@@ -1,6 +1,9 @@
 /* replay/schedule/relations.c: what calls say of queue pairs and completion queues. */
 #include "replay/schedule/relations.h"
 
+#include <glob.h>
+
+#include "core/store/finish/connections.h"
 #include "core/store/open.h"
 #include "tests/core/store/make_events.h"
 #include "tests/test.h"
@@ -209,4 +212,47 @@ TEST(nothing_is_known_of_an_object_beyond_the_last)
 	assert_int_equal(relation_of(&relations, MOST_OBJECTS)->room, 0);
 	assert_int_equal(relation_of(&relations, UINT32_MAX)->receives, 0);
 	assert_int_equal(relations_datagram(&relations, NULL, 5), 0);
+}
+
+/* What replay learns as events go by is what table `connection` says, in each recording. */
+static void compare_connections(const char *recording)
+{
+	const struct connections *connections;
+	const struct trace_event *event;
+	struct cursor *cursor;
+	uint32_t nobjects = 1;
+
+	assert_int_equal(trace_open(recording, &trace), 0);
+	while (trace_object(trace, nobjects))
+		nobjects++;
+	assert_int_equal(trace_connections(trace, &connections), 0);
+	assert_int_equal(relations_init(&relations, trace, connections->peers, nobjects), 0);
+	assert_int_equal(cursor_open(trace, NULL, &cursor), 0);
+	while (cursor_next(cursor, &event) > 0) {
+		const struct connection *connection = NULL;
+
+		assert_int_equal(relations_note(&relations, event), 0);
+		if (event->kind == TRACE_CALL && event->call->verb == VERB_modify_qp)
+			connection = connections_at(connections, event->call->object, event->time);
+		if (connection)
+			assert_int_equal(relation_of(&relations, connection->qp)->peer,
+					 connection->peer);
+	}
+	cursor_close(cursor);
+	relations_fini(&relations);
+	trace_close(trace);
+}
+
+TEST(each_recording_is_joined_as_its_table_says)
+{
+	glob_t found;
+
+	assert_int_equal(glob("tests/conformance/*/*.db", 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		compare_connections(found.gl_pathv[i]);
+	globfree(&found);
+	relations = (struct relations){ 0 };
+	make_end(&m);
+	assert_int_equal(writer_finish(writer), 0);
+	assert_int_equal(trace_open(path, &trace), 0);
 }
