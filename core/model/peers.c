@@ -3,7 +3,7 @@
  *
  *	by number:  dest -> qp -> qp -> ...         all that ever had the number
  *	by object:  id   -> qp -> link -> link      where it was connected to
- *	by dest:    number -> link -> link -> ...   who was connected to the number
+ *	by dest:    number -> link -> link -> ...   connections to the number
  *	by port:    device, port -> known -> known  the addresses that programs were told it has
  *
  * Two hosts that were booted alike give the same numbers. A queue pair whose port is known by
