@@ -23,18 +23,15 @@ V       ?=
 # what a command makes of what, in place of the command
 say = $(if $(V),,@echo '$(1)	$(2)' && )
 
-# each outside library, once
+# each outside library, once; those that few commands need are loaded by these
+# (core/base/library.h)
 STORE_LIBS = -lsqlite3 -lzstd
 DWARF_LIBS = -ldw -lelf -liberty -lm
 LTTNG_LIBS = -llttng-ust
-CTF_LIBS   = -lbabeltrace2
 EDIT_LIBS  = -ledit -lncursesw -ltinfo
 VERBS_LIBS = -libverbs
-FILE_LIBS  = -larchive
-TLS_LIBS   = -lgnutls
 TEST_LIBS  = -lcmocka
-ALL_LIBS   = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(CTF_LIBS) $(EDIT_LIBS) $(FILE_LIBS) \
-	$(TLS_LIBS)
+ALL_LIBS   = $(STORE_LIBS) $(DWARF_LIBS) $(VERBS_LIBS) $(EDIT_LIBS)
 
 # of all sources below these folders
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c')))

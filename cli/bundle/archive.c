@@ -16,7 +16,58 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/library.h"
 #include "core/wire/log.h"
+
+/* clang-format off */
+#define ARCHIVE_LIB(X) \
+	X(archive_entry_filetype) \
+	X(archive_entry_free) \
+	X(archive_entry_hardlink) \
+	X(archive_entry_new) \
+	X(archive_entry_pathname) \
+	X(archive_entry_set_filetype) \
+	X(archive_entry_set_mtime) \
+	X(archive_entry_set_pathname) \
+	X(archive_entry_set_perm) \
+	X(archive_entry_set_size) \
+	X(archive_entry_size) \
+	X(archive_entry_size_is_set) \
+	X(archive_entry_sparse_count) \
+	X(archive_entry_symlink) \
+	X(archive_errno) \
+	X(archive_error_string) \
+	X(archive_read_data) \
+	X(archive_read_free) \
+	X(archive_read_new) \
+	X(archive_read_next_header) \
+	X(archive_read_open_fd) \
+	X(archive_read_support_filter_zstd) \
+	X(archive_read_support_format_tar) \
+	X(archive_write_add_filter_zstd) \
+	X(archive_write_close) \
+	X(archive_write_data) \
+	X(archive_write_free) \
+	X(archive_write_header) \
+	X(archive_write_new) \
+	X(archive_write_open_fd) \
+	X(archive_write_set_bytes_in_last_block) \
+	X(archive_write_set_bytes_per_block) \
+	X(archive_write_set_format_pax_restricted)
+/* clang-format on */
+
+static LIBRARY(ARCHIVE_LIB) lib;
+
+/* 0 or -errno after log_note(). */
+static int load_libarchive(void)
+{
+	static const char *const names[] = { ARCHIVE_LIB(LIBRARY_NAME) NULL };
+	const char *why = library_load("libarchive.so.13", names, lib.functions);
+
+	if (why)
+		log_note("install libarchive, which reads and writes bundles: %s", why);
+	return why ? -ENOPKG : 0;
+}
 
 enum { BLOCK = 1 << 16 };
 
@@ -34,7 +85,7 @@ struct archive_reader {
 
 static int fail_writing(const struct archive_writer *writer)
 {
-	int err = archive_errno(writer->archive);
+	int err = lib.archive_errno(writer->archive);
 
 	return log_err(err > 0 ? -err : -EIO, "write %s", writer->path);
 }
@@ -43,18 +94,18 @@ static int begin_archive(struct archive_writer *writer)
 {
 	struct archive *archive = writer->archive;
 
-	if (archive_write_add_filter_zstd(archive) ||
-	    archive_write_set_format_pax_restricted(archive) ||
-	    archive_write_set_bytes_per_block(archive, BLOCK) ||
-	    archive_write_set_bytes_in_last_block(archive, 1) ||
-	    archive_write_open_fd(archive, writer->fd))
+	if (lib.archive_write_add_filter_zstd(archive) ||
+	    lib.archive_write_set_format_pax_restricted(archive) ||
+	    lib.archive_write_set_bytes_per_block(archive, BLOCK) ||
+	    lib.archive_write_set_bytes_in_last_block(archive, 1) ||
+	    lib.archive_write_open_fd(archive, writer->fd))
 		return fail_writing(writer);
 	return 0;
 }
 
 static void free_writer(struct archive_writer *writer)
 {
-	archive_write_free(writer->archive);
+	lib.archive_write_free(writer->archive);
 	if (writer->fd >= 0)
 		close(writer->fd);
 	free(writer->path);
@@ -63,12 +114,15 @@ static void free_writer(struct archive_writer *writer)
 
 int archive_create(const char *path, struct archive_writer **ret_writer)
 {
-	struct archive_writer *writer = calloc(1, sizeof(*writer));
-	int err;
+	struct archive_writer *writer;
+	int err = load_libarchive();
 
+	if (err)
+		return err;
+	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return log_err(-ENOMEM, "write %s", path);
-	writer->archive = archive_write_new();
+	writer->archive = lib.archive_write_new();
 	writer->path = strdup(path);
 	writer->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (writer->fd < 0)
@@ -86,25 +140,25 @@ int archive_create(const char *path, struct archive_writer **ret_writer)
 
 static int put_header(struct archive_writer *writer, const char *name, long long bytes)
 {
-	struct archive_entry *entry = archive_entry_new();
+	struct archive_entry *entry = lib.archive_entry_new();
 	int err = 0;
 
 	if (!entry)
 		return log_err(-ENOMEM, "write %s", writer->path);
-	archive_entry_set_pathname(entry, name);
-	archive_entry_set_size(entry, bytes);
-	archive_entry_set_filetype(entry, AE_IFREG);
-	archive_entry_set_perm(entry, 0600);
-	archive_entry_set_mtime(entry, 0, 0);
-	if (archive_write_header(writer->archive, entry) != ARCHIVE_OK)
+	lib.archive_entry_set_pathname(entry, name);
+	lib.archive_entry_set_size(entry, bytes);
+	lib.archive_entry_set_filetype(entry, AE_IFREG);
+	lib.archive_entry_set_perm(entry, 0600);
+	lib.archive_entry_set_mtime(entry, 0, 0);
+	if (lib.archive_write_header(writer->archive, entry) != ARCHIVE_OK)
 		err = fail_writing(writer);
-	archive_entry_free(entry);
+	lib.archive_entry_free(entry);
 	return err;
 }
 
 static int put_bytes(struct archive_writer *writer, const void *bytes, size_t n)
 {
-	la_ssize_t put = archive_write_data(writer->archive, bytes, n);
+	la_ssize_t put = lib.archive_write_data(writer->archive, bytes, n);
 
 	return put < 0 || (size_t)put != n ? fail_writing(writer) : 0;
 }
@@ -137,7 +191,7 @@ int archive_add_file(struct archive_writer *writer, const char *name, const char
 
 int archive_finish(struct archive_writer *writer, int err)
 {
-	if (!err && archive_write_close(writer->archive) != ARCHIVE_OK)
+	if (!err && lib.archive_write_close(writer->archive) != ARCHIVE_OK)
 		err = fail_writing(writer);
 	if (!err && fsync(writer->fd))
 		err = log_err(-errno, "write %s", writer->path);
@@ -149,7 +203,7 @@ int archive_finish(struct archive_writer *writer, int err)
 
 static int fail_reading(const struct archive_reader *reader)
 {
-	const char *why = archive_error_string(reader->archive);
+	const char *why = lib.archive_error_string(reader->archive);
 
 	return log_err(-EINVAL,
 		       "%s is not a bundle, or is damaged or truncated (%s); copy it "
@@ -161,21 +215,25 @@ static int begin_reading(struct archive_reader *reader)
 {
 	struct archive *archive = reader->archive;
 
-	if (archive_read_support_filter_zstd(archive) || archive_read_support_format_tar(archive) ||
-	    archive_read_open_fd(archive, reader->fd, BLOCK))
+	if (lib.archive_read_support_filter_zstd(archive) ||
+	    lib.archive_read_support_format_tar(archive) ||
+	    lib.archive_read_open_fd(archive, reader->fd, BLOCK))
 		return fail_reading(reader);
 	return 0;
 }
 
 int archive_open(const char *path, struct archive_reader **ret_reader)
 {
-	struct archive_reader *reader = calloc(1, sizeof(*reader));
+	struct archive_reader *reader;
 	struct stat st;
-	int err;
+	int err = load_libarchive();
 
+	if (err)
+		return err;
+	reader = calloc(1, sizeof(*reader));
 	if (!reader)
 		return log_err(-ENOMEM, "read %s", path);
-	reader->archive = archive_read_new();
+	reader->archive = lib.archive_read_new();
 	reader->path = strdup(path);
 	reader->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (reader->fd < 0 || fstat(reader->fd, &st))
@@ -200,7 +258,7 @@ void archive_close(struct archive_reader *reader)
 {
 	if (!reader)
 		return;
-	archive_read_free(reader->archive);
+	lib.archive_read_free(reader->archive);
 	if (reader->fd >= 0)
 		close(reader->fd);
 	free(reader->path);
@@ -210,21 +268,21 @@ void archive_close(struct archive_reader *reader)
 int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
 {
 	struct archive_entry *entry;
-	int code = archive_read_next_header(reader->archive, &entry);
+	int code = lib.archive_read_next_header(reader->archive, &entry);
 
 	if (code == ARCHIVE_EOF)
 		return 0;
 	if (code != ARCHIVE_OK)
 		return fail_reading(reader);
-	ret_found->name = archive_entry_pathname(entry);
-	ret_found->bytes = archive_entry_size(entry);
-	if (!ret_found->name || archive_entry_filetype(entry) != AE_IFREG ||
-	    archive_entry_hardlink(entry) || archive_entry_symlink(entry) ||
-	    !archive_entry_size_is_set(entry))
+	ret_found->name = lib.archive_entry_pathname(entry);
+	ret_found->bytes = lib.archive_entry_size(entry);
+	if (!ret_found->name || lib.archive_entry_filetype(entry) != AE_IFREG ||
+	    lib.archive_entry_hardlink(entry) || lib.archive_entry_symlink(entry) ||
+	    !lib.archive_entry_size_is_set(entry))
 		return log_err(-EINVAL, "%s: entry '%s' is not a file; nothing was unpacked",
 			       reader->path, ret_found->name ? ret_found->name : "");
 	/* its holes would be read as zeros: as many as it says, from no bytes at all */
-	if (archive_entry_sparse_count(entry))
+	if (lib.archive_entry_sparse_count(entry))
 		return log_err(-EINVAL, "%s: entry '%s' is sparse; nothing was unpacked",
 			       reader->path, ret_found->name);
 	return 1;
@@ -232,7 +290,7 @@ int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
 
 long long archive_read(struct archive_reader *reader, void *bytes, size_t size)
 {
-	la_ssize_t n = archive_read_data(reader->archive, bytes, size);
+	la_ssize_t n = lib.archive_read_data(reader->archive, bytes, size);
 
 	return n < 0 ? fail_reading(reader) : (long long)n;
 }

@@ -9,7 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/library.h"
 #include "core/wire/log.h"
+
+/* clang-format off */
+#define HASH_LIB(X) \
+	X(gnutls_hash) \
+	X(gnutls_hash_deinit) \
+	X(gnutls_hash_init)
+/* clang-format on */
+
+static LIBRARY(HASH_LIB) lib;
 
 enum { SHA256_SIZE = (DIGEST_TEXT - 1) / 2 };
 
@@ -17,19 +27,28 @@ struct digest {
 	gnutls_hash_hd_t hash;
 };
 
-struct digest *digest_new(void)
+int digest_new(struct digest **ret_digest)
 {
-	struct digest *digest = malloc(sizeof(*digest));
+	static const char *const names[] = { HASH_LIB(LIBRARY_NAME) NULL };
+	const char *why = library_load("libgnutls.so.30", names, lib.functions);
+	struct digest *digest;
 
-	if (digest && !gnutls_hash_init(&digest->hash, GNUTLS_DIG_SHA256))
-		return digest;
-	free(digest);
-	return NULL;
+	if (why) {
+		log_note("install GnuTLS, which computes the digests of a bundle: %s", why);
+		return -ENOPKG;
+	}
+	digest = malloc(sizeof(*digest));
+	if (!digest || lib.gnutls_hash_init(&digest->hash, GNUTLS_DIG_SHA256)) {
+		free(digest);
+		return log_err(-ENOMEM, "compute a digest");
+	}
+	*ret_digest = digest;
+	return 0;
 }
 
 void digest_add(struct digest *digest, const void *bytes, size_t n)
 {
-	gnutls_hash(digest->hash, bytes, n);
+	lib.gnutls_hash(digest->hash, bytes, n);
 }
 
 void digest_end(struct digest *digest, char *ret_text)
@@ -38,7 +57,7 @@ void digest_end(struct digest *digest, char *ret_text)
 
 	if (!digest)
 		return;
-	gnutls_hash_deinit(digest->hash, bytes);
+	lib.gnutls_hash_deinit(digest->hash, bytes);
 	for (size_t i = 0; ret_text && i < sizeof(bytes); i++)
 		snprintf(ret_text + 2 * i, 3, "%02x", bytes[i]);
 	free(digest);
@@ -47,14 +66,12 @@ void digest_end(struct digest *digest, char *ret_text)
 int digest_file(const char *path, char ret_text[DIGEST_TEXT], long long *ret_bytes)
 {
 	FILE *file = fopen(path, "rbe");
-	struct digest *digest = digest_new();
+	struct digest *digest = NULL;
 	char bytes[1 << 16];
-	int err = 0;
+	int err = file ? digest_new(&digest) : log_err(-errno, "read %s", path);
 	size_t n;
 
 	*ret_bytes = 0;
-	if (!file || !digest)
-		err = log_err(file ? -ENOMEM : -errno, "read %s", path);
 	while (!err && (n = fread(bytes, 1, sizeof(bytes), file)) > 0) {
 		digest_add(digest, bytes, n);
 		*ret_bytes += (long long)n;

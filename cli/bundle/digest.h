@@ -8,8 +8,8 @@ enum { DIGEST_TEXT = 65 };
 
 struct digest;
 
-/* NULL without memory. */
-struct digest *digest_new(void);
+/* 0 or -errno after log_err(). */
+int digest_new(struct digest **ret_digest);
 void digest_add(struct digest *digest, const void *bytes, size_t n);
 
 /* Frees it; NULL only frees. */

@@ -128,10 +128,10 @@ static int note_bytes(struct unbundle *u, long long n)
 /* Without a file @fd is -1: it is only verified. */
 static int copy_entry(struct unbundle *u, const struct manifest_file *file, int fd)
 {
-	struct digest *digest = digest_new();
+	struct digest *digest = NULL;
 	char bytes[1 << 16], text[DIGEST_TEXT] = "";
 	long long left = file->bytes, n = 0;
-	int err = digest ? 0 : log_err(-ENOMEM, "unpack %s", u->path);
+	int err = digest_new(&digest);
 
 	while (!err && (n = archive_read(u->reader, bytes, sizeof(bytes))) > 0) {
 		left -= n;

@@ -23,8 +23,54 @@
 #include <sys/stat.h>
 
 #include "cli/import/apart.h"
+#include "core/base/library.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
+
+/* clang-format off */
+#define CTF_LIB(X) \
+	X(bt_component_filter_borrow_input_port_by_index_const) \
+	X(bt_component_filter_borrow_output_port_by_index_const) \
+	X(bt_component_sink_borrow_input_port_by_index_const) \
+	X(bt_component_source_borrow_output_port_by_index_const) \
+	X(bt_component_source_get_output_port_count) \
+	X(bt_current_thread_take_error) \
+	X(bt_error_borrow_cause_by_index) \
+	X(bt_error_cause_get_message) \
+	X(bt_error_get_cause_count) \
+	X(bt_error_release) \
+	X(bt_event_borrow_class_const) \
+	X(bt_event_borrow_payload_field_const) \
+	X(bt_event_class_get_name) \
+	X(bt_field_array_borrow_element_field_by_index_const) \
+	X(bt_field_array_get_length) \
+	X(bt_field_get_class_type) \
+	X(bt_field_integer_unsigned_get_value) \
+	X(bt_field_structure_borrow_member_field_by_name_const) \
+	X(bt_graph_add_filter_component) \
+	X(bt_graph_add_simple_sink_component) \
+	X(bt_graph_add_source_component) \
+	X(bt_graph_connect_ports) \
+	X(bt_graph_create) \
+	X(bt_graph_put_ref) \
+	X(bt_graph_run) \
+	X(bt_logging_set_global_level) \
+	X(bt_message_discarded_events_get_count) \
+	X(bt_message_event_borrow_event_const) \
+	X(bt_message_get_type) \
+	X(bt_message_iterator_next) \
+	X(bt_message_put_ref) \
+	X(bt_plugin_borrow_filter_component_class_by_name_const) \
+	X(bt_plugin_borrow_source_component_class_by_name_const) \
+	X(bt_plugin_find) \
+	X(bt_plugin_put_ref) \
+	X(bt_value_array_append_string_element) \
+	X(bt_value_map_create) \
+	X(bt_value_map_insert_empty_array_entry) \
+	X(bt_value_put_ref)
+/* clang-format on */
+
+static LIBRARY(CTF_LIB) lib;
 
 #define PREFIX "verbatim:"
 
@@ -42,6 +88,14 @@ struct reader {
 
 /* A failure that errno's text does not describe. */
 #define complain(err, ...) (log_note(__VA_ARGS__), (err))
+
+static int load_babeltrace(void)
+{
+	static const char *const names[] = { CTF_LIB(LIBRARY_NAME) NULL };
+	const char *why = library_load("libbabeltrace2.so.0", names, lib.functions);
+
+	return why ? complain(-ENOPKG, "install babeltrace2, which reads CTF: %s", why) : 0;
+}
 
 /* How each packet of `metadata` begins (CTF 1.8, 7.1), in LTTng's byte order: this machine's. */
 struct packet {
@@ -147,17 +201,17 @@ static int find_traces(const char *dir)
 
 static const bt_field *find_member(const bt_field *payload, const char *name)
 {
-	return bt_field_structure_borrow_member_field_by_name_const(payload, name);
+	return lib.bt_field_structure_borrow_member_field_by_name_const(payload, name);
 }
 
 static uint64_t member_number(const bt_field *payload, const char *name)
 {
 	const bt_field *field = find_member(payload, name);
 
-	if (!field || !bt_field_class_type_is(bt_field_get_class_type(field),
+	if (!field || !bt_field_class_type_is(lib.bt_field_get_class_type(field),
 					      BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
 		return 0;
-	return bt_field_integer_unsigned_get_value(field);
+	return lib.bt_field_integer_unsigned_get_value(field);
 }
 
 static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_event *event)
@@ -165,9 +219,9 @@ static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_e
 	const bt_field *field = find_member(payload, "raw");
 
 	if (!field ||
-	    !bt_field_class_type_is(bt_field_get_class_type(field), BT_FIELD_CLASS_TYPE_ARRAY))
+	    !bt_field_class_type_is(lib.bt_field_get_class_type(field), BT_FIELD_CLASS_TYPE_ARRAY))
 		return 0;
-	event->words = bt_field_array_get_length(field);
+	event->words = lib.bt_field_array_get_length(field);
 	if (event->words > reader->raw_size) {
 		uint64_t *more = realloc(reader->raw, event->words * 8);
 
@@ -177,12 +231,13 @@ static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_e
 		reader->raw_size = event->words;
 	}
 	for (size_t i = 0; i < event->words; i++) {
-		const bt_field *word = bt_field_array_borrow_element_field_by_index_const(field, i);
+		const bt_field *word =
+			lib.bt_field_array_borrow_element_field_by_index_const(field, i);
 
-		if (!bt_field_class_type_is(bt_field_get_class_type(word),
+		if (!bt_field_class_type_is(lib.bt_field_get_class_type(word),
 					    BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER))
 			return 0;
-		reader->raw[i] = bt_field_integer_unsigned_get_value(word);
+		reader->raw[i] = lib.bt_field_integer_unsigned_get_value(word);
 	}
 	event->raw = reader->raw;
 	return 0;
@@ -190,9 +245,9 @@ static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_e
 
 static int take_event(struct reader *reader, const bt_message *message)
 {
-	const bt_event *from = bt_message_event_borrow_event_const(message);
-	const char *name = bt_event_class_get_name(bt_event_borrow_class_const(from));
-	const bt_field *payload = bt_event_borrow_payload_field_const(from);
+	const bt_event *from = lib.bt_message_event_borrow_event_const(message);
+	const char *name = lib.bt_event_class_get_name(lib.bt_event_borrow_class_const(from));
+	const bt_field *payload = lib.bt_event_borrow_payload_field_const(from);
 	struct ctf_event event = { 0 };
 	int err;
 
@@ -216,11 +271,11 @@ static int take_message(struct reader *reader, const bt_message *message)
 {
 	uint64_t n;
 
-	switch (bt_message_get_type(message)) {
+	switch (lib.bt_message_get_type(message)) {
 	case BT_MESSAGE_TYPE_EVENT:
 		return take_event(reader, message);
 	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
-		if (bt_message_discarded_events_get_count(message, &n) !=
+		if (lib.bt_message_discarded_events_get_count(message, &n) !=
 		    BT_PROPERTY_AVAILABILITY_AVAILABLE)
 			n = 1;
 		return reader->visitor->discarded(reader->visitor->arg, n);
@@ -243,7 +298,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 	struct reader *reader = arg;
 	bt_message_array_const batch;
 	uint64_t n;
-	bt_message_iterator_next_status status = bt_message_iterator_next(messages, &batch, &n);
+	bt_message_iterator_next_status status = lib.bt_message_iterator_next(messages, &batch, &n);
 
 	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
 		return (bt_graph_simple_sink_component_consume_func_status)status;
@@ -256,7 +311,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 	for (uint64_t i = 0; i < n; i++) {
 		if (!reader->status)
 			reader->status = take_message(reader, batch[i]);
-		bt_message_put_ref(batch[i]);
+		lib.bt_message_put_ref(batch[i]);
 	}
 	return reader->status ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END
 			      : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_OK;
@@ -267,23 +322,23 @@ static const bt_plugin *find_plugin(const char *name)
 {
 	const bt_plugin *found_plugin = NULL;
 
-	if (bt_plugin_find(name, BT_TRUE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE, &found_plugin) !=
-	    BT_PLUGIN_FIND_STATUS_OK)
+	if (lib.bt_plugin_find(name, BT_TRUE, BT_FALSE, BT_TRUE, BT_TRUE, BT_FALSE,
+			       &found_plugin) != BT_PLUGIN_FIND_STATUS_OK)
 		return NULL;
 	return found_plugin;
 }
 
 static bool connect_ports(struct reader *reader, const bt_component_source *source)
 {
-	uint64_t n = bt_component_source_get_output_port_count(source);
+	uint64_t n = lib.bt_component_source_get_output_port_count(source);
 
 	for (uint64_t i = 0; i < n; i++) {
 		const bt_port_output *out =
-			bt_component_source_borrow_output_port_by_index_const(source, i);
-		const bt_port_input *in = bt_component_filter_borrow_input_port_by_index_const(
+			lib.bt_component_source_borrow_output_port_by_index_const(source, i);
+		const bt_port_input *in = lib.bt_component_filter_borrow_input_port_by_index_const(
 			reader->muxer, reader->inputs++);
 
-		if (bt_graph_connect_ports(reader->graph, out, in, NULL) !=
+		if (lib.bt_graph_connect_ports(reader->graph, out, in, NULL) !=
 		    BT_GRAPH_CONNECT_PORTS_STATUS_OK)
 			return false;
 	}
@@ -294,51 +349,51 @@ static bool add_trace(struct reader *reader, const bt_component_class_source *cl
 		      const char *dir)
 {
 	const bt_component_source *source = NULL;
-	bt_value *params = bt_value_map_create(), *dirs = NULL;
-	bool ok = params && !bt_value_map_insert_empty_array_entry(params, "inputs", &dirs) &&
-		  !bt_value_array_append_string_element(dirs, dir) &&
-		  !bt_graph_add_source_component(reader->graph, class, dir, params,
-						 BT_LOGGING_LEVEL_NONE, &source) &&
+	bt_value *params = lib.bt_value_map_create(), *dirs = NULL;
+	bool ok = params && !lib.bt_value_map_insert_empty_array_entry(params, "inputs", &dirs) &&
+		  !lib.bt_value_array_append_string_element(dirs, dir) &&
+		  !lib.bt_graph_add_source_component(reader->graph, class, dir, params,
+						     BT_LOGGING_LEVEL_NONE, &source) &&
 		  connect_ports(reader, source);
 
-	bt_value_put_ref(params);
+	lib.bt_value_put_ref(params);
 	return ok;
 }
 
 static bool add_muxer(struct reader *reader, const bt_plugin *utils)
 {
 	const bt_component_class_filter *class =
-		utils ? bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer")
+		utils ? lib.bt_plugin_borrow_filter_component_class_by_name_const(utils, "muxer")
 		      : NULL;
 
-	return class && !bt_graph_add_filter_component(reader->graph, class, "muxer", NULL,
-						       BT_LOGGING_LEVEL_NONE, &reader->muxer);
+	return class && !lib.bt_graph_add_filter_component(reader->graph, class, "muxer", NULL,
+							   BT_LOGGING_LEVEL_NONE, &reader->muxer);
 }
 
 static bool add_sink(struct reader *reader)
 {
 	const bt_component_sink *sink;
 
-	return !bt_graph_add_simple_sink_component(reader->graph, "events", NULL, consume_messages,
-						   NULL, reader, &sink) &&
-	       !bt_graph_connect_ports(
+	return !lib.bt_graph_add_simple_sink_component(reader->graph, "events", NULL,
+						       consume_messages, NULL, reader, &sink) &&
+	       !lib.bt_graph_connect_ports(
 		       reader->graph,
-		       bt_component_filter_borrow_output_port_by_index_const(reader->muxer, 0),
-		       bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL);
+		       lib.bt_component_filter_borrow_output_port_by_index_const(reader->muxer, 0),
+		       lib.bt_component_sink_borrow_input_port_by_index_const(sink, 0), NULL);
 }
 
 /* The first cause that babeltrace2 names, in one line. */
 static int tell_failure(const char *what)
 {
-	const bt_error *error = bt_current_thread_take_error();
-	const char *cause =
-		error && bt_error_get_cause_count(error)
-			? bt_error_cause_get_message(bt_error_borrow_cause_by_index(error, 0))
-			: "damaged";
+	const bt_error *error = lib.bt_current_thread_take_error();
+	const char *cause = error && lib.bt_error_get_cause_count(error)
+				    ? lib.bt_error_cause_get_message(
+					      lib.bt_error_borrow_cause_by_index(error, 0))
+				    : "damaged";
 
 	log_note("%s is truncated or damaged: %s", what, cause);
 	if (error)
-		bt_error_release(error);
+		lib.bt_error_release(error);
 	return -EBADMSG;
 }
 
@@ -347,7 +402,7 @@ static int run_graph(struct reader *reader, const char *dir)
 	bt_graph_run_status status;
 
 	do
-		status = bt_graph_run(reader->graph);
+		status = lib.bt_graph_run(reader->graph);
 	while (status == BT_GRAPH_RUN_STATUS_AGAIN);
 	if (reader->status)
 		return reader->status;
@@ -359,7 +414,7 @@ static int read_found(struct reader *reader, const char *dir)
 {
 	const bt_plugin *ctf = find_plugin("ctf"), *utils = find_plugin("utils");
 	const bt_component_class_source *class =
-		ctf ? bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs") : NULL;
+		ctf ? lib.bt_plugin_borrow_source_component_class_by_name_const(ctf, "fs") : NULL;
 	int err = 0;
 
 	if (!class || !add_muxer(reader, utils))
@@ -376,22 +431,24 @@ static int read_found(struct reader *reader, const char *dir)
 		err = tell_failure(dir);
 	if (!err && reader->inputs)
 		err = run_graph(reader, dir);
-	bt_plugin_put_ref(ctf);
-	bt_plugin_put_ref(utils);
+	lib.bt_plugin_put_ref(ctf);
+	lib.bt_plugin_put_ref(utils);
 	return err;
 }
 
 int ctf_read(const char *dir, const struct ctf_visitor *visitor)
 {
 	struct reader reader = { .visitor = visitor };
-	int err = find_traces(dir);
+	int err = find_traces(dir) ?: load_babeltrace();
 
-	bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
-	if (!err)
-		reader.graph = bt_graph_create(0);
-	if (!err)
-		err = reader.graph ? read_found(&reader, dir) : log_err(-ENOMEM, "read %s", dir);
-	bt_graph_put_ref(reader.graph);
+	if (err) {
+		forget_found();
+		return err;
+	}
+	lib.bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
+	reader.graph = lib.bt_graph_create(0);
+	err = reader.graph ? read_found(&reader, dir) : log_err(-ENOMEM, "read %s", dir);
+	lib.bt_graph_put_ref(reader.graph);
 	free(reader.raw);
 	forget_found();
 	return err;

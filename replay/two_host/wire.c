@@ -31,6 +31,35 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/library.h"
+/* clang-format off */
+#define TLS_LIB(X) \
+	X(gnutls_alert_send_appropriate) \
+	X(gnutls_bye) \
+	X(gnutls_credentials_set) \
+	X(gnutls_deinit) \
+	X(gnutls_error_is_fatal) \
+	X(gnutls_handshake) \
+	X(gnutls_init) \
+	X(gnutls_malloc) \
+	X(gnutls_priority_set_direct) \
+	X(gnutls_psk_allocate_client_credentials) \
+	X(gnutls_psk_allocate_server_credentials) \
+	X(gnutls_psk_free_client_credentials) \
+	X(gnutls_psk_free_server_credentials) \
+	X(gnutls_psk_set_client_credentials) \
+	X(gnutls_psk_set_server_credentials_function) \
+	X(gnutls_record_get_direction) \
+	X(gnutls_record_recv) \
+	X(gnutls_record_send) \
+	X(gnutls_session_get_ptr) \
+	X(gnutls_session_set_ptr) \
+	X(gnutls_strerror) \
+	X(gnutls_transport_set_int2)
+/* clang-format on */
+
+static LIBRARY(TLS_LIB) lib;
+
 enum { HEAD = 8, UNUSED = 32, MAGIC = 8, BUFFER = 2 * (HEAD + WIRE_MOST) };
 
 static const char magic[MAGIC + 1] = "verbatim";
@@ -178,10 +207,10 @@ static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char w
 
 static int give_key(gnutls_session_t tls, const char *name, gnutls_datum_t *ret_key)
 {
-	const struct wire *wire = gnutls_session_get_ptr(tls);
+	const struct wire *wire = lib.gnutls_session_get_ptr(tls);
 
 	(void)name;
-	ret_key->data = gnutls_malloc(wire->key.size);
+	ret_key->data = (*lib.gnutls_malloc)(wire->key.size);
 	if (!ret_key->data)
 		return -1;
 	memcpy(ret_key->data, wire->key.data, wire->key.size);
@@ -194,16 +223,26 @@ static int set_key(struct wire *wire)
 	int err;
 
 	if (wire->role == WIRE_PEER) {
-		err = gnutls_psk_allocate_client_credentials(&wire->client);
-		return err ?: gnutls_psk_set_client_credentials(wire->client, magic, &wire->key,
-								GNUTLS_PSK_KEY_RAW)
-			       ?: gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->client);
+		err = lib.gnutls_psk_allocate_client_credentials(&wire->client);
+		err = err
+			      ?: lib.gnutls_psk_set_client_credentials(
+					 wire->client, magic, &wire->key, GNUTLS_PSK_KEY_RAW);
+		return err ?: lib.gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->client);
 	}
-	err = gnutls_psk_allocate_server_credentials(&wire->server);
+	err = lib.gnutls_psk_allocate_server_credentials(&wire->server);
 	if (err)
 		return err;
-	gnutls_psk_set_server_credentials_function(wire->server, give_key);
-	return gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->server);
+	lib.gnutls_psk_set_server_credentials_function(wire->server, give_key);
+	return lib.gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->server);
+}
+
+static int load_tls(char why[WIRE_WHY])
+{
+	static const char *const names[] = { TLS_LIB(LIBRARY_NAME) NULL };
+	const char *missing = library_load("libgnutls.so.30", names, lib.functions);
+
+	return missing ? tell_why(why, -ENOPKG, "install GnuTLS, which is needed here: %s", missing)
+		       : 0;
 }
 
 static int begin_tls(struct wire *wire, char why[WIRE_WHY])
@@ -213,18 +252,19 @@ static int begin_tls(struct wire *wire, char why[WIRE_WHY])
 
 	if (flags < 0 || fcntl(wire->fd, F_SETFL, flags | O_NONBLOCK))
 		return tell_why(why, -errno, "the connection cannot be used: %s", strerror(errno));
-	err = gnutls_init(&wire->tls,
-			  side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
+	err = lib.gnutls_init(&wire->tls,
+			      side | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS);
 	if (err) {
 		wire->tls = NULL;
 	} else {
-		gnutls_session_set_ptr(wire->tls, wire);
-		gnutls_transport_set_int(wire->tls, wire->fd);
-		err = gnutls_priority_set_direct(wire->tls, tls_priority, NULL) ?: set_key(wire);
+		lib.gnutls_session_set_ptr(wire->tls, wire);
+		lib.gnutls_transport_set_int2(wire->tls, wire->fd, wire->fd);
+		err = lib.gnutls_priority_set_direct(wire->tls, tls_priority, NULL)
+			      ?: set_key(wire);
 	}
 	return err ? tell_why(why, err == GNUTLS_E_MEMORY_ERROR ? -ENOMEM : -ENOTSUP,
 			      "GnuTLS, as configured here, does no TLS 1.3 with a key (%s)",
-			      gnutls_strerror(err))
+			      lib.gnutls_strerror(err))
 		   : 0;
 }
 
@@ -266,18 +306,19 @@ static int prove_key(struct wire *wire, int64_t deadline, char why[WIRE_WHY])
 	int tls_error, err = 0;
 
 	do {
-		tls_error = gnutls_handshake(wire->tls);
+		tls_error = lib.gnutls_handshake(wire->tls);
 		if (tls_error == GNUTLS_E_AGAIN)
 			err = await_ready(wire->fd,
-					  gnutls_record_get_direction(wire->tls) ? POLLOUT : POLLIN,
+					  lib.gnutls_record_get_direction(wire->tls) ? POLLOUT
+										     : POLLIN,
 					  deadline);
-	} while (!err && tls_error && !gnutls_error_is_fatal(tls_error));
+	} while (!err && tls_error && !lib.gnutls_error_is_fatal(tls_error));
 	wire->key = (gnutls_datum_t){ 0 };
 	if (err)
 		return tell_why(why, err, "the other end could not prove that it has the --key");
 	if (!tls_error)
 		return 0;
-	gnutls_alert_send_appropriate(wire->tls, tls_error);
+	lib.gnutls_alert_send_appropriate(wire->tls, tls_error);
 	return tell_refusal(wire, tls_error, why);
 }
 
@@ -285,11 +326,12 @@ int wire_open(int fd, enum wire_role role, const void *key, size_t length, int64
 	      char ret_why[WIRE_WHY], struct wire **ret_wire)
 {
 	struct wire *wire = calloc(1, sizeof(*wire));
-	int err;
+	int err = wire ? load_tls(ret_why) : tell_why(ret_why, -ENOMEM, "no memory");
 
-	if (!wire) {
+	if (err) {
 		close(fd);
-		return tell_why(ret_why, -ENOMEM, "no memory");
+		free(wire);
+		return err;
 	}
 	wire->fd = fd;
 	wire->role = role;
@@ -309,13 +351,13 @@ void wire_close(struct wire *wire)
 	if (!wire)
 		return;
 	if (wire->tls && !wire->err)
-		gnutls_bye(wire->tls, GNUTLS_SHUT_WR);
+		lib.gnutls_bye(wire->tls, GNUTLS_SHUT_WR);
 	if (wire->tls)
-		gnutls_deinit(wire->tls);
+		lib.gnutls_deinit(wire->tls);
 	if (wire->client)
-		gnutls_psk_free_client_credentials(wire->client);
+		lib.gnutls_psk_free_client_credentials(wire->client);
 	if (wire->server)
-		gnutls_psk_free_server_credentials(wire->server);
+		lib.gnutls_psk_free_server_credentials(wire->server);
 	close(wire->fd);
 	free(wire);
 }
@@ -340,11 +382,11 @@ int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length
 	if (length)
 		memcpy(m + HEAD, bytes, length);
 	for (size_t at = 0; at < HEAD + length && !err;) {
-		ssize_t n = gnutls_record_send(wire->tls, m + at, HEAD + length - at);
+		ssize_t n = lib.gnutls_record_send(wire->tls, m + at, HEAD + length - at);
 
 		if (n == GNUTLS_E_AGAIN)
 			err = await_ready(wire->fd, POLLOUT, deadline);
-		else if (n < 0 && gnutls_error_is_fatal((int)n))
+		else if (n < 0 && lib.gnutls_error_is_fatal((int)n))
 			err = errno_of(n);
 		else if (n > 0)
 			at += (size_t)n;
@@ -360,8 +402,8 @@ int wire_fill(struct wire *wire)
 		wire->begin = 0;
 	}
 	while (!wire->err && wire->end < BUFFER) {
-		ssize_t n =
-			gnutls_record_recv(wire->tls, wire->buffer + wire->end, BUFFER - wire->end);
+		ssize_t n = lib.gnutls_record_recv(wire->tls, wire->buffer + wire->end,
+						   BUFFER - wire->end);
 
 		if (n == GNUTLS_E_AGAIN)
 			return 0;
@@ -369,7 +411,7 @@ int wire_fill(struct wire *wire)
 			wire->end += (size_t)n;
 		else if (!n)
 			wire->err = -ECONNRESET;
-		else if (gnutls_error_is_fatal((int)n))
+		else if (lib.gnutls_error_is_fatal((int)n))
 			wire->err = errno_of(n);
 	}
 	return wire->err ? wire->err : 1;

@@ -27,6 +27,18 @@ VERBATIM_LINGER=1m UCX_TLS=heartofgold "$VERBATIM" record -q --payload full -o t
 sqlite3 t.db "UPDATE meta SET value = 'magrathea' WHERE key = 'host';
 	UPDATE meta SET value = value || ' --to vogon.example' WHERE key = 'command'"
 
+# They are loaded by the commands that need them.
+libraries_that_cannot_be_loaded_are_named() {
+	mkdir no && : >no/libarchive.so.13 && : >no/libgnutls.so.30 &&
+		: >no/libbabeltrace2.so.0 && mkdir ctf && : >ctf/metadata || return
+	LD_LIBRARY_PATH=no refuses 4 "install GnuTLS.*libgnutls.so.30" "$VERBATIM" bundle t.db &&
+		rm no/libgnutls.so.30 &&
+		LD_LIBRARY_PATH=no refuses 4 "install libarchive.*libarchive.so.13" \
+			"$VERBATIM" bundle t.db &&
+		LD_LIBRARY_PATH=no refuses 4 "install babeltrace2.*libbabeltrace2.so.0" \
+			"$VERBATIM" import -o i.db ctf && rm -r no ctf
+}
+
 a_bundle_is_what_it_lists() {
 	bundle t.db && unbundle t.bundle || return
 	is files "$(ls t | paste -sd' ')" \
@@ -180,7 +192,8 @@ wrong_words_are_said() {
 		refuses 2 "-d DIR" "$VERBATIM" unbundle .bundle
 }
 
-for each in a_bundle_is_what_it_lists what_would_be_in_it_is_only_listed \
+for each in libraries_that_cannot_be_loaded_are_named \
+	a_bundle_is_what_it_lists what_would_be_in_it_is_only_listed \
 	the_list_is_there_before_the_bundle other_programs_unpack_it \
 	nothing_of_the_original_is_left addresses_of_connections_are_replaced \
 	damaged_bundles_are_refused forged_bundles_are_refused \
