@@ -185,6 +185,23 @@ $(BUILD)/tests/apps/%: tests/apps/%.c
 	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $< $(APP_PARTS) $(VERBS_LIBS) \
 		-lpthread
 
+# what comes first in the PATH of lists (tests/e2e/lib/try.sh): programs that they start a thousand
+# times, and that take longer to start than they run
+# - perftest without its measuring of the processor (tests/quick/clock.c)
+# - jq, which before 1.7 compiles its own library at each start, as gojq, in the same language
+# - python3 as Debian has it, which no wrapper, and no package of others, slows down
+QUICK      = $(BUILD)/tests/quick
+QUICK_PERF = $(foreach each,send write read atomic,ib_$(each)_bw ib_$(each)_lat)
+
+$(QUICK)/clock.so: tests/quick/clock.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -shared -o $@ $<
+
+$(QUICK)/launch: tests/quick/launch.c $(QUICK)/clock.so
+	$(call say,CC,$<)$(CC) $(PLAINFLAGS) $(LDFLAGS) -o $@ $<
+	cd $(@D) && $(foreach each,$(QUICK_PERF),ln -sf launch $(each) &&) \
+		ln -sf /usr/bin/gojq jq && ln -sf /usr/bin/python3 python3
+
 # fuzzers (docs/HACKING.md): sanitized in any build; guided by coverage where there is clang,
 # which does not
 # say of itself that it sanitizes, and calls NULL + 0 an overflow
@@ -287,7 +304,7 @@ fuzz-columns: deps
 		$(BUILD)/fuzz/failed --jobs $$(nproc) --columns all \
 		--seed $(SEED) --mutants $(MUTANTS)
 
-tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS) $(SMOKE)
+tests: all $(BUILD)/completion/verbatim $(SOFT) $(TRACE) $(TESTS) $(APPS) $(SMOKE) $(QUICK)/launch
 
 deps:
 	scripts/install-deps

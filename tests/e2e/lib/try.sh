@@ -10,6 +10,7 @@
 . "${BASH_SOURCE%/*}/listens.sh"
 BUILD=${BUILD:-build}
 VERBATIM=${VERBATIM:-$PWD/$BUILD/verbatim}
+export PATH=$PWD/$BUILD/tests/quick:$PATH # see the Makefile
 root=$PWD libs=$PWD/$BUILD apps=$PWD/$BUILD/tests/apps both=$PWD/tests/e2e/lib/both
 of=$(basename "$0" .sh)
 tmp=$(mktemp -d) || exit 1
