@@ -300,15 +300,19 @@ snapshot_takes_a_number_that_is_free() {
 	rm -r d
 }
 
+# To dump one of them takes ten times as long as to check it: LONG=1 dumps them all.
 rotation_leaves_whole_traces() {
-	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts 1500000 || return
+	"$VERBATIM" record -q --rotate-size 1M -o t.db "$apps/loop" counts \
+		$(share 1000000 1500000) || return
 	[ -e t.1.db ] && [ -e t.2.db ] || { ls; return 1; }
 	local sum=0 polled=0 calls=0 t
 	for t in t.*.db t.db; do
 		[ -e $t ] || continue
-		"$VERBATIM" check $t >out 2>/dev/null; is "$? $t" "0 $t" &&
+		"$VERBATIM" check $t >out 2>/dev/null; is "$? $t" "0 $t" || return
+		if [ $t = t.2.db ] || [ "${LONG:-}" ]; then
 			"$VERBATIM" dump $t >dump 2>/dev/null || return
-		[ $t = t.db ] || says "ibv_post_send(qp1" dump || return
+			[ $t = t.db ] || says "ibv_post_send(qp1" dump || return
+		fi
 		is "$(ask "SELECT count(*) FROM object WHERE kind = 'qp'" $t)" 1 || return
 		sum=$((sum + $(ask "SELECT count(*) FROM wc LEFT JOIN carried c USING (thread)
 			WHERE wc.n > coalesce(c.n, 0)" $t)))

@@ -51,11 +51,12 @@ both() { # NAME
 }
 
 needs "$VERBATIM" "$apps/two_threads"
-run=("$apps/two_threads" 200000); both "two threads"
-sides ibv_rc_pingpong -n 60000; both ibv_rc_pingpong
-sides ibv_rc_pingpong -n 30000 -e; both "ibv_rc_pingpong -e"
-sides ibv_srq_pingpong -n 60000; both ibv_srq_pingpong
-sides ibv_ud_pingpong -n 60000; both ibv_ud_pingpong
-sides ib_send_bw -F -n 150000; both ib_send_bw
-sides ib_send_lat -n 60000; both ib_send_lat
+messages=$(share 20000 60000)
+run=("$apps/two_threads" $(share 80000 200000)); both "two threads"
+sides ibv_rc_pingpong -n $messages; both ibv_rc_pingpong
+sides ibv_rc_pingpong -n $((messages / 2)) -e; both "ibv_rc_pingpong -e"
+sides ibv_srq_pingpong -n $messages; both ibv_srq_pingpong
+sides ibv_ud_pingpong -n $messages; both ibv_ud_pingpong
+sides ib_send_bw -F -n $((messages * 5)); both ib_send_bw
+sides ib_send_lat -F -n $((messages * 2)); both ib_send_lat
 exit $failed
