@@ -28,6 +28,7 @@ struct binary {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Dwarf_Addr bias; /* of the file's addresses in @dwfl */
+	bool shared;     /* its shared part has been looked for */
 };
 
 static struct reader {
@@ -228,12 +229,18 @@ static const Dwfl_Callbacks callbacks = {
 static void find_shared_part(struct binary *binary)
 {
 	Dwarf_Addr bias;
-	Dwarf *dwarf = dwfl_module_getdwarf(binary->module, &bias), *shared = NULL;
+	Dwarf *dwarf, *shared = NULL;
 	const char *name;
 	const void *bits;
-	ssize_t n = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
-	int fd = n > 0 ? wanted_bits(bits, (int)n) : -1;
+	ssize_t n;
+	int fd;
 
+	if (binary->shared)
+		return;
+	binary->shared = true;
+	dwarf = dwfl_module_getdwarf(binary->module, &bias);
+	n = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
+	fd = n > 0 ? wanted_bits(bits, (int)n) : -1;
 	if (fd >= 0)
 		shared = dwarf_begin(fd, DWARF_C_READ);
 	if (shared)
@@ -263,7 +270,6 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 	write_id(found, bits, n);
 	if (strcmp(found, id))
 		return SYMBOLISE_CHANGED;
-	find_shared_part(binary);
 	return SYMBOLISE_FINE;
 }
 
@@ -339,15 +345,16 @@ static const char *name_function(Dwarf_Die *die)
 }
 
 /* The functions around @addr by DWARF: inlined ones, then the one they are in. */
-static uint32_t find_functions(const struct binary *binary, Dwarf_Addr addr,
-			       struct symbolise_name *names)
+static uint32_t find_functions(struct binary *binary, Dwarf_Addr addr, struct symbolise_name *names)
 {
-	Dwarf_Die *scopes = NULL, *around = NULL;
+	Dwarf_Die *scopes = NULL, *around = NULL, *cu;
 	uint32_t found = 0;
 	Dwarf_Addr bias;
-	Dwarf_Die *cu = dwfl_module_addrdie(binary->module, addr, &bias);
-	int n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
+	int n;
 
+	find_shared_part(binary);
+	cu = dwfl_module_addrdie(binary->module, addr, &bias);
+	n = cu ? dwarf_getscopes(cu, addr - bias, &scopes) : 0;
 	if (n > 0)
 		n = dwarf_getscopes_die(&scopes[0], &around);
 	for (int i = 0; i < n && found < SYMBOLISE_MAX; i++) {
@@ -379,7 +386,7 @@ static void find_line(const struct binary *binary, Dwarf_Addr addr, struct symbo
 		set_file(name, dwfl_lineinfo(line, NULL, &name->line, NULL, NULL, NULL));
 }
 
-/* By the symbol table: the name, where DWARF has none, and the offset. */
+/* By the symbol table. */
 static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct symbolise_name *to)
 {
 	GElf_Off offset = 0;
@@ -390,20 +397,37 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	/* a symbol that merely precedes the address is no answer */
 	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
-	if (!*to->function)
-		demangle_name(name, to->function, sizeof(to->function));
+	demangle_name(name, to->function, sizeof(to->function));
 	to->offset = offset + 1; /* that of the return address */
 }
 
+/* The C library's, which calls main(): names like this are its own. */
+static bool is_start(const char *function)
+{
+	return !strncmp(function, "__libc_start", strlen("__libc_start"));
+}
+
+/*
+ * The debug information of the C library takes 60 ms to unpack, and nobody asks for the line there
+ * that calls main().
+ */
 static void find_names(const struct symbolise_ask *ask, struct symbolise_answer *ret)
 {
-	const struct binary *binary = &reader.binaries[ask->file];
+	struct binary *binary = &reader.binaries[ask->file];
 	Dwarf_Addr addr = ask->offset - 1 + binary->bias;
-	uint32_t n = find_functions(binary, addr, ret->names);
+	struct symbolise_name table = { 0 }, *last;
+	bool start;
 
-	ret->n = n ? n : 1;
-	find_in_table(binary, addr, &ret->names[ret->n - 1]);
-	if (*ret->names[0].function)
+	find_in_table(binary, addr, &table);
+	start = is_start(table.function);
+	if (start)
+		table.function[strcspn(table.function, "@")] = '\0'; /* its version */
+	ret->n = (start ? 0 : find_functions(binary, addr, ret->names)) ?: 1;
+	last = &ret->names[ret->n - 1];
+	if (!*last->function)
+		memcpy(last->function, table.function, sizeof(last->function));
+	last->offset = table.offset;
+	if (*ret->names[0].function && !start)
 		find_line(binary, addr, &ret->names[0]);
 }
 

@@ -50,6 +50,11 @@ dump_names_keys_of_regions_that_are_gone() {
 	"$VERBATIM" record -q --device soft -o keys.db "$apps/mkey_004" bad || return
 	dump keys.db | grep -qE 'rkey=0x[0-9a-f]+<mr2, deregistered [0-9.]+ [mun]s before>'
 }
+# Where it is installed, to unpack it takes ten times as long as all else.
+debug_information_of_libc_is_left_alone_for_the_start_of_main() {
+	dump --stacks t.db >stacks && grep -q main stacks || return
+	! grep -m 3 '__libc_start[^<]*\.[ch]:' stacks
+}
 dump_is_in_the_order_of_time() { sort -s -n -k1,1 all | cmp - all; }
 dump_has_each_event_once() {
 	is "$(awk '{ print $2 }' all | grep -v '^1:1$' | sort | uniq -d)" "" &&
@@ -234,6 +239,7 @@ try info_in_json_is_the_same
 try info_takes_its_format_from_the_environment
 try dump_decodes_arguments
 try dump_names_keys_of_regions_that_are_gone
+try debug_information_of_libc_is_left_alone_for_the_start_of_main
 try dump_is_in_the_order_of_time
 try dump_has_each_event_once
 try dump_of_a_thread
