@@ -174,8 +174,9 @@ no_process_is_forked_beside_a_thread() {
 }
 
 cut_trace_comes_again() {
-	timeout 120 "$VERBATIM" record --device soft --flight 512k -o "$t" -- "$both" \
-		ibv_rc_pingpong -n $(share 8000 20000) >"$tmp/log" 2>&1 || { cat "$tmp/log"; return 1; }
+	timeout 120 "$VERBATIM" record --device soft --flight 512k -o "$t" -- \
+		"$both" ibv_rc_pingpong -n $(share 8000 20000) >"$tmp/log" 2>&1 ||
+		{ cat "$tmp/log"; return 1; }
 	comes_again
 }
 
