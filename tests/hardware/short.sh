@@ -6,11 +6,11 @@
 in_machine -t 1500 # less than scripts/run-tests gives it
 use_device rxe0
 
+# in one go: to start a command takes a second here
 whole() {
-	is lost "$(sql 'SELECT coalesce(sum(events), 0) FROM loss')" 0 &&
-		is unseen "$(sql "SELECT group_concat(what) FROM coverage
-			WHERE what NOT IN ('polls', 'direct')")" "" &&
-		is device "$(sql "SELECT group_concat(DISTINCT name) FROM device")" rxe0
+	is "lost, unseen, device" "$(sql "SELECT (SELECT coalesce(sum(events), 0) FROM loss),
+		(SELECT group_concat(what) FROM coverage WHERE what NOT IN ('polls', 'direct')),
+		(SELECT group_concat(DISTINCT name) FROM device)")" "0||rxe0"
 }
 
 replayed() {
