@@ -9,6 +9,7 @@ mkdir -p tree/scripts tree/tests/e2e tree/built/tests
 cp "$root/scripts/run-tests" tree/scripts/
 list() { cat >"tree/tests/e2e/$1.sh"; }
 echo 'echo "ok good: a"' | list good
+echo 'readlink /proc/self/ns/net >net; echo $TEST_PORT >port; echo "ok where: a"' | list where
 echo 'echo "not ok bad: a"; exit 1' | list bad
 echo 'exit 3' | list broken
 list empty </dev/null
@@ -43,8 +44,16 @@ without_a_test_it_failed() {
 	told broken 1 'not ok tests/e2e/broken.sh: exit status 3' &&
 		told empty 1 'not ok tests/e2e/empty.sh: nothing ran'
 }
+# no other run of the tests on this machine has its ports: not the one that runs us
+its_ports_are_its_own() {
+	[ "$(cat tree/port)" -ge 20000 ] && [ "$(cat tree/port)" != "${TEST_PORT:-}" ] ||
+		{ echo "port $(cat tree/port)"; return 1; }
+}
+its_network_is_its_own() {
+	[ "$(cat tree/net)" != "$(readlink /proc/self/ns/net)" ] || { cat tree/net; return 1; }
+}
 all_are_counted() {
-	is status $status 1 && is "$(tail -n 1 out)" "1 passed, 10 failed, 0 skipped" ||
+	is status $status 1 && is "$(tail -n 1 out)" "2 passed, 10 failed, 0 skipped" ||
 		{ cat out; return 1; }
 }
 
@@ -86,8 +95,10 @@ the_suite_of_pyverbs_may_start_slowly() {
 
 for each in a_limit_is_told_beside_what_failed a_limit_of_its_machine_is_told_too \
 	a_crash_is_told_beside_what_failed a_failed_test_counts_once without_a_test_it_failed \
-	all_are_counted numbers_are_alike a_latency_of_50_ms_explains_nan \
+	its_ports_are_its_own all_are_counted numbers_are_alike a_latency_of_50_ms_explains_nan \
 	without_a_reason_nan_is_no_number the_suite_of_pyverbs_may_start_slowly; do
 	try $each
 done
+if unshare -n true 2>/dev/null; then try its_network_is_its_own
+else skip "its network is its own" "no name space of networks"; fi
 exit $failed
