@@ -11,7 +11,7 @@ export VERBATIM_SOFT_FABRIC=$fabric
 face=${1:-bare}
 preload=$libs/libverbatim-soft.so
 [ $face = recorded ] && preload=$LD_PRELOAD # as we ourselves are
-of="clients $face" messages=$(share 100 1000)
+of="clients $face" messages=$(share 100 1000) transfers=$(share 30 100)
 
 # Start a server, wait until it listens, run its client; both must end well.
 pair() { # server command... -- client command...
@@ -53,9 +53,9 @@ mpi() { # options
 
 fabrics() { # provider, endpoint
 	next_port
-	pair fi_pingpong -p "$1" -e "$2" -I 100 -c -B $port -- \
-		fi_pingpong -p "$1" -e "$2" -I 100 -c -P $port 127.0.0.1 &&
-		[ "$(grep -c "=100 " "$tmp/client")" -ge 4 ]
+	pair fi_pingpong -p "$1" -e "$2" -I $transfers -c -B $port -- \
+		fi_pingpong -p "$1" -e "$2" -I $transfers -c -P $port 127.0.0.1 &&
+		[ "$(grep -c "=$transfers " "$tmp/client")" -ge 4 ]
 }
 
 # An end that reads of the other's disconnect before it polls destroys its QP with the last
@@ -65,7 +65,7 @@ fabrics() { # provider, endpoint
 # after all transfers were checked. So it is these that count.
 fabrics_rdm() {
 	fabrics "verbs;ofi_rxm" rdm && return
-	grep -q '^1m .*=100 ' "$tmp/client" && grep -q '^1m .*=100 ' "$tmp/server"
+	grep -q "^1m .*=$transfers " "$tmp/client" && grep -q "^1m .*=$transfers " "$tmp/server"
 }
 
 qperf_is() { # tests

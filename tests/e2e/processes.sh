@@ -139,15 +139,16 @@ watch_rings() {
 }
 
 short_threads_share_rings() {
+	local n=$(share 10000 20000)
 	rm -f done
 	watch_rings & local watcher=$!
-	record "$apps/threads" short 20000; local status=$?
+	record "$apps/threads" short $n; local status=$?
 	touch done
 	wait $watcher
 	is $status 0 && is "$(sql 'SELECT count(*), count(DISTINCT tid) > 1000 FROM thread')" \
-		"20001|1" &&
+		"$((n + 1))|1" &&
 		is "$(sql "SELECT count(*), count(DISTINCT thread), count(end)
-			FROM call WHERE verb = 'ibv_alloc_pd'")" "20000|20000|20000" &&
+			FROM call WHERE verb = 'ibv_alloc_pd'")" "$n|$n|$n" &&
 		is "$(sql 'SELECT (SELECT count(*) FROM loss) + (SELECT count(*) FROM coverage)')" \
 			0 || return
 	[ "$(cat peak)" -lt 20000 ] || { echo "the rings took $(cat peak) KiB"; return 1; }

@@ -99,11 +99,14 @@ END
 
 export UCX_NET_DEVICES=verbatim0:1 UCX_TLS=rc_verbs,ud_verbs:aux
 of_both <<-'END'
-	ucx_perftest -t tag_bw -s 8 -n 200 -w 20
 	ucx_perftest -t ucp_put_bw -s 8 -n 200 -w 20
-	ucx_perftest -t ucp_get -s 8 -n 200 -w 20
 	ucx_perftest -t ucp_fadd -s 8 -n 200 -w 20
 	ucx_perftest -t tag_lat -s 1000000 -n 20 -w 2
+END
+# replay_peer has these each day
+[ -z "${LONG:-}" ] || of_both <<-'END'
+	ucx_perftest -t tag_bw -s 8 -n 200 -w 20
+	ucx_perftest -t ucp_get -s 8 -n 200 -w 20
 END
 UCX_TLS=ud_verbs
 of_both <<<"ucx_perftest -t tag_lat -s 8 -n 100 -w 10"
