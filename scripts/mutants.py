@@ -1,0 +1,224 @@
+"""The mutants of product code: which there are, and in which order scripts/mutate tries them."""
+import bisect
+import hashlib
+import itertools
+import os
+import random
+import re
+import subprocess
+import sys
+
+ROOMS = ('core', 'shim', 'replay', 'analyzer', 'cli')
+EQUIVALENT = 'tests/mutants.list'
+
+TOKEN = re.compile(r'''
+    (?P<skip> /\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+            | ^[ \t]*\#(?:[^\n]*\\\n)*[^\n]* )
+  | (?P<word> [A-Za-z_]\w* )
+  | (?P<number> \d\w* (?:\.\w+)? )
+  | (?P<sign> <<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=
+            | [-+*/%&|^!~<>=?:;,.(){}\[\]] )
+''', re.X | re.S | re.M)
+OTHER_SIGN = {
+    '<': ('comparison', '<='), '<=': ('comparison', '<'), '>': ('comparison', '>='),
+    '>=': ('comparison', '>'), '==': ('comparison', '!='), '!=': ('comparison', '=='),
+    '&&': ('condition', '||'), '||': ('condition', '&&'), '!': ('condition', ''),
+    '+': ('sign', '-'), '-': ('sign', '+'), '|': ('sign', '&'), '&': ('sign', '|'),
+    '+=': ('sign', '-='), '-=': ('sign', '+='), '|=': ('sign', '&='), '++': ('sign', '--'),
+}
+BINARY = {'+', '-', '|', '&', '<', '>'}
+STATEMENT = re.compile(r'^\t+(?!return|break|continue|goto|case|default|else|static|const|struct|'
+                       r'enum|union|unsigned|bool|int|char|if|for|while|do|switch)'
+                       r'[a-z_*(][^;{}]*[)\w\]+-];$')
+SIMPLE = r'[A-Za-z_]\w*(?:(?:->|\.)\w+)*'
+ARGUMENTS = re.compile(rf'\b[a-z_]\w*\((?:[^()]*, )?({SIMPLE}), ({SIMPLE})(?=[,)])')
+# what only sanitizers, or a lack of memory, can show
+UNSEEN = re.compile(r'ENOMEM|out of memory|\b[mc]alloc\(|\brealloc\(|'
+                    r'^\t*(?:\w*free|\w+_(?:free|fini|unref|close))\(.*\);$')
+# the same as with <: 0 is what is chosen otherwise
+NO_ERROR = re.compile(r'\b(\w+) <= 0 \? (?:\(\w+\))?\1 : 0;')
+# a longer array is none that could be seen
+ARRAY = re.compile(r'^\s*(?:static )?(?:const )?(?:char\b.*|(?:unsigned )?(?:int|bool|double|'
+                   r'u?int\d+_t|size_t|struct \w+)\b[^=(]*)\[$')
+VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
+
+
+class Mutant:
+    def __init__(self, path, text, at, old, new, kind):
+        self.path, self.at, self.old, self.new, self.kind = path, at, old, new, kind
+        self.line = text.count('\n', 0, at) + 1
+        start = text.rfind('\n', 0, at) + 1
+        end = text.find('\n', at + len(old))
+        self.before = text[start:end].strip()
+        self.line_after = text[end + 1:text.find('\n', end + 1)].strip()
+        self.after = ' '.join((text[start:at] + new + text[at + len(old):end]).split())
+
+    def __str__(self):
+        return f'{self.path}:{self.line}: {self.kind}\n\t- {self.before}\n\t+ {self.after}'
+
+    def is_unseen(self):
+        return UNSEEN.search(self.before) or NO_ERROR.search(self.after) or \
+            (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
+
+    def apply(self, text):
+        return text[:self.at] + self.new + text[self.at + len(self.old):]
+
+
+def read_file(path):
+    with open(path) as file:
+        return file.read()
+
+
+def hash_file(path):
+    return hashlib.sha1(read_file(path).encode()).hexdigest()[:12] if os.path.exists(path) else ''
+
+
+def hash_test(test):
+    """Of its source."""
+    return hash_file(re.sub(r'^build/(.*_test)$', r'\1.c', test))
+
+
+def find_bodies(text):
+    """Where functions lie: from a brace in the first column to the next one."""
+    return [match.span() for match in re.finditer(r'^\{\n.*?^\}$', text, re.M | re.S)]
+
+
+def find_fences(text):
+    """Tables, which clang-format leaves alone."""
+    return [match.span() for match in
+            re.finditer(r'clang-format off.*?clang-format on', text, re.S)]
+
+
+def is_within(at, spans):
+    """@spans are in order, and none meets another."""
+    last = bisect.bisect_right(spans, (at, sys.maxsize)) - 1
+    return last >= 0 and at < spans[last][1]
+
+
+def mutate_number(number):
+    match = re.fullmatch(r'(0x[0-9a-fA-F]+|0|[1-9]\d*)([uUlL]*)', number)
+    if not match:
+        return None
+    value = int(match[1], 0)
+    return f'{1 if value == 0 else 0 if value == 1 else value + 1}{match[2]}'
+
+
+def is_loop(text, at):
+    """Where a step more goes beyond an array, which sanitizers look for: try one less there."""
+    head = text[text.rfind('\n', 0, at) + 1:at]
+    return re.match(r'\t+for \([^;]*;[^;]*$', head)
+
+
+def mutate_tokens(path, text, inside):
+    last = None
+    for token in TOKEN.finditer(text):
+        kind, word, at = token.lastgroup, token.group(), token.start()
+        if kind == 'skip':
+            continue
+        after_operand = last and (last.lastgroup in ('word', 'number') or last.group() in ')]')
+        last = token
+        if not inside(at):
+            continue
+        if kind == 'number':
+            new = mutate_number(word)
+            if new and not ARRAY.search(text[text.rfind('\n', 0, at) + 1:at]):
+                yield Mutant(path, text, at, word, new, 'constant')
+        elif kind == 'sign' and word in OTHER_SIGN:
+            if word in BINARY and (not after_operand or text[at - 1] != ' '):
+                continue
+            new = '+ 1 <' if word == '<' and is_loop(text, at) else OTHER_SIGN[word][1]
+            yield Mutant(path, text, at, word, new, OTHER_SIGN[word][0])
+
+
+def mutate_lines(path, text, inside):
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if inside(at) and STATEMENT.match(line.rstrip('\n')):
+            start = at + len(line) - len(line.lstrip('\t'))
+            yield Mutant(path, text, start, line.strip(), ';', 'statement dropped')
+        for match in ARGUMENTS.finditer(line):
+            if inside(at) and match[1] != match[2]:
+                old = line[match.start(1):match.end(2)]
+                yield Mutant(path, text, at + match.start(1), old, f'{match[2]}, {match[1]}',
+                             'arguments swapped')
+        at += len(line)
+
+
+def mutate_functions(path, text, inside):
+    for match in VOID_FUNCTION.finditer(text):
+        if inside(match.end() - 1):
+            first = text[match.end():text.find('\n', match.end())]
+            yield Mutant(path, text, match.end(), first, '\tif (1)\n\t\treturn;\n' + first,
+                         'early return')
+
+
+def mutate_file(path):
+    text = read_file(path)
+    bodies, fences = find_bodies(text), find_fences(text)
+    skips = [token.span() for token in TOKEN.finditer(text) if token.lastgroup == 'skip']
+
+    def inside(at):
+        return is_within(at, bodies) and not is_within(at, fences) and not is_within(at, skips)
+
+    for mutate in (mutate_tokens, mutate_lines, mutate_functions):
+        yield from mutate(path, text, inside)
+
+
+def changed_lines(since):
+    """By file: the lines that are not as they were."""
+    diff = subprocess.run(['git', 'diff', '-U0', since, '--', *ROOMS], capture_output=True,
+                          text=True, check=True).stdout
+    lines, path = {}, None
+    for line in diff.splitlines():
+        if line.startswith('+++ '):
+            path = line[6:]
+        match = re.match(r'@@ -\S+ \+(\d+)(?:,(\d+))? @@', line)
+        if match:
+            first, number = int(match[1]), int(match[2] or 1)
+            lines.setdefault(path, set()).update(range(first, first + number))
+    return lines
+
+
+def read_equivalents():
+    """Pairs of a line before and after, each with its file."""
+    rows = [line.split(' | ') for line in read_file(EQUIVALENT).splitlines()
+            if line and not line.startswith('#')]
+    for row in rows:
+        if len(row) != 4 or not row[3].strip():
+            sys.exit(f'{EQUIVALENT}: not "path | before | after | why": {" | ".join(row)}')
+    return {(row[0], row[1], row[2]) for row in rows}
+
+
+def check_equivalents():
+    """What has changed since it was listed is to be judged anew."""
+    rows = read_equivalents()
+    made = {(path, mutant.before, mutant.after) for path in {row[0] for row in rows}
+            if os.path.exists(path) for mutant in mutate_file(path)}
+    for row in sorted(rows - made):
+        print(f'{EQUIVALENT}: no mutant of this tree: {" | ".join(row)}')
+    return bool(rows - made)
+
+
+def pick_mutants(options):
+    """All that there are, in the order in which they are tried: the kinds take turns."""
+    tracked = subprocess.run(['git', 'ls-files', *[f'{room}/*.c' for room in ROOMS]],
+                             capture_output=True, text=True, check=True).stdout.split()
+    files = [path for path in tracked if not options.path or
+             any(path == each or path.startswith(each.rstrip('/') + '/') for each in options.path)]
+    if options.own:
+        files = [path for path in files if os.path.exists(f'tests/{path[:-2]}_test.c')]
+    changed = changed_lines(options.since) if options.since else None
+    equivalent = read_equivalents()
+    kinds = {}
+    for path in files:
+        if changed is not None and path not in changed:
+            continue
+        for mutant in mutate_file(path):
+            if (changed is None or mutant.line in changed[path]) and \
+                    not mutant.is_unseen() and \
+                    (path, mutant.before, mutant.after) not in equivalent:
+                kinds.setdefault(mutant.kind, []).append(mutant)
+    dice = random.Random(options.seed)
+    for mutants in kinds.values():
+        dice.shuffle(mutants)
+    return [mutant for turn in itertools.zip_longest(*kinds.values()) for mutant in turn if mutant]

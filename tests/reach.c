@@ -1,0 +1,58 @@
+/*
+ * Which code a test reaches
+ *
+ * Linked into all that scripts/reach builds, which the compiler has call us at each block. The
+ * address goes to a map of one byte for each of the program or library, in a file of its name in
+ * $REACH. The file is shared by all processes that run the code, and needs nobody to write it at
+ * the end: they may be killed, or may not call the system any more.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* of the linker: where what we are linked into begins, and where its code ends */
+extern char __ehdr_start[] HIDDEN, etext[] HIDDEN;
+
+static char *reached;
+
+HIDDEN void __sanitizer_cov_trace_pc(void);
+
+void __sanitizer_cov_trace_pc(void)
+{
+	if (reached)
+		reached[(char *)__builtin_return_address(0) - __ehdr_start] = 1;
+}
+
+static void map_file(const char *path, size_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	void *at;
+
+	if (fd < 0)
+		return;
+	at = ftruncate(fd, (off_t)size)
+		     ? MAP_FAILED
+		     : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (at != MAP_FAILED)
+		reached = at;
+}
+
+/* Before any other constructor. */
+__attribute__((constructor(101))) static void open_reach(void)
+{
+	const char *folder = getenv("REACH");
+	char path[4096];
+	Dl_info info;
+
+	if (!folder || !dladdr(__ehdr_start, &info))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", folder, basename(info.dli_fname));
+	map_file(path, (size_t)(etext - __ehdr_start));
+}
