@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/store/open.h"
+#include "tests/core/store/make_events.h"
 #include "tests/test.h"
 
 struct row {
@@ -132,4 +134,58 @@ TEST(what_is_no_report_shows_nothing)
 	assert_false(goal_shown(&goal, true, 3, "{}", 2));
 	assert_false(goal_shown(&goal, true, -1, "", 0));
 	assert_false(goal_replays(&goal, true, 1, "{\"divergences\":0,\"whole\":true}", 30));
+}
+
+/* A trace of one poll, with a success and two errors. Returns the number of the poll. */
+static uint32_t make_poll_of_three(const char *path)
+{
+	const struct event_wc wcs[] = { make_wc(1, IBV_WC_SUCCESS, IBV_WC_SEND, 17),
+					make_wc(2, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND, 17),
+					make_wc(3, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND, 17) };
+	struct writer *writer = make_writer(path);
+	struct make_world world;
+	struct maker maker;
+	uint32_t n;
+
+	make_thread(&maker, writer, 0, 100, 101);
+	make_process(&maker, 1, 0, 0, 0);
+	make_world(&maker, &world, 17);
+	n = make_poll(&maker, &world.cq, 0, wcs, 3);
+	make_end(&maker);
+	assert_int_equal(writer_finish(writer), 0);
+	return n;
+}
+
+static int find_goal(struct trace *trace, uint32_t n, const char *rest, struct goal *goal,
+		     char complaint[GOAL_COMPLAINT])
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "status of 1:%u%s", n, rest);
+	read_text(text, goal);
+	return goal_find(goal, trace, complaint);
+}
+
+TEST(a_status_is_found_in_its_poll)
+{
+	const char *path = make_path("goal.db");
+	uint32_t n = make_poll_of_three(path);
+	char complaint[GOAL_COMPLAINT] = "";
+	struct trace *trace;
+	struct goal goal;
+
+	assert_int_equal(trace_open(path, &trace), 0);
+	assert_int_equal(find_goal(trace, n, " = WR_FLUSH_ERR", &goal, complaint), 0);
+	assert_int_equal(goal.i, 1);
+	assert_int_equal(find_goal(trace, n, "[2] = WR_FLUSH_ERR", &goal, complaint), 0);
+	assert_int_equal(goal.i, 2);
+	assert_string_equal(complaint, "");
+	assert_int_equal(find_goal(trace, n, "[0] = WR_FLUSH_ERR", &goal, complaint), -ENOENT);
+	assert_non_null(strstr(complaint, "with a completion IBV_WC_WR_FLUSH_ERR"));
+	assert_int_equal(find_goal(trace, n, " = LOC_LEN_ERR", &goal, complaint), -ENOENT);
+	assert_int_equal(find_goal(trace, n - 1, " = WR_FLUSH_ERR", &goal, complaint), -ENOENT);
+	read_text("LIFE-001", &goal);
+	assert_int_equal(goal_find(&goal, trace, complaint), 0);
+	trace_close(trace);
+	unlink(path);
 }
