@@ -198,7 +198,6 @@ static void add_hung(struct ends *ends, struct under_way *call, const struct mod
 		return;
 	fact->event = m->id;
 	fact->time = m->time;
-	fact->process = end->process;
 	fact->thread = m->id.thread;
 	fact->stack = m->stack;
 	fact->verb = m->verb;
@@ -256,7 +255,6 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	if (!fact)
 		return;
 	fact->time = end->time;
-	fact->process = end->process;
 	fact->error = status ? status : signal;
 	fact->live = live;
 	if (end->process >= ends->nlast)

@@ -59,7 +59,8 @@ static void add_process(struct fact_list *facts, struct fact *fact, uint32_t pro
 		facts->err = -ENOMEM;
 }
 
-static struct fact *add_fact(struct fact_list *facts, enum fact_kind kind, uint64_t key)
+static struct fact *add_fact(struct fact_list *facts, enum fact_kind kind, uint64_t key,
+			     uint32_t process)
 {
 	struct fact *fact;
 
@@ -73,6 +74,7 @@ static struct fact *add_fact(struct fact_list *facts, enum fact_kind kind, uint6
 	}
 	facts->kept[kind]++;
 	fact->kind = kind;
+	fact->process = process;
 	fact->verb = VERB_COUNT;
 	return fact;
 }
@@ -88,7 +90,7 @@ struct fact *fact_count(struct fact_list *facts, enum fact_kind kind, uint64_t k
 	if (map_get(&facts->by_key, key, &index))
 		fact = &facts->all[index - 1];
 	else
-		fact = add_fact(facts, kind, key);
+		fact = add_fact(facts, kind, key, process);
 	if (!fact)
 		return NULL;
 	fact->count++;

@@ -92,7 +92,6 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 		return fact;
 	fact->event = event->id;
 	fact->time = event->time;
-	fact->process = event->process;
 	fact->thread = event->id.thread;
 	fact->stack = stack;
 	fact->verb = verb;
@@ -220,7 +219,6 @@ static void take_event(struct failed *failed, struct model *model, const struct 
 		return;
 	fact->event = event->id;
 	fact->time = event->call->end;
-	fact->process = event->process;
 	fact->thread = event->id.thread;
 	fact->stack = event->call->stack;
 	fact->verb = event->call->verb;
@@ -323,7 +321,6 @@ static void take_cm_event(struct failed *failed, const struct trace_event *event
 		return;
 	fact->event = event->id;
 	fact->time = event->call->end;
-	fact->process = event->process;
 	fact->thread = event->id.thread;
 	fact->stack = event->call->stack;
 	fact->verb = row->verb;

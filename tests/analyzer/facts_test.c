@@ -17,6 +17,7 @@ static const struct fact *only_fact(const struct story *s, enum fact_kind kind)
 			found = &list->all[i];
 		}
 	assert_non_null(found);
+	assert_int_equal(found->process, found->in[0]);
 	return found;
 }
 
@@ -49,6 +50,65 @@ TEST(a_failed_verb_says_what_and_why)
 	assert_false(facts_bad(s.findings->facts));
 	story_end(&s);
 }
+
+static void get_async_event(struct story *s, enum ibv_event_type type)
+{
+	struct ibv_async_event event = { .event_type = type, .element.port_num = 0 };
+
+	story_do(s, 0, VERB_get_async_event, 12, 0, W(&a_context), W(&event));
+}
+
+static const struct event_kind {
+	const char *name;
+	enum ibv_event_type type;
+	bool fatal;
+} event_kinds[] = {
+	{ "IBV_EVENT_CQ_ERR", IBV_EVENT_CQ_ERR, true },
+	{ "IBV_EVENT_QP_FATAL", IBV_EVENT_QP_FATAL, true },
+	{ "IBV_EVENT_QP_REQ_ERR", IBV_EVENT_QP_REQ_ERR, true },
+	{ "IBV_EVENT_QP_ACCESS_ERR", IBV_EVENT_QP_ACCESS_ERR, true },
+	{ "IBV_EVENT_PATH_MIG_ERR", IBV_EVENT_PATH_MIG_ERR, true },
+	{ "IBV_EVENT_DEVICE_FATAL", IBV_EVENT_DEVICE_FATAL, true },
+	{ "IBV_EVENT_SRQ_ERR", IBV_EVENT_SRQ_ERR, true },
+	{ "IBV_EVENT_WQ_FATAL", IBV_EVENT_WQ_FATAL, true },
+	{ "IBV_EVENT_COMM_EST", IBV_EVENT_COMM_EST, false },
+	{ "IBV_EVENT_SQ_DRAINED", IBV_EVENT_SQ_DRAINED, false },
+	{ "IBV_EVENT_PATH_MIG", IBV_EVENT_PATH_MIG, false },
+	{ "IBV_EVENT_PORT_ACTIVE", IBV_EVENT_PORT_ACTIVE, false },
+	{ "IBV_EVENT_PORT_ERR", IBV_EVENT_PORT_ERR, false },
+	{ "IBV_EVENT_QP_LAST_WQE_REACHED", IBV_EVENT_QP_LAST_WQE_REACHED, false },
+};
+
+/* Each kind once, with the first event of it. */
+static void an_event_after_which_nothing_works_is_told(void **state)
+{
+	const struct event_kind *row = *state;
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	if (!row->fatal) {
+		get_async_event(&s, row->type);
+		has_none(&s);
+		return;
+	}
+	for (int i = 0; i < 2; i++)
+		get_async_event(&s, row->type);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_FATAL);
+	assert_int_equal(strncmp(fact->what, row->name, strlen(row->name)), 0);
+	assert_int_equal(fact->count, 2);
+	assert_int_equal(fact->event.thread, 1);
+	assert_int_equal(fact->event.n, 4);
+	assert_int_equal(fact->time, 5000);
+	assert_int_equal(fact->thread, 1);
+	assert_int_equal(fact->verb, VERB_get_async_event);
+	assert_int_equal(fact->error, row->type);
+	story_end(&s);
+}
+
+TEST_ROWS(event_kinds, an_event_after_which_nothing_works_is_told);
 
 static struct rdma_event_channel channel = { .fd = 7 };
 static struct rdma_cm_id an_id = { .channel = &channel, .verbs = &a_context };
