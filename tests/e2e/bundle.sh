@@ -43,6 +43,7 @@ a_bundle_is_what_it_lists() {
 	bundle t.db && unbundle t.bundle || return
 	is files "$(ls t | paste -sd' ')" \
 		"builds.txt doctor.txt report.html trace.db versions.txt" || return
+	says '</html>' t/report.html && says '^[a-z]' t/doctor.txt || return
 	for each in t/*; do says "^  ${each#t/} " listed && says "^  ${each#t/} .* $(sha256sum \
 		<"$each" | cut -d' ' -f1)$" unpacked || return; done
 	is "trace" "$("$VERBATIM" dump --payload full t/trace.db | sha256sum)" \
@@ -106,6 +107,7 @@ nothing_of_the_original_is_left() {
 		is "messages" "$("$VERBATIM" sql a/trace.db "$messages")" \
 			"$("$VERBATIM" sql t.db "$messages")" &&
 		"$VERBATIM" info a/trace.db >info && says ^ANONYMISED info &&
+		says '</html>' a/report.html &&
 		is "doctor" "$(ls a/doctor.txt 2>&1 >out | wc -l)" 1
 }
 # rping's, which says whom it calls and what it sends first; its peers are elsewhere then.
