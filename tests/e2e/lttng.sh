@@ -279,6 +279,17 @@ damaged_streams_give_what_comes_before() {
 		[ "$(sql bent.db 'SELECT count(*) FROM module' 2>/dev/null)" -gt 5 ]
 }
 
+# What else is wrong with the session is said, too.
+damaged_session_that_began_late_says_both() {
+	local stream
+	cp -r late bent_late && for stream in $(find bent_late -name 'all_*' -size +8k); do
+		head -c 1000 /dev/zero | tr '\0' '\377' |
+			dd of="$stream" bs=1 seek=$(($(stat -c %s "$stream") / 2)) conv=notrunc
+	done 2>/dev/null
+	"$VERBATIM" import -o bent_late.db bent_late 2>err
+	is $? 3 && says 'truncated or damaged\|DAMAGED' err && says 'BEGAN LATE' err
+}
+
 # All events are of one version: where the second of a thread's is not, that is no other version.
 damaged_version_is_damage() {
 	local version
@@ -312,6 +323,7 @@ for each in library_exports_nothing pingpong_is_the_same_by_both_ways \
 		no_daemon_is_no_hindrance \
 	program_notices_nothing bad_input_is_refused others_events_are_refused \
 		cut_streams_are_refused damaged_streams_give_what_comes_before \
+		damaged_session_that_began_late_says_both \
 		damaged_version_is_damage \
 	cut_metadata_is_refused; do
 	try $each
