@@ -64,6 +64,7 @@ static bool has_text(const char *bytes, size_t n, const char *text)
 static void surroundings_body(void)
 {
 	const struct rlimit few = { .rlim_cur = 100, .rlim_max = 200 };
+	const struct rlimit locked = { .rlim_cur = 1 << 20, .rlim_max = 1 << 21 };
 	const struct event_process *process;
 	const struct event_head *event;
 	struct ring ring;
@@ -71,16 +72,18 @@ static void surroundings_body(void)
 
 	setenv("RDMAV_FORK_SAFE", "1", 1);
 	setenv("A_SECRET", "hunter2", 1);
-	HOLDS(!setrlimit(RLIMIT_NOFILE, &few));
+	HOLDS(!setrlimit(RLIMIT_NOFILE, &few) && !setrlimit(RLIMIT_MEMLOCK, &locked));
 	begin_data(RING_MIN, ON_FULL_WAIT);
 	HOLDS(!send_one(1));
 	ring = session_ring(0);
 	HOLDS(ring_peek(&ring, &event) > 0 && event->type == EVENT_PROCESS);
 	process = (const void *)event;
 	text = (const char *)(process + 1) + process->exe_bytes + process->cmd_bytes;
-	HOLDS(has_text(text, process->environ_bytes, "RDMAV_FORK_SAFE=1"));
+	HOLDS(!strcmp(text, "RDMAV_FORK_SAFE=1") && process->environ_bytes > strlen(text));
+	HOLDS(!text[process->environ_bytes - 1]);
 	HOLDS(!has_text(text, process->environ_bytes, "A_SECRET=hunter2"));
 	HOLDS(process->nofile == 100 && process->nofile_most == 200);
+	HOLDS(process->memlock == 1 << 20 && process->memlock_most == 1 << 21);
 	HOLDS(process->page_size == (uint32_t)sysconf(_SC_PAGESIZE));
 	HOLDS(process->ipc_lock != IPC_LOCK_UNKNOWN);
 	ring_close(&ring);
@@ -117,6 +120,52 @@ TEST(variables_of_any_length_are_read)
 	assert_string_equal(text, "UCX_TLS=rc");
 	assert_string_equal(text + 11, want);
 	assert_string_equal(text + 11 + sizeof(want), last);
+}
+
+/* What surroundings_first() makes of @bytes, behind the @used bytes of @text. */
+static size_t read_variables(const char *bytes, size_t n, char *text, size_t used)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], bytes, n), n);
+	close(fds[1]);
+	used = surroundings_first(fds[0], text, used);
+	close(fds[0]);
+	return used;
+}
+
+TEST(names_of_up_to_63_bytes_are_read)
+{
+	static char text[SURROUNDINGS_BYTES], name[] = "UCX_IB_";
+	char variable[80];
+
+	for (size_t n = 62; n <= 65; n++) {
+		memset(variable, 'A', sizeof(variable));
+		memcpy(variable, name, strlen(name));
+		strcpy(variable + n, "=1");
+		assert_int_equal(read_variables(variable, n + 3, text, 0), n <= 63 ? n + 3 : 0);
+		if (n <= 63)
+			assert_string_equal(text, variable);
+	}
+	assert_int_equal(read_variables("UCX_TLS", 8, text, 0), 0);
+}
+
+TEST(variables_fill_what_there_is_room_for)
+{
+	static char text[SURROUNDINGS_BYTES + 1];
+	static const char variable[] = "UCX_TLS=rc", shorter[] = "UCX_TLS=r";
+	size_t n = sizeof(variable);
+
+	text[SURROUNDINGS_BYTES] = '!';
+	assert_int_equal(read_variables(variable, n, text, SURROUNDINGS_BYTES - n),
+			 SURROUNDINGS_BYTES);
+	assert_string_equal(text + SURROUNDINGS_BYTES - n, variable);
+	assert_int_equal(read_variables(variable, n, text, SURROUNDINGS_BYTES - n + 1),
+			 SURROUNDINGS_BYTES - n + 1);
+	assert_int_equal(read_variables(shorter, n - 1, text, SURROUNDINGS_BYTES - n + 1),
+			 SURROUNDINGS_BYTES);
+	assert_int_equal(text[SURROUNDINGS_BYTES], '!');
 }
 
 static void vfork_body(void)
