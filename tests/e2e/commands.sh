@@ -193,6 +193,18 @@ unpacked_trace_reads_the_same() {
 }
 unpacked_trace_is_read_by_any_sqlite() { is "$(sqlite3 u.db 'SELECT count(*) FROM wc')" 400; }
 
+# What an option does begins in one column, and no line is longer than a page is wide.
+help_is_in_columns() {
+	local c
+	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
+		is "$c" "$("$VERBATIM" "$c" --help | awk '
+			/^options/ { options = 1; next }
+			/^$/ { options = 0 }
+			length > 100 { print }
+			options && length >= 34 && !/^ .*--[^ ]+ [^ ]+$/ &&
+			(substr($0, 34, 1) != " " || substr($0, 35, 1) == " ")')" "" || return
+	done
+}
 every_command_has_help_and_a_page() {
 	local c
 	for c in $("$VERBATIM" --help | awk '/^  [a-z]/ { print $1 }'); do
@@ -268,6 +280,7 @@ try info_shows_columns_only
 try unpacked_trace_reads_the_same
 try unpacked_trace_is_read_by_any_sqlite
 try every_command_has_help_and_a_page
+try help_is_in_columns
 if command -v mandoc >/dev/null; then try pages_are_clean
 else echo "skip commands: pages are clean: no mandoc"; fi
 try pages_name_every_option
