@@ -297,6 +297,37 @@ TEST(a_poll_waits_for_the_post_of_another_thread)
 	assert_true(waits_for(&poll, 1, send.seq));
 }
 
+/* A failed completion does not say which queue its request was posted to. */
+TEST(a_poll_waits_for_the_queue_that_its_request_was_posted_to)
+{
+	const struct wc success = { .qp = QP, .request = { 1, 1 } };
+	const struct wc received = {
+		.qp = QP, .request = { 1, 1 }, .opcode = IBV_WC_RECV_RDMA_WITH_IMM
+	};
+	const struct wc failed = { .qp = QP, .request = { 1, 1 }, .status = IBV_WC_WR_FLUSH_ERR };
+	struct step send = schedule_post(1, VERB_post_send, QP);
+	struct step receive = schedule_post(3, VERB_post_recv, QP);
+	struct step poll = poll_one(2, CQ, success);
+
+	assert_true(waits_for(&poll, 1, send.seq) && !waits_for(&poll, 3, receive.seq));
+	poll = poll_one(4, CQ, received);
+	assert_true(waits_for(&poll, 3, receive.seq) && !waits_for(&poll, 1, send.seq));
+	poll = poll_one(5, CQ, failed);
+	assert_true(waits_for(&poll, 3, receive.seq) && waits_for(&poll, 1, send.seq));
+}
+
+TEST(a_poll_waits_for_no_post_of_its_own_thread)
+{
+	struct step poll;
+
+	schedule_post(1, VERB_post_send, QP);
+	poll = poll_one(1, CQ, (struct wc){ .qp = QP, .request = { 1, 1 } });
+	assert_int_equal(poll.nwaits, 0);
+	schedule_post(2, VERB_post_send, QP);
+	poll = poll_one(1, CQ, (struct wc){ .qp = QP });
+	assert_int_equal(poll.nwaits, 0);
+}
+
 TEST(a_send_waits_until_the_queue_of_its_peer_is_armed)
 {
 	struct step armed = schedule_arming(2, PEER_CQ),

@@ -20,6 +20,8 @@ TEST(addresses_are_the_regions)
 	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
 	assert_int_equal(keys_find(&one, 5, 0x1010, 16, &at), PAYLOAD_WHOLE);
 	assert_int_equal(at, 0x70010);
+	assert_int_equal(keys_find(&one, 5, 0x1ff0, 16, &at), PAYLOAD_WHOLE);
+	assert_int_equal(at, 0x70ff0);
 	assert_int_equal(keys_find(&one, 5, 0x1ff0, 17, &at), PAYLOAD_KEY);
 	assert_int_equal(keys_find(&one, 5, 0xfff, 1, &at), PAYLOAD_KEY);
 	assert_int_equal(keys_find(&other, 5, 0x1010, 16, &at), PAYLOAD_KEY);
@@ -53,6 +55,40 @@ TEST(a_key_comes_back_as_anothers)
 	keys_remove(&first);
 	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_DEVICE);
 	keys_remove(&second);
+}
+
+TEST(a_key_of_another_context_is_another)
+{
+	struct ibv_mr first, second;
+	uint64_t at = 0;
+
+	fill_region(&first, &one, 5);
+	fill_region(&second, &other, 5);
+	keys_add(&first, 0x1000, (void *)0x70000, 4096);
+	keys_add(&second, 0x1000, (void *)0x90000, 4096);
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_WHOLE);
+	assert_int_equal(at, 0x70000);
+	assert_int_equal(keys_find(&other, 5, 0x1000, 1, &at), PAYLOAD_WHOLE);
+	assert_int_equal(at, 0x90000);
+	keys_remove(&second);
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_WHOLE);
+	assert_int_equal(keys_find(&other, 5, 0x1000, 1, &at), PAYLOAD_KEY);
+	keys_remove(&first);
+}
+
+TEST(a_child_has_no_regions_of_its_parent)
+{
+	struct ibv_mr mr;
+	uint64_t at = 0;
+
+	fill_region(&mr, &one, 5);
+	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
+	keys_forget_all();
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_KEY);
+	keys_add(&mr, 0x1000, (void *)0x90000, 4096);
+	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_WHOLE);
+	assert_int_equal(at, 0x90000);
+	keys_remove(&mr);
 }
 
 TEST(a_region_may_be_given_another_key)
