@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <sqlite3.h>
 
 #include "analyzer/profile/pass.h"
@@ -81,6 +82,76 @@ TEST(requests_are_counted_by_opcode_and_size)
 	assert_int_equal(p->send.requests, 3);
 	assert_int_equal(p->sent, 162);
 	assert_int_equal(p->completions, 3);
+}
+
+/* A list of two, of which the device took @taken. */
+static void post_two(uint32_t taken)
+{
+	struct event_post *event = (struct event_post *)s.words;
+	struct event_sge sge = { .addr = 0x1000, .length = 64, .lkey = 0x10 };
+	uint64_t *at = (uint64_t *)(event + 1);
+
+	event->object = W(&a_qp);
+	event->verb = VERB_post_send;
+	event->nwr = 2;
+	event->ret = taken < 2 ? ENOMEM : 0;
+	event->bad = taken < 2 ? (taken + 1) & 3 : 0;
+	for (int i = 0; i < 2; i++) {
+		struct event_wr *wr = (struct event_wr *)at;
+
+		wr->opcode = IBV_WR_RDMA_WRITE;
+		wr->flags = i ? IBV_SEND_SIGNALED : IBV_SEND_INLINE;
+		wr->nsge = 1;
+		memcpy(wr + 1, &sge, sizeof(sge));
+		at = (uint64_t *)(wr + 1) + sizeof(sge) / 8;
+	}
+	story_event(&s, 0, EVENT_POST, (size_t)(at - s.words));
+}
+
+TEST(refused_posts_count_with_what_was_taken)
+{
+	post_two(2);
+	post_two(1);
+	post_two(0);
+	const struct profile *p = profile_story(NULL);
+	const struct profile_place *place = place_of(p, VERB_post_send);
+	const struct profile_queue *queue = NULL;
+
+	for (size_t i = 0; i < p->nobjects; i++)
+		if (p->queues[i])
+			queue = p->queues[i];
+	assert_int_equal(p->verbs[VERB_post_send].calls, 3);
+	assert_int_equal(p->verbs[VERB_post_send].errors, 2);
+	assert_int_equal(p->send.refused, 2);
+	assert_int_equal(p->send.posts, 2);
+	assert_int_equal(p->send.requests, 3);
+	assert_int_equal(p->send.bytes, 3 * 64);
+	assert_int_equal(p->send.signalled, 1);
+	assert_int_equal(p->send.judged, 3);
+	assert_int_equal(p->send.inlined, 2);
+	assert_int_equal(p->send.small, 3);
+	assert_int_equal(p->send.small_inline, 2);
+	assert_int_equal(p->receive.posts, 0);
+	assert_non_null(place);
+	assert_int_equal(place->calls, 3);
+	assert_int_equal(place->errors, 2);
+	assert_int_equal(place->posts, 2);
+	assert_int_equal(place->requests, 3);
+	assert_int_equal(place->longest, 2);
+	assert_int_equal(place->bytes, 3 * 64);
+	assert_int_equal(place->signalled, 1);
+	assert_int_equal(place->inlined, 2);
+	assert_non_null(queue);
+	assert_int_equal(queue->send.refused, 2);
+	assert_int_equal(queue->send.posts, 2);
+	assert_int_equal(queue->send.requests, 3);
+	assert_int_equal(queue->send.signalled, 1);
+	assert_int_equal(queue->send.small_inline, 2);
+	assert_int_equal(queue->sent, 3 * 64);
+	assert_int_equal(p->processes[0].posts, 3);
+	assert_int_equal(p->processes[0].requests, 3);
+	assert_int_equal(p->threads[0].posts, 3);
+	assert_int_equal(p->threads[0].requests, 3);
 }
 
 TEST(latency_is_from_the_post_to_the_poll)

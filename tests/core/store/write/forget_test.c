@@ -227,6 +227,40 @@ TEST(marks_go)
 	sqlite3_close(finish_trace());
 }
 
+static int64_t count_gone(void)
+{
+	return sql_int(writer->db, "SELECT coalesce(sum(events), 0) FROM loss", -1);
+}
+
+/* A verb is two events; what is no verb is one. */
+TEST(what_goes_is_counted)
+{
+	int64_t before;
+
+	begin_world();
+	cut_and_forget();
+	before = count_gone();
+	for (int i = 0; i < 3; i++) {
+		struct event_memory *memory = make_room(&maker, EVENT_MEMORY, 0, sizeof(*memory));
+
+		memory->addr = 0x7fff0000;
+		memory->length = 64;
+		make_done(&maker, memory, sizeof(*memory));
+	}
+	for (int i = 0; i < 2; i++) {
+		struct event_misuse *misuse = make_room(&maker, EVENT_MISUSE, 0, sizeof(*misuse));
+
+		misuse->object = MAKE_PTR(&world.cq);
+		make_done(&maker, misuse, sizeof(*misuse));
+	}
+	churn_regions(2);
+	cut_and_forget();
+	assert_int_equal(count_rows(writer->db, "memory"), 0);
+	assert_int_equal(count_rows(writer->db, "misuse"), 0);
+	assert_int_equal(count_gone() - before, 3 + 2 + 2 * 2 * 2);
+	sqlite3_close(finish_trace());
+}
+
 static void connect_qp(struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .dest_qp_num = dest };
