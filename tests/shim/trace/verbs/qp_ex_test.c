@@ -518,6 +518,9 @@ static void gated_body(void)
 	      qp.wr_complete != fake_complete);
 	HOLDS(qp.wr_rdma_write_imm == rdma_imm && qp.wr_atomic_write == atomic_write);
 	HOLDS(!qp.wr_set_xrc_srqn);
+	qp.wr_send = fake_nothing;
+	HOLDS(qp_ex_again(&qp.qp_base) == 0 && qp.wr_send != fake_nothing);
+	HOLDS(qp.wr_rdma_write_imm == rdma_imm && qp.wr_atomic_write == atomic_write);
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND | 1ull << 40) == -EOPNOTSUPP);
 }
 
