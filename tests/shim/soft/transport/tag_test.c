@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <infiniband/tm_types.h>
 
+#include "shim/soft/verbs/newer.h"
 #include "tests/shim/soft/fellow.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
@@ -426,6 +427,37 @@ TEST(message_longer_than_its_buffer_fails_both_ends)
 	expect_wc(t->p.a.cq, 5, IBV_WC_REM_INV_REQ_ERR);
 	expect_status(t->cq, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(state_of(t->p.b.qp), IBV_QPS_ERR);
+}
+
+TEST(receives_of_buffers_are_counted)
+{
+	struct soft_comp_cntr_init_attr init = { .type = COMP_CNTR_BYTES };
+	struct soft_qp_attach_comp_cntr_attr attach = { .op_mask = 1 << SHM_COUNT_RECV };
+	struct tagged *t = *state;
+	struct soft_comp_cntr *received = soft_create_comp_cntr(t->p.b.context, &init);
+	uint64_t value;
+
+	assert_non_null(received);
+	use_qp_of(&t->p.a, IBV_QPT_RC, NULL);
+	use_qp_of(&t->p.b, IBV_QPT_RC, t->srq);
+	assert_int_equal(soft_qp_attach_comp_cntr(t->p.b.qp, received, &attach), 0);
+	connect_to(t->p.a.qp, t->p.b.qp->qp_num);
+	connect_to(t->p.b.qp, t->p.a.qp->qp_num);
+	add_at(t, 1, 1, 8);
+	add_at(t, 2, 2, 8);
+	send_tag(&t->p.a, 4, IBV_TMH_EAGER, 1, 7);
+	assert_int_equal(soft_read_comp_cntr(received, &value), 0);
+	assert_int_equal(value, 7);
+	assert_int_equal(soft_read_err_comp_cntr(received, &value), 0);
+	assert_int_equal(value, 0);
+	send_tag(&t->p.a, 5, IBV_TMH_EAGER, 2, 9);
+	assert_int_equal(soft_read_comp_cntr(received, &value), 0);
+	assert_int_equal(value, 7);
+	assert_int_equal(soft_read_err_comp_cntr(received, &value), 0);
+	assert_int_equal(value, 1);
+	assert_int_equal(ibv_destroy_qp(t->p.b.qp), 0);
+	assert_int_equal(soft_destroy_comp_cntr(received), 0);
+	t->p.b.qp = make_qp_of(&t->p.b, IBV_QPT_RC, t->srq);
 }
 
 TEST(reset_drops_completions_of_buffers)
