@@ -192,6 +192,68 @@ static void skip_one(void)
 	assert_int_equal(events, 1);
 }
 
+enum { LEFT_BEFORE, LEFT_UNNUMBERED, LEFT_NUMBERED, LEFT_RESERVED, LEFT_STATES };
+
+/* As put_event() writes it, but the writer is left on the way: true if the event has its number. */
+static bool leave_event(int where, size_t words, uint64_t value)
+{
+	struct event_head *head = ring_next(&in);
+	uint64_t *body = (uint64_t *)head;
+
+	for (size_t i = 2; i < words; i++)
+		body[i] = value + i;
+	head->type = EVENT_POST;
+	head->flags = 0;
+	head->ticks = value;
+	if (where == LEFT_UNNUMBERED) {
+		head->words = (uint16_t)words;
+		head->seq = in.seq + 1;
+	}
+	if (where >= LEFT_NUMBERED)
+		ring_number(&in, head, words);
+	if (where >= LEFT_RESERVED)
+		in.reserved += words * 8;
+	return where >= LEFT_NUMBERED;
+}
+
+TEST(events_that_have_their_number_are_repaired)
+{
+	const struct event_head *head;
+
+	for (int where = 0; where < LEFT_STATES; where++) {
+		bool numbered;
+
+		put_event(4, 100);
+		numbered = leave_event(where, 6, 200);
+		ring_repair(&in);
+		put_event(8, 300);
+		take_event(4, 100);
+		if (numbered)
+			take_event(6, 200);
+		take_event(8, 300);
+		assert_int_equal(ring_peek(&out, &head), 0);
+	}
+}
+
+/* Several may be written before the first is published. */
+TEST(all_that_have_their_number_are_repaired)
+{
+	const struct event_head *head;
+
+	put_event(4, 100);
+	for (uint64_t i = 1; i <= 3; i++)
+		leave_event(LEFT_RESERVED, 4 + i, i * 200);
+	assert_int_equal(ring_peek(&out, &head), 32);
+	ring_repair(&in);
+	ring_repair(&in);
+	take_event(4, 100);
+	for (uint64_t i = 1; i <= 3; i++)
+		take_event(4 + i, i * 200);
+	assert_int_equal(ring_peek(&out, &head), 0);
+	put_event(4, 900);
+	take_event(4, 900);
+}
+
 TEST(damage_costs_its_event)
 {
 	void (*const spoils[])(struct event_head *) = { no_length,           half_a_head,
