@@ -190,3 +190,42 @@ TEST(each_request_makes_a_copy)
 	assert_string_equal(session.page->copy, copy);
 	assert_int_equal(session.page->copies_made, 1);
 }
+
+static void take_name(unsigned int number)
+{
+	char name[PATH_MAX];
+	FILE *file;
+
+	assert_true(retention_name(path, number, name));
+	file = fopen(name, "wx");
+	assert_non_null(file);
+	fclose(file);
+}
+
+TEST(a_name_that_is_taken_is_passed_over)
+{
+	char name[PATH_MAX];
+
+	take_name(1);
+	take_name(2);
+	retention.asked = true;
+	expect_copies(3);
+	expect_reason("asked for by a signal");
+	assert_true(retention_name(path, 3, name));
+	assert_string_equal(session.page->copy, name);
+}
+
+TEST(a_copy_that_fails_is_answered_and_tried_under_its_number)
+{
+	const char *was = retention.path;
+
+	retention.path = "/nowhere/t.db";
+	session.page->copies_asked = 1;
+	expect_copies(0);
+	assert_string_equal(session.page->copy, "");
+	assert_int_equal(session.page->copies_made, 1);
+	retention.path = was;
+	session.page->copies_asked = 2;
+	expect_copies(1);
+	assert_int_equal(session.page->copies_made, 2);
+}
