@@ -106,7 +106,10 @@ def mutate_number(number):
 def is_loop(text, at):
     """Where a step more goes beyond an array, which sanitizers look for: try one less there."""
     head = text[text.rfind('\n', 0, at) + 1:at]
-    return re.match(r'\t+for \([^;]*;[^;]*$', head)
+    rest = text[at:text.find('\n', at)]
+    index = re.search(r'(\w+) $', head)
+    return re.match(r'\t+for \([^;]*;[^;]*$', head) or \
+        (index and re.match(r'\t+while \(', head) and f'[{index[1]}]' in rest)
 
 
 def mutate_tokens(path, text, inside):
