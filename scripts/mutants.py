@@ -140,7 +140,8 @@ def mutate_lines(path, text, inside):
             start = at + len(line) - len(line.lstrip('\t'))
             yield Mutant(path, text, start, line.strip(), ';', 'statement dropped')
         for match in ARGUMENTS.finditer(line):
-            if inside(at) and match[1] != match[2]:
+            equals = line[:match.start()].endswith('!') and re.match(r'[a-z]*cmp\(', match[0])
+            if inside(at) and match[1] != match[2] and not equals:
                 old = line[match.start(1):match.end(2)]
                 yield Mutant(path, text, at + match.start(1), old, f'{match[2]}, {match[1]}',
                              'arguments swapped')

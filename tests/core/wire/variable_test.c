@@ -46,6 +46,17 @@ TEST(what_is_not_listed_is_not_recorded)
 		assert_false(is_recorded(names[i], "1"));
 }
 
+/* "UCX_CM_*" */
+TEST(a_family_begins_with_one_character_more)
+{
+	assert_true(is_recorded("UCX_CM_X", "1"));
+	assert_true(is_recorded("UCX_CM_XY", "1"));
+	assert_false(is_recorded("UCX_CM_", "1"));
+	assert_false(is_recorded("UCX_CM", "1"));
+	assert_false(is_recorded("UCX_CN_X", "1"));
+	assert_false(is_recorded("X_UCX_CM_X", "1"));
+}
+
 /* A family may get members that nobody has thought of. */
 TEST(a_secret_word_needs_a_row_of_its_own)
 {
