@@ -177,6 +177,69 @@ TEST(impossible_ones_are_refused)
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 }
 
+/* clang-format off */
+enum spoilt {
+	/* invalid */
+	NO_PD_BIT, NO_PD, NO_TABLE, NO_KEY, SHORT_KEY, LONG_KEY, OTHER_TYPE, SEND_CQ, RECV_CQ, SRQ,
+	MAX_SEND, MAX_RECV,
+	/* not supported */
+	UNSUPPORTED, NO_TABLE_BIT = UNSUPPORTED, UNKNOWN_BIT, FLAGS, FUNCTION, FIELDS,
+	SPOILT
+};
+/* clang-format on */
+
+static void spoil_attr(struct ibv_qp_init_attr_ex *attr, enum spoilt what, struct end *e)
+{
+	struct ibv_rx_hash_conf *conf = &attr->rx_hash_conf;
+
+	attr->comp_mask &= what == NO_PD_BIT      ? ~(uint32_t)IBV_QP_INIT_ATTR_PD
+			   : what == NO_TABLE_BIT ? ~(uint32_t)IBV_QP_INIT_ATTR_IND_TABLE
+						  : UINT32_MAX;
+	attr->comp_mask |= what == UNKNOWN_BIT ? IBV_QP_INIT_ATTR_XRCD
+			   : what == FLAGS     ? IBV_QP_INIT_ATTR_CREATE_FLAGS
+					       : 0;
+	attr->create_flags = what == FLAGS ? IBV_QP_CREATE_SCATTER_FCS : 0;
+	attr->pd = what == NO_PD ? NULL : e->pd;
+	attr->rwq_ind_tbl = what == NO_TABLE ? NULL : attr->rwq_ind_tbl;
+	attr->qp_type = what == OTHER_TYPE ? IBV_QPT_UD : IBV_QPT_RAW_PACKET;
+	attr->send_cq = what == SEND_CQ ? e->cq : NULL;
+	attr->recv_cq = what == RECV_CQ ? e->cq : NULL;
+	attr->srq = what == SRQ ? (struct ibv_srq *)(void *)e : NULL; /* nobody looks into it */
+	attr->cap.max_send_wr = what == MAX_SEND;
+	attr->cap.max_recv_wr = what == MAX_RECV;
+	conf->rx_hash_key = what == NO_KEY ? NULL : hash_key;
+	conf->rx_hash_key_len =
+		(uint8_t)(sizeof(hash_key) + (what == LONG_KEY) - (what == SHORT_KEY));
+	conf->rx_hash_function = what == FUNCTION ? 0 : IBV_RX_HASH_FUNC_TOEPLITZ;
+	conf->rx_hash_fields_mask = what == FIELDS ? IBV_RX_HASH_INNER : IBV_RX_HASH_SRC_IPV4;
+}
+
+TEST(hashing_looks_at_each_attribute)
+{
+	struct end *e = *state;
+	struct ibv_wq *wq = make_wq(e), *wqs[WQS] = { wq, wq, wq, wq };
+	struct ibv_rwq_ind_table *table = make_table(e, wqs);
+	struct ibv_qp_init_attr_ex attr;
+	struct ibv_qp *qp;
+
+	for (int what = 0; what < SPOILT; what++) {
+		attr = rss_attr(e, table);
+		spoil_attr(&attr, (enum spoilt)what, e);
+		errno = 0;
+		if (ibv_create_qp_ex(e->context, &attr))
+			fail_msg("attribute %d", what);
+		if (errno != (what < UNSUPPORTED ? EINVAL : EOPNOTSUPP))
+			fail_msg("attribute %d: %s", what, strerror(errno));
+	}
+	attr = rss_attr(e, table);
+	attr.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	qp = ibv_create_qp_ex(e->context, &attr);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
+	assert_int_equal(ibv_destroy_wq(wq), 0);
+}
+
 static struct ibv_qp *make_sender(struct end *e)
 {
 	struct ibv_qp_init_attr attr = {
