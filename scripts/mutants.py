@@ -203,6 +203,12 @@ def check_equivalents():
     return bool(rows - made)
 
 
+def read_survivors(path):
+    """Pairs of a line before and after, each with its file, of what scripts/mutate has printed."""
+    shape = re.compile(r'^survived, \d+ s: (\S+):\d+: .*\n\t- (.*)\n\t\+ (.*)$', re.M)
+    return set(shape.findall(read_file(path)))
+
+
 def pick_mutants(options):
     """All that there are, in the order in which they are tried: the kinds take turns."""
     tracked = subprocess.run(['git', 'ls-files', *[f'{room}/*.c' for room in ROOMS]],
@@ -212,16 +218,20 @@ def pick_mutants(options):
     if options.own:
         files = [path for path in files if os.path.exists(f'tests/{path[:-2]}_test.c')]
     changed = changed_lines(options.since) if options.since else None
+    again = read_survivors(options.again) if options.again else None
     equivalent = read_equivalents()
+
+    def is_wanted(path, mutant):
+        key = (path, mutant.before, mutant.after)
+        return (changed is None or mutant.line in changed.get(path, ())) and \
+            (again is None or key in again) and not mutant.is_unseen() and key not in equivalent
+
     kinds = {}
     for path in files:
-        if changed is not None and path not in changed:
-            continue
-        for mutant in mutate_file(path):
-            if (changed is None or mutant.line in changed[path]) and \
-                    not mutant.is_unseen() and \
-                    (path, mutant.before, mutant.after) not in equivalent:
-                kinds.setdefault(mutant.kind, []).append(mutant)
+        if changed is None or path in changed:
+            for mutant in mutate_file(path):
+                if is_wanted(path, mutant):
+                    kinds.setdefault(mutant.kind, []).append(mutant)
     dice = random.Random(options.seed)
     for mutants in kinds.values():
         dice.shuffle(mutants)
