@@ -258,7 +258,30 @@ TEST(a_gid_stays_of_its_kind)
 	assert_gid("00000000000000000000ffffc0a80703", 12, true);
 	assert_gid("00000000000000000000ffff7f000001", 16, false);
 	assert_gid("fd12345678900001abcdef0123456789", 1, true);
+	assert_gid("00000000000000000000000000000002", 8, true);
+	assert_gid("00000000000000000000ffffe0000001", 16, false); /* 224.0.0.1 */
+	assert_gid("00000000000000000000ffffdf000001", 12, true);
+	assert_gid("00000000000000000000ffffa9fe0001", 14, true); /* 169.254.0.1 */
+	assert_gid("fec000000000000002c90300a0b0c1d2", 8, true);
+	assert_gid("fed000000000000002c90300a0b0c1d2", 2, true);
+	assert_gid("20010000000000010000000000000001", 0, true);
+}
+
+/* Those of RFC 3306 (ff3x) are made of the prefix of a network. */
+TEST(a_group_that_names_no_network_stays)
+{
 	assert_gid("ff12401bffff00000000000000000001", 16, false);
+	assert_gid("ff0e0000000000000000000000000101", 16, false);
+	assert_gid("ff2e0000000000000000000000000101", 16, false);
+	assert_gid("ff3e0030fd1234567890000100000001", 2, true);
+	assert_gid("ff4e0000000000000000000000000101", 16, false);
+}
+
+TEST(broadcast_and_no_mac_address_stay)
+{
+	assert_true(replace_guid(substitutes, 0x020000fffe000000) == 0x020000fffe000000);
+	assert_true(replace_guid(substitutes, 0xfdfffffffeffffff) == 0xfdfffffffeffffff);
+	assert_true(replace_guid(substitutes, 0x020000fffe000001) != 0x020000fffe000001);
 }
 
 /* RoCE GIDs are made of it: whoever has the one must find the other. */

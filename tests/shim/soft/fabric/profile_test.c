@@ -138,6 +138,22 @@ TEST(fifo_is_not_waited_for)
 	unlink(fifo);
 }
 
+/* 128 KB and not a byte more, with the one that ends it. */
+TEST(file_of_any_length_ends)
+{
+	enum { MOST = (128 << 10) - 1 };
+	static char text[MOST + 2];
+	struct profile out;
+	char why[PROFILE_WHY];
+
+	memset(text, '\n', MOST);
+	assert_int_equal(read_text(text, &out, why), -EFBIG);
+	text[MOST - 1] = '\0';
+	assert_int_equal(read_text(text, &out, why), 0);
+	memset(text, '\n', MOST + 1);
+	assert_int_equal(read_text(text, &out, why), -EFBIG);
+}
+
 TEST(empty_file_is_the_device_itself)
 {
 	struct profile out, own;
