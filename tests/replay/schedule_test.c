@@ -301,9 +301,9 @@ TEST(a_poll_waits_for_the_post_of_another_thread)
 TEST(a_poll_waits_for_the_queue_that_its_request_was_posted_to)
 {
 	const struct wc success = { .qp = QP, .request = { 1, 1 } };
-	const struct wc received = {
-		.qp = QP, .request = { 1, 1 }, .opcode = IBV_WC_RECV_RDMA_WITH_IMM
-	};
+	const struct wc received = { .qp = QP,
+				     .request = { 1, 1 },
+				     .opcode = IBV_WC_RECV_RDMA_WITH_IMM };
 	const struct wc failed = { .qp = QP, .request = { 1, 1 }, .status = IBV_WC_WR_FLUSH_ERR };
 	struct step send = schedule_post(1, VERB_post_send, QP);
 	struct step receive = schedule_post(3, VERB_post_recv, QP);
