@@ -72,13 +72,36 @@ TEST(soft_is_there_when_asked_for)
 	assert_true(chooses_soft("soft", "two"));
 }
 
-TEST(unknown_device_is_refused)
+/* What it says on stderr. */
+static void expect_refused(const char *asked, const char *devices, const char *told)
 {
-	char path[64];
+	char path[64], text[512];
+	int before = dup(STDERR_FILENO), ends[2];
 	bool soft = false;
+	ssize_t n;
 
-	in_dir("two", path);
-	assert_int_equal(device_choose("mlx5_1", path, &soft), -ENODEV);
+	in_dir(devices, path);
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	dup2(ends[1], STDERR_FILENO);
+	assert_int_equal(device_choose(asked, path, &soft), -ENODEV);
+	dup2(before, STDERR_FILENO);
+	n = read(ends[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	if (!strstr(text, told))
+		fail_msg("no '%s' in: %s", told, text);
+	close(ends[0]);
+	close(ends[1]);
+	close(before);
+}
+
+TEST(unknown_device_is_refused_with_those_that_there_are)
+{
+	expect_refused("mlx5_1", "empty", "unknown RDMA device 'mlx5_1'; available: soft\n");
+	expect_refused("mlx5_1", "two", "unknown RDMA device 'mlx5_1'; available: ");
+	expect_refused("mlx5_1", "two", "rxe0");
+	expect_refused("mlx5_1", "two", "mlx5_0");
+	expect_refused("mlx5_1", "two", ", soft\n");
+	expect_refused("rxe", "two", "unknown RDMA device 'rxe'");
 }
 
 /* A file below the devices, with the folders above it. */
