@@ -53,3 +53,40 @@ static void shows_what_came(void **state)
 }
 
 TEST_ROWS(came, shows_what_came);
+
+/* How a poll of four begins, of which the third is of another queue pair. */
+static void expect_poll(bool brief, bool full, const char *shown)
+{
+	const struct wc flushed = { .status = IBV_WC_WR_FLUSH_ERR, .qp_num = 7 };
+	struct wc wcs[] = { flushed, flushed, flushed, flushed };
+	struct poll poll = { .verb = VERB_poll_cq, .ret = 4, .nwc = 4, .wc = wcs };
+	struct trace_event event = { .kind = TRACE_POLL, .poll = &poll };
+	char *text = NULL;
+	size_t size;
+	struct render render = { .out = open_memstream(&text, &size),
+				 .brief = brief,
+				 .full = full };
+
+	wcs[2].qp_num = 8;
+	wcs[3].status = IBV_WC_RETRY_EXC_ERR;
+	render_event(&render, &event);
+	fclose(render.out);
+	assert_string_equal(text, shown);
+	free(text);
+}
+
+#define FLUSHED(qp) "{wr_id=0x0, status=IBV_WC_WR_FLUSH_ERR, vendor_err=0x0, qp_num=0x" qp "}"
+#define FAILED      "{wr_id=0x0, status=IBV_WC_RETRY_EXC_ERR, vendor_err=0x0, qp_num=0x7}"
+
+TEST(flushed_ones_of_a_queue_pair_are_one)
+{
+	expect_poll(true, false,
+		    "ibv_poll_cq(NULL) = 4 [" FLUSHED("7") ", 1 more flushed, " FLUSHED(
+			    "8") ", " FAILED "]");
+	expect_poll(false, false,
+		    "ibv_poll_cq(NULL) = 4 [" FLUSHED("7") ", " FLUSHED("7") ", " FLUSHED(
+			    "8") ", " FAILED "]");
+	expect_poll(true, true,
+		    "ibv_poll_cq(NULL) = 4 [\n    " FLUSHED("7") ", 1 more flushed,\n    " FLUSHED(
+			    "8") ",\n    " FAILED "]");
+}
